@@ -56,9 +56,8 @@ def _wanted(
     # The columns BatchState.wanted_*: each job's requested cores, or none.
     if requested is None:
         if allocator.name == "given":
-            raise InputError(
-                f"{o.ALLOCATOR:given} needs the cores that each job asks for: give requested={{job number: cores}}"
-            )
+            needs = "needs the cores that each job asks for: give requested={job number: cores}"
+            raise InputError(f"{o.ALLOCATOR:given} {needs}")
         return np.zeros(len(workload) + 1, np.int64), np.empty(0, np.int64), np.empty(0, np.int64)
     first, lo, hi = [0], [], []
     for job_id, cores in zip(workload.job_id.tolist(), workload.cores.tolist(), strict=True):
@@ -206,11 +205,6 @@ def given_for(
         countable = countable and (limits.stops or (run.counts_power and not limits.domains and asleep is None))
     run = replace(run, countable=countable)
     check(RUN, run)
-    sleep: dict[str, int] = {}
-    if asleep is not None:
-        from bls.power.plan import sleep_rules, sleep_settings  # not needed by most runs
-
-        sleep = sleep_settings(asleep)
     given = RunColumns(
         jobs=Jobs.new(
             {"rows": len(workload)},
@@ -238,7 +232,7 @@ def given_for(
                 **{f"switch_{name}": own(getattr(platform.topology, name), np.int64) for name in _SWITCHES},
             ),
         },
-        settings=_settings(run, scored, table, order) | ({} if limits is None else limits.settings()) | sleep,
+        settings=_settings(run, scored, table, order) | ({} if power is None else power.settings()),
         keep_decisions=rules.keep_decisions,
     )
     names = ("wanted_first", "wanted_lo", "wanted_hi", "outage_first", "outage_down", "outage_up")
@@ -254,7 +248,7 @@ def given_for(
     _add_history(given, workload, rules, constraints)
     _add_constraints(given, workload, platform, constraints)
     if asleep is not None:
-        given.others["sleep"] = sleep_rules(asleep)
+        given.others["sleep"] = asleep.sleep_rules()
     if limits is not None:
         _add_limits(given, limits, platform.n_hosts, table)
     return given
@@ -289,7 +283,7 @@ def _limits(table: PartitionTable) -> dict[str, Array]:
 def _settings(run: Run, scored: Scoring | None, table: PartitionTable, order: int) -> dict[str, int]:
     # The settings that do not follow from the arrays.
     rules, allocator, constraints, directs = run.rules, run.allocator, run.constraints, run.directs
-    asked, wait_ns = constraints.requests, rules.waits_for_switches_ns
+    asked, wait_ns, cost = constraints.requests, rules.waits_for_switches_ns, rules.decision_cost_ns
     kept = b.BY_DRAIN if constraints.drains else rules.releases
     releases = b.BY_CORE if rules.resizing != b.NO_RESIZE else kept
     slows = run.limits is not None and run.limits.slows and not run.limits.stops
@@ -301,9 +295,7 @@ def _settings(run: Run, scored: Scoring | None, table: PartitionTable, order: in
         "requeues": int(rules.on_failure == "requeue"),
         "order": order,
         "charges_decisions": int(rules.charges_decisions),
-        "decision_cost_ns": rules.decision_cost_ns
-        if isinstance(rules.decision_cost_ns, int)
-        else -1,  # -1: as measured
+        "decision_cost_ns": cost if isinstance(cost, int) else -1,  # -1: as measured
         "max_attempts": rules.max_attempts,
         "switch_wait_ns": b.NEVER if wait_ns is None or asked is None or not asked.switches.any() else wait_ns,
         "by_hosts": int(allocator.by_hosts),
@@ -352,6 +344,5 @@ def _add_constraints(given: RunColumns, workload: Workload, platform: Platform, 
         jobs.window[:] = windows.of_jobs(workload)
         ends = np.where(jobs.window < 0, b.NEVER, windows.end_ns[jobs.window])
         np.minimum(jobs.cancel_ns, ends, out=jobs.cancel_ns)
-        given.state["windows"] = b.WindowColumns(
-            begin_ns=own(windows.begin_ns, np.int64), end_ns=own(windows.end_ns, np.int64)
-        )
+        begin_ns, end_ns = (own(column, np.int64) for column in (windows.begin_ns, windows.end_ns))
+        given.state["windows"] = b.WindowColumns(begin_ns=begin_ns, end_ns=end_ns)

@@ -15,18 +15,10 @@ import numpy as np
 
 from bls.engine import loop as engine
 from bls.engine import state as b
+from bls.engine.features.running import releases as reports
 from bls.engine.features.running.commands import take_back
-from bls.engine.features.running.releases import (
-    ACCEPTED,
-    FULL,
-    report_job_releases,
-    report_loss,
-    report_width_requests,
-    stop_after,
-)
 from bls.engine.features.running.state import CommandLog
 from bls.engine.growing import grow_width_requests
-from bls.engine.state import BatchState
 from traces.compiled import Array
 from traces.intervals import intervals_of
 from traces.ledger import STATES
@@ -64,7 +56,7 @@ class Dealings:
 class RunningJobs:
     """The jobs of a batch simulation, by row."""
 
-    state: BatchState
+    state: b.BatchState
     # Constants of the run:
     workload: Workload  # includes recorded run times, which no view shows
     platform: Platform
@@ -108,13 +100,11 @@ class RunningJobs:
 
     def column(self, name: str) -> Array:
         """A column of ``bls.engine.jobs.Jobs``, all rows; it changes during the simulation."""
-        column: Array = getattr(self.state.jobs, name)
-        return column[: self.rows]
+        return np.asarray(getattr(self.state.jobs, name))[: self.rows]
 
     def started(self) -> list[int]:
         """The rows that await an answer."""
-        rows: list[int] = self.state.started[self.state.n_answered : self.state.n_started].tolist()
-        return rows
+        return [*self.state.started[self.state.n_answered : self.state.n_started].tolist()]
 
     def running(self) -> Array:
         """The rows of the running jobs."""
@@ -157,13 +147,12 @@ class RunningJobs:
     def up_again_ns(self) -> Array:
         """The known ends of outages: int64 (H,), ns; 0: the host is up, ``NEVER``: unknown."""
         n_hosts = len(self.state.host_first) - 1
-        until = self.state.host_status.down_until_ns
-        return np.asarray(until.reshape(-1, n_hosts).max(axis=0) if len(until) else np.zeros(n_hosts, np.int64))
+        return np.asarray(self.state.host_status.down_until_ns.reshape(-1, n_hosts).max(axis=0, initial=0))
 
     def release(self, row: int, core_number: Array, released_ns: Array, end_ns: int) -> bool:
         """Report the releases of a job that has started, before its outcome; False if they are not possible
         (``bls.engine.features.running.releases``)."""
-        return report_job_releases(self.state, row, core_number, released_ns, end_ns) == ACCEPTED
+        return reports.report_job_releases(self.state, row, core_number, released_ns, end_ns) == reports.ACCEPTED
 
     def width_range(self, row: int) -> tuple[int, int]:
         """The smallest and the largest width of a row's job; equal if it may not change."""
@@ -172,9 +161,10 @@ class RunningJobs:
 
     def request_width(self, row: int, width_request_ns: Array, cores: Array, until_ns: int) -> bool:
         """Report the requests for cores of a job that has started, before its outcome; False if they are not possible."""
-        while (answer := report_width_requests(self.state, row, width_request_ns, cores, until_ns)) == FULL:
+        report = self.state, row, width_request_ns, cores, until_ns
+        while (answer := reports.report_width_requests(*report)) == reports.FULL:
             grow_width_requests(self.state, len(width_request_ns))
-        return answer == ACCEPTED
+        return answer == reports.ACCEPTED
 
     def resized(self, row: int) -> tuple[list[int], list[int]]:
         """The cores that a running job was last given, and those that it was last asked for, in order."""
@@ -224,7 +214,7 @@ class RunningJobs:
     def put_off_stop(self, row: int, core_number: Array, released_ns: Array) -> bool:
         """Whether a job will have released the failing hosts before it would be cut: its application must then be simulated
         up to the new :meth:`stop_ns`."""
-        return bool(stop_after(self.state, row, core_number, released_ns))
+        return bool(reports.stop_after(self.state, row, core_number, released_ns))
 
     def origin(self, row: int) -> int:
         """The row of the workload for a row, which may be a later attempt."""
@@ -253,7 +243,7 @@ class RunningJobs:
 
     def loss(self, row: int, end_ns: int, core: int) -> bool:
         """Report the end of a running job that has lost its cores; False if that is not possible."""
-        return bool(report_loss(self.state, row, end_ns, core))
+        return bool(reports.report_loss(self.state, row, end_ns, core))
 
     def _losses(self) -> dict[int, str]:
         # The reasons of ends by lost cores or by a policy, by row.
@@ -299,10 +289,8 @@ class RunningJobs:
     def allocations(self) -> tuple[Array, Array, Array]:
         """All allocations, by rows: ``JobRecords.allocation_first, allocation_lo, allocation_hi``."""
         at, count = self._given_at_start()
-        first = np.zeros(len(count) + 1, np.int64)
-        np.cumsum(count, out=first[1:])
         source = intervals_of(at, count)
-        return first, self.state.pool.lo[source], self.state.pool.hi[source]
+        return np.append(0, np.cumsum(count)), self.state.pool.lo[source], self.state.pool.hi[source]
 
     def _given_at_start(self) -> tuple[Array, Array]:
         # The place in the pool of the cores with which each row started.
@@ -310,16 +298,14 @@ class RunningJobs:
         if not self.dealings.resizes:
             return first, count
         changed = self.column("given_count") > 0
-        return np.where(changed, self.column("given_first"), first), np.where(
-            changed, self.column("given_count"), count
-        )
+        given_first, given_count = self.column("given_first"), self.column("given_count")
+        return np.where(changed, given_first, first), np.where(changed, given_count, count)
 
 
 class Counts:
-    """A few numbers of a run, valid at any time and in any thread; they do not keep its columns alive.
-    ``state``: at the start."""
+    """A few numbers of a run, given its first state: valid at any time and in any thread, and not keeping its columns alive."""
 
-    def __init__(self, state: BatchState) -> None:
+    def __init__(self, state: b.BatchState) -> None:
         self._state, self._running = state.only_numbers(), state.running.only_numbers()
 
     @property
@@ -349,16 +335,14 @@ class Moment:
 
     now_ns: int
     waiting: int  # number of waiting jobs
-    # int64 (r,): running jobs by row: row, row of the workload, number, start, number of cores
-    rows: Array
-    origin: Array
-    job_id: Array
-    start_ns: Array
-    cores: Array
-    # int64 (k,): the row ``holder`` holds the cores [lo, hi), which are disjoint
-    lo: Array
-    hi: Array
-    holder: Array
+    rows: Array  # int64 (r,): running jobs, ascending
+    origin: Array  # int64 (r,): their rows of the workload
+    job_id: Array  # int64 (r,): their numbers
+    start_ns: Array  # int64 (r,)
+    cores: Array  # int64 (r,): numbers of their cores
+    lo: Array  # int64 (k,): first cores of disjoint intervals
+    hi: Array  # int64 (k,): one past their last cores
+    holder: Array  # int64 (k,): the rows that hold them
     down: Array  # int64 (d,): hosts that are down, ascending
     ends: tuple[int, ...]  # number of attempts in each of ``traces.ledger.STATES``
 

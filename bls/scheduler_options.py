@@ -48,8 +48,7 @@ class Rules:
     resize: str | None = holds(o.RESIZE, None)
     #: After this number of cuts of one job the simulation ends with an error; a job that lost all its cores has failed.
     max_attempts: int = holds(o.MAX_ATTEMPTS)
-    #: Time of a decision, by which each start is delayed: in ns, as text such as ``50ms``, or ``measured``; None:
-    #: starts are not delayed.
+    #: Time of a decision, by which each start is delayed: in ns, as text such as ``50ms``, ``measured``, or None: not.
     decision_cost_ns: int | str | None = holds(o.DECISION_COST)
     keep_decisions: bool = holds(o.DECISIONS)  #: whether to keep a table of all decisions
     #: How long a job waits for no more switches than it asks for; None: for ever. ``switches`` has a time of its own.

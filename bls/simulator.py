@@ -13,7 +13,6 @@ import numpy as np
 
 from bls.allocators import Allocator, placing, with_parameters
 from bls.constraints.job_constraints import JobConstraints, outage_columns
-from bls.constraints.outages import NEVER as NO_MORE
 from bls.constraints.outages import Outages
 from bls.engine import loop as engine
 from bls.engine import state as b
@@ -28,31 +27,14 @@ from bls.machine.platform import Platform
 from bls.metrics.schedule import NO_DOWNTIME, Downtime
 from bls.observers import AnyObserver, Observers
 from bls.options import MAX_ATTEMPTS, ON_FAILURE, SLACK
-from bls.policies import AnyPolicy, DecidingPolicy, KnownJobs, Scoring, ScoringPolicy, scoring, unscored
-from bls.policies.contract import (
-    PASS_COLUMNS,
-    FollowingPolicy,
-    OtherProgram,
-    by_prediction,
-    columns_declared,
-    policy_totals,
-)
+from bls.policies import AnyPolicy, DecidingPolicy, KnownJobs, Scoring, ScoringPolicy, contract, scoring, unscored
 from bls.policies.score_policy import no_account, no_decision, no_score
 from bls.running_jobs import RunningJobs
 from bls.scheduler_options import Rules
 from bls.seen.answers import AnswerError, put_answer, refusal
 from bls.view import View
 from bls.workloads.workload import Workload
-from traces.base.errors import (
-    RAISED_BY_PLUGINS,
-    InputError,
-    PeerError,
-    PluginError,
-    TwolevelError,
-    blamed_on,
-    raised_text,
-    shown,
-)
+from traces.base import errors
 from traces.base.options import SEED
 from traces.base.process import INTERRUPTS, called_by_kernels
 from traces.base.time import MAX_NS, format_ns
@@ -74,16 +56,33 @@ class BatchSimulator(RunningJobs):
     Call :meth:`advance` until it returns ``DONE``. On ``STARTED``, answer for every row of :meth:`started` with
     :meth:`outcome` or :meth:`promise`; on ``DUE``, answer for :attr:`due`.
 
-    - ``workload``: no job is wider than the platform
-    - ``policy``: the order of the queue, or all decisions
-    - ``slack``: deadlines are submit + slack × estimate
-    - ``recorded``: whether jobs have their recorded run times, so that they need no answers
-    - ``requested``: cores by job number, for the allocator ``given``
-    - ``seed``: for random allocators and estimates
-    - ``loses``: whether running jobs may lose all their cores (:meth:`loss`)
-    - ``power``: power limits of the machine, and their effects
+    Parameters
+    ----------
+    workload, platform : Workload, Platform
+        The jobs, each at most as wide as the machine, and the machine.
+    policy, allocator : AnyPolicy, Allocator
+        The order of the queue, or all decisions; and the choice of cores.
+    rules, constraints : Rules, JobConstraints, optional
+        Default: the rules of the two-level paper, and no constraints.
+    slack : float
+        Deadlines are submit + slack × estimate.
+    recorded : bool
+        Whether jobs have their recorded run times, so that they need no answers.
+    requested : mapping of int to str, optional
+        Cores by job number, for the allocator ``given``.
+    observers : sequence of AnyObserver
+        Plug-ins that watch the run or compute additional data.
+    seed : int
+        For random allocators and estimates.
+    loses : bool
+        Whether running jobs may lose all their cores (:meth:`loss`).
+    power : PowerPlan, optional
+        Power limits of the machine, and their effects.
 
-    Raises InputError or PluginError if the options or the policy's keys cannot be used.
+    Raises
+    ------
+    InputError, PluginError
+        If the options, or the policy's keys, cannot be used.
     """
 
     #: Number of calls of the engine between two checks of its state (:meth:`validate`); 0: no checks.
@@ -107,7 +106,7 @@ class BatchSimulator(RunningJobs):
         self.deadline_ns = deadlines_ns(workload, slack)
         n_cores, widest = platform.n_cores, int(workload.cores.argmax())
         if (asked := workload.cores[widest]) > n_cores:
-            raise InputError(f"job {workload.job_id[widest]} asks for {asked} cores; the platform has {n_cores}")
+            raise errors.InputError(f"job {workload.job_id[widest]} asks for {asked} cores; the platform has {n_cores}")
         self.deadline_ns.flags.writeable = False  # policies may read it
         self.planned_ns = planned_with(workload, self.rules, self.constraints, seed)
         self.planned_ns.flags.writeable = False
@@ -125,10 +124,10 @@ class BatchSimulator(RunningJobs):
         self.signals = None if power is None else power.signals
         self._core_mw = known.core_mw
         if self.rules.predicted:
-            policy = by_prediction(policy)
+            policy = contract.by_prediction(policy)
         self._scoring: Scoring | None = None
         self._outages: Outages | None = self.constraints.outages
-        self._looks = Observers(observers) if observers else None
+        self._looks = Observers(observers)
         #: The policy's reasons of rejections, by row; and of starts, if it has given any.
         self.rejections: dict[int, str] = {}
         self._because: dict[int, str] = {}
@@ -143,9 +142,8 @@ class BatchSimulator(RunningJobs):
         given.settings |= {"logs": int(self.is_seen), "more_outages": int(self._may_go_on()), "loses": int(loses)}
         self.state = new_state(given)
         self._pause_ns = b.NEVER
-        self.state.observe_after_ns = self._next_look_ns
-        if self._looks is not None:
-            self._looks.so_far = self._so_far()
+        self.state.observe_after_ns = self._looks.next_ns
+        self._looks.so_far = self._so_far()
         self.place = placing(self.allocator)
         self.score = self._scoring.score if self._scoring else as_value(no_score, SCORE)
         self.account = self._scoring.account if self._scoring else as_value(no_account, ACCOUNT)
@@ -162,14 +160,17 @@ class BatchSimulator(RunningJobs):
         """Return an independent copy that continues from this instant.
 
         Both give the same results as a simulation that was never forked. They share constants such as the workload; about
-        350 bytes per job are copied. Raises InputError if the policy decides in Python, or the run has observers: they may
-        have their own state.
+        350 bytes per job are copied.
+
+        Raises
+        ------
+        InputError
+            If the policy decides in Python, or the run has observers: they may have their own state.
         """
         if self.is_seen:
             who = f"batch policy {self.policy.name} decides in Python" if self._decides else "the run has observers"
-            raise InputError(
-                f"fork: {who}, and may have its own state; allowed: policies of keys or scores, no observers"
-            )
+            allowed = "policies of keys or scores, no observers"
+            raise errors.InputError(f"fork: {who}, and may have its own state; allowed: {allowed}")
         other = type(self).__new__(type(self))
         other.__dict__.update(self.__dict__, state=self.state.fork())
         other.rejections, other._because = dict(self.rejections), dict(self._because)
@@ -178,8 +179,8 @@ class BatchSimulator(RunningJobs):
     @cached_property
     def view(self) -> View:
         """The view of Python policies and observers; made on demand because it and the run keep each other alive."""
-        data = {} if self._looks is None else self._looks.data
-        return View(self, data, columns_declared(self.policy), isinstance(self.policy, FollowingPolicy))
+        follows = isinstance(self.policy, contract.FollowingPolicy)
+        return View(self, self._looks.data, contract.columns_declared(self.policy), follows)
 
     @property
     def outages(self) -> Outages | None:
@@ -207,8 +208,20 @@ class BatchSimulator(RunningJobs):
         return int(self.state.due_job)
 
     def advance(self, max_ends: int) -> BatchStatus:
-        """Run the engine; returns ``DONE``, ``STARTED``, ``DUE``, ``INTERRUPTED`` or ``PAUSED``. Raises RuntimeError if a
-        job that has started has neither an outcome nor a promise; PluginError and InputError as :meth:`settle`."""
+        """Run the engine until it needs an answer, is done, or ``max_ends`` jobs have ended.
+
+        Returns
+        -------
+        BatchStatus
+            ``DONE``, ``STARTED``, ``DUE``, ``INTERRUPTED`` or ``PAUSED``; ``LOOK`` after :meth:`pause_after`.
+
+        Raises
+        ------
+        RuntimeError
+            If a job that has started has neither an outcome nor a promise.
+        InputError, PluginError
+            As :meth:`settle`.
+        """
         if unanswered := self.started():
             raise RuntimeError(f"rows {unanswered} have started and await an outcome or a promise")
         while True:
@@ -230,22 +243,27 @@ class BatchSimulator(RunningJobs):
             self.validate()
 
     def validate(self) -> None:
-        """Raise InvariantError, naming the job or core, if the engine's state violates an invariant
-        (``bls.engine.validation``)."""
+        """Raise InvariantError, naming the job or core, if the state violates an invariant (``bls.engine.validation``)."""
         from bls.engine.validation import validate  # only for checked runs
 
         validate(self.state)
 
     def settle(self, status: int) -> bool:
-        """Handle a status of :func:`bls.engine.loop.advance`; returns False if the engine should be called again. Raises
-        PluginError or InputError, which names the job, if the status is a fault; KeyboardInterrupt if one arrived in
-        compiled code."""
+        """Handle a status of :func:`bls.engine.loop.advance`; returns False if the engine should be called again.
+
+        Raises
+        ------
+        InputError, PluginError, PeerError
+            If the status is a fault of the input, of a plug-in or of another program; the message names the job.
+        KeyboardInterrupt
+            If one arrived in compiled code.
+        """
         ROLES.check()
         INTERRUPTS.raise_noted()
         if status in _SUSPENSIONS:
-            if status == BatchStatus.DONE and self._looks is not None and self._looks.observers:
-                self._look(self._looks, last=True)
-            if status == BatchStatus.DONE and isinstance(self.policy, FollowingPolicy):
+            if status == BatchStatus.DONE and self._looks.observers:
+                self._look(last=True)
+            if status == BatchStatus.DONE and isinstance(self.policy, contract.FollowingPolicy):
                 self._finish(self.policy)
             return True
         if status in GROW:
@@ -279,19 +297,19 @@ class BatchSimulator(RunningJobs):
         try:
             answer = self._policy_decides(view)
             if not hasattr(answer, "__iter__"):
-                raise AnswerError(f"gave {shown(answer)}; allowed: a list of the jobs to start, perhaps empty")
+                raise AnswerError(f"gave {errors.shown(answer)}; allowed: a list of the jobs to start, perhaps empty")
             rows = view._chosen(answer)
             if view._directions:
                 view._directions.put(self.state, view._running.keys(), rows, view._rejected.keys())
         except AnswerError as error:
             raise view.data.failed or self._wrong(error.did) from error
-        except PluginError as error:
+        except errors.PluginError as error:
             # Blame the source of additional data, not its reader.
-            raise view.data.failed or PluginError(f"{self._deciding()}: {error.text}") from error
-        except TwolevelError:
+            raise view.data.failed or errors.PluginError(f"{self._deciding()}: {error.text}") from error
+        except errors.TwolevelError:
             raise
-        except RAISED_BY_PLUGINS as error:
-            failed = PluginError(f"{self._deciding()}: decide() failed: {raised_text(error)}")
+        except errors.RAISED_BY_PLUGINS as error:
+            failed = errors.PluginError(f"{self._deciding()}: decide() failed: {errors.raised_text(error)}")
             raise view.data.failed or failed from error
         finally:
             view._deciding = False
@@ -322,11 +340,11 @@ class BatchSimulator(RunningJobs):
                 self._still_awake()
                 self._awake_soon(wake)
 
-    def _finish(self, policy: FollowingPolicy) -> None:
+    def _finish(self, policy: contract.FollowingPolicy) -> None:
         view = self.view
         view._let_decide()
         try:
-            with blamed_on(f"batch policy {policy.name}: finish() failed"):
+            with errors.blamed_on(f"batch policy {policy.name}: finish() failed"):
                 policy.finish(view)
         finally:
             view._deciding = False
@@ -334,24 +352,20 @@ class BatchSimulator(RunningJobs):
     def _deciding(self) -> str:
         return f"batch policy {self.policy.name}, at {self.now_ns} ns"
 
-    def _wrong(self, did: str) -> TwolevelError:
+    def _wrong(self, did: str) -> errors.TwolevelError:
         # An error of a deciding policy: a plug-in, or another program.
-        if isinstance(self.policy, OtherProgram):
-            return PeerError(f"{self.policy.who}, at {self.now_ns} ns: it {did}")
-        return PluginError(f"{self._deciding()}: decide() {did}")
+        if isinstance(self.policy, contract.OtherProgram):
+            return errors.PeerError(f"{self.policy.who}, at {self.now_ns} ns: it {did}")
+        return errors.PluginError(f"{self._deciding()}: decide() {did}")
 
     def _still_awake(self) -> None:
         # Stop a policy that asks for wake-ups forever without starting jobs.
         state = self.state
-        if state.running.n == state.arriving.n == 0 and state.next_arrival == state.arrivals.size:
-            self._idle_wakes += 1
-            if self._idle_wakes > _MAX_IDLE_WAKES:
-                raise self._wrong(
-                    f"was woken {_MAX_IDLE_WAKES} times in a row, and started nothing; "
-                    f"nothing runs or arrives any more, and {_waiting(self.state)}"
-                )
-        else:
-            self._idle_wakes = 0
+        idle = state.running.n == state.arriving.n == 0 and state.next_arrival == state.arrivals.size
+        self._idle_wakes = self._idle_wakes + 1 if idle else 0
+        if self._idle_wakes > _MAX_IDLE_WAKES:
+            woken = f"was woken {_MAX_IDLE_WAKES} times in a row, and started nothing"
+            raise self._wrong(f"{woken}; nothing runs or arrives any more, and {_waiting(state)}")
 
     def _awake_soon(self, wake_ns: int) -> None:
         # Also stop a policy that confuses seconds with nanoseconds: it would not finish in any useful time.
@@ -362,36 +376,31 @@ class BatchSimulator(RunningJobs):
         self._soon_wakes = self._soon_wakes + 1 if so_far == self._soon_so_far else 0
         self._soon_so_far = so_far
         if self._soon_wakes > _MAX_SOON_WAKES:
-            raise self._wrong(
-                f"was woken {_MAX_SOON_WAKES} times in a row, and started nothing, and nothing else happened; it asks to be "
-                f"woken again {wake_ns - self.now_ns} ns later: wake-ups are in ns, and a second is 10**9"
-            )
+            woken = f"was woken {_MAX_SOON_WAKES} times in a row, and started nothing, and nothing else happened"
+            asks = f"it asks to be woken again {wake_ns - self.now_ns} ns later"
+            raise self._wrong(f"{woken}; {asks}: wake-ups are in ns, and a second is 10**9")
 
     def pause_after(self, instant_ns: int | None) -> None:
         """Let :meth:`advance` return ``LOOK`` before the first event after an instant; None: do not pause."""
         self._pause_ns = b.NEVER if instant_ns is None else instant_ns
-        self.state.observe_after_ns = min(self._next_look_ns, self._pause_ns)
-
-    @property
-    def _next_look_ns(self) -> int:
-        return b.NEVER if self._looks is None else self._looks.next_ns
+        self.state.observe_after_ns = min(self._looks.next_ns, self._pause_ns)
 
     def _look_or_pause(self) -> bool:
         # Call the observers before the first event after ``observe_after_ns``; returns whether to pause there.
         event_ns = int(self.state.observe_after_ns)
-        if self._looks is not None and self._looks.next_ns < event_ns:
-            self._look(self._looks)
+        if self._looks.next_ns < event_ns:
+            self._look()
         if self._pause_ns < event_ns:
             return True
-        self.state.observe_after_ns = min(self._next_look_ns, self._pause_ns)
+        self.state.observe_after_ns = min(self._looks.next_ns, self._pause_ns)
         return False
 
-    def _look(self, looks: Observers, *, last: bool = False) -> None:
+    def _look(self, *, last: bool = False) -> None:
         # Call the observers before the first event after ``observe_after_ns`` (its instant), or after the last event.
         view = self.view
         until_ns = self.now_ns if last else int(self.state.observe_after_ns) - 1
         view._refresh()
-        looks.look(view, happened_ns=self.now_ns, until_ns=until_ns, so_far=self._so_far())
+        self._looks.look(view, happened_ns=self.now_ns, until_ns=until_ns, so_far=self._so_far())
 
     def _so_far(self) -> tuple[int, ...]:
         # A fingerprint of progress: it changes whenever anything has happened.
@@ -402,12 +411,12 @@ class BatchSimulator(RunningJobs):
     @property
     def observations(self) -> list[dict[str, float | int | str]]:
         """The notes of the observers, one row per note."""
-        return [] if self._looks is None else self._looks.noted
+        return self._looks.noted
 
     @property
     def is_seen(self) -> bool:
         """Whether a Python policy or an observer uses :attr:`view`."""
-        return self._decides or (self._looks is not None and bool(self._looks.observers))
+        return self._decides or bool(self._looks.observers)
 
     def _may_go_on(self) -> bool:
         # Whether an unbounded model generates the outages.
@@ -426,21 +435,26 @@ class BatchSimulator(RunningJobs):
         self.state.settings.more_outages = int(self._may_go_on())
 
     def drain(self, hosts: Array, from_ns: int, until_ns: int | None) -> None:
-        """Drain hosts from an instant after the last event: their running jobs continue, and no other job starts there.
+        """Drain hosts: their running jobs continue, and no other job starts there.
 
-        ``hosts``, int64: their outages must contain a drain at no instant (``bls.constraints.outages.drainable``).
-        ``until_ns``: their return; None: never.
+        Parameters
+        ----------
+        hosts : ndarray of int64
+            Their outages must contain a drain at no instant (``bls.constraints.outages.drainable``).
+        from_ns : int
+            An instant after the last event.
+        until_ns : int or None
+            Their return; None: never.
         """
         assert self._outages is not None
         drained = self._outages.drained
         assert drained is not None
         state, lists = self.state, 2 * self.platform.n_hosts + hosts
         down, up = drained.down_ns.copy(), drained.up_ns.copy()
-        down[hosts], up[hosts] = from_ns, NO_MORE if until_ns is None else until_ns
+        down[hosts], up[hosts] = from_ns, MAX_NS if until_ns is None else until_ns
         self._outages = replace(self._outages, drained=replace(drained, down_ns=down, up_ns=up))
-        _, state.outage_down, state.outage_up = outage_columns(
-            self._outages, self.constraints.windows, self.platform.n_hosts
-        )
+        windows, n_hosts = self.constraints.windows, self.platform.n_hosts
+        _, state.outage_down, state.outage_up = outage_columns(self._outages, windows, n_hosts)
         state.host_status.next_down_ns[lists] = from_ns
         events = state.host_events.n
         instants, keys = state.host_events.ns[:events], state.host_events.key[:events]
@@ -452,19 +466,19 @@ class BatchSimulator(RunningJobs):
         row = self.due
         job = int(self.state.jobs.number[row]) if row >= 0 else -1
         if status == BatchStatus.ALLOCATOR_FAULT:
-            return PluginError(
-                f"allocator {self.allocator.name}: job {job} needs {self.state.jobs.cores[row]} free cores, "
-                "each once and in ascending intervals; it suggested something else"
+            needs = f"{self.state.jobs.cores[row]} free cores, each once and in ascending intervals"
+            return errors.PluginError(
+                f"allocator {self.allocator.name}: job {job} needs {needs}; it suggested something else"
             )
         if status == BatchStatus.STUCK:
-            if row >= 0 and isinstance(self.policy, OtherProgram):
+            if row >= 0 and isinstance(self.policy, contract.OtherProgram):
                 never = f"does not start job {job}, and nothing runs or arrives any more"
                 return self._wrong(f"{never}; {_waiting(self.state)}")
             # Blame a policy that could start the job.
             decides = row >= 0 and isinstance(self.policy, DecidingPolicy)
-            return (PluginError if decides else InputError)(self._why_stuck(row))
+            return (errors.PluginError if decides else errors.InputError)(self._why_stuck(row))
         if status == BatchStatus.OVERFLOW:
-            return InputError(f"job {job} would end beyond the last simulated instant, {MAX_NS} ns")
+            return errors.InputError(f"job {job} would end beyond the last simulated instant, {MAX_NS} ns")
         if status == BatchStatus.SCORE_FAULT:
             assert self._scoring is not None
             return unscored(self._scoring.policy, job, self.now_ns)
@@ -479,10 +493,8 @@ class BatchSimulator(RunningJobs):
                 reason += f", but its partition, a window{power} or another requested resource does not allow it now"
             return self._wrong(f"gave job {job}, which does not fit: {reason}")
         if status == BatchStatus.ATTEMPTS:
-            return InputError(
-                f"job {job} was cut by the failure of a host {self.rules.max_attempts} times: it would never end; "
-                f"allowed: fewer failures, {ON_FAILURE:lose}, or more {MAX_ATTEMPTS}"
-            )
+            cut = f"job {job} was cut by the failure of a host {self.rules.max_attempts} times: it would never end"
+            return errors.InputError(f"{cut}; allowed: fewer failures, {ON_FAILURE:lose}, or more {MAX_ATTEMPTS}")
         raise AssertionError(f"batch engine: {BatchStatus(status)!r}")
 
     def _why_stuck(self, row: int) -> str:
@@ -512,10 +524,8 @@ class BatchSimulator(RunningJobs):
             )
         else:
             reason = f"allocator {self.allocator.name} does not place it on the empty machine"
-        return (
-            f"the simulation is stuck at job {job}, at {at}: nothing runs or arrives any more, and {reason}; "
-            f"{_waiting(self.state)}"
-        )
+        stuck_at = f"the simulation is stuck at job {job}, at {at}"
+        return f"{stuck_at}: nothing runs or arrives any more, and {reason}; {_waiting(self.state)}"
 
     def downtime(self, until_ns: int | None = None) -> Downtime:
         """The outages of hosts, by failure or maintenance, from 0 to the present or another instant before the next event."""
@@ -554,22 +564,18 @@ class BatchSimulator(RunningJobs):
         """The cost of decisions so far: number of passes; mean, longest and total wall time (ns); and the totals of a Python
         policy (``bls.policies.contract``)."""
         passes, total = int(self.state.passes), int(self.state.decide_ns)
-        found = {
-            "decisions": passes,
-            "decision_total_ns": total,
-            "decision_mean_ns": total / passes if passes else None,
-        }
-        found["decision_max_ns"] = int(self.state.max_decide_ns)
+        mean, most = total / passes if passes else None, int(self.state.max_decide_ns)
+        found = {"decisions": passes, "decision_total_ns": total, "decision_mean_ns": mean, "decision_max_ns": most}
         if self.state.settings.may_not_fit:
             found["did_not_fit"] = int(self.state.did_not_fit)
-        return found | policy_totals(self.policy)
+        return found | contract.policy_totals(self.policy)
 
     def decision_columns(self) -> dict[str, Any]:
         """One row per kept scheduling pass: instant, waiting jobs before it, started jobs, wall time (ns), chosen jobs that did
         not fit, and the policy's notes (``traces.tables.Values``)."""
         n = int(self.state.n_decisions)
-        kept = list(self.state.decisions.front(n))[: len(PASS_COLUMNS) if self.state.settings.may_not_fit else -1]
-        found: dict[str, Any] = dict(zip(PASS_COLUMNS, kept, strict=False))
+        names = contract.PASS_COLUMNS if self.state.settings.may_not_fit else contract.PASS_COLUMNS[:-1]
+        found: dict[str, Any] = dict(zip(names, self.state.decisions.front(n), strict=False))
         return found | (self.view._notes.columns(n) if self._decides and self.rules.keep_decisions else {})
 
     @property

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from bls import options as o
 from bls.conflicts import STREAM
 from bls.constraints.job_constraints import JobConstraints, partitions_of
 from bls.constraints.outages import Outages
@@ -22,8 +23,6 @@ from bls.engine.status import BatchStatus
 from bls.inputs import Chosen
 from bls.machine.platform import Platform
 from bls.metrics.schedule import Allocations, Schedule
-from bls.options import MEMORY, OVERSIZE
-from bls.options import STREAM as STREAM_OPTION
 from bls.policies import AnyPolicy, ScorePolicy
 from bls.policies.contract import FollowingPolicy, OtherProgram
 from bls.policies.score_policy import no_account
@@ -73,8 +72,8 @@ class ArrivingJobs:
 
     blocks: Iterator[Workload]  # the log, from ``bls.workloads.readers.swf.swf_blocks`` or :func:`in_blocks`
     platform: Platform
-    oversize: str = OVERSIZE.default  # treatment of jobs wider than the platform
-    memory: str = MEMORY.default  # source of the memory request per core
+    oversize: str = o.OVERSIZE.default  # treatment of jobs wider than the platform
+    memory: str = o.MEMORY.default  # source of the memory request per core
     begins: bool | None = None  # whether jobs may join the queue after their submit; None: as in the header
     # the same as in ``Workload``
     source: str = ""
@@ -133,7 +132,7 @@ class ArrivingJobs:
         self._reject(jobs.rejects)
         self.clamped += jobs.clamped
         partition, reasons = partitions_of(jobs, self.platform)
-        if self.memory != MEMORY.default:
+        if self.memory != o.MEMORY.default:
             in_one = ~np.any([*reasons.values()], axis=0)
             asked = requests(jobs, self.platform, memory=self.memory)
             reasons[ASKS_TOO_MUCH] = in_one & never_fits(jobs, np.where(in_one, partition, 0), asked, self.platform)
@@ -145,7 +144,7 @@ class ArrivingJobs:
     def constraints(self, jobs: Workload, outages: Outages | None) -> JobConstraints:
         """The constraints of some of the jobs."""
         partition = partitions_of(jobs, self.platform)[0] if self.platform.partitions else None
-        asks = self.memory != MEMORY.default
+        asks = self.memory != o.MEMORY.default
         asked = requests(jobs, self.platform, memory=self.memory) if asks else None
         return JobConstraints(partition=partition, requests=asked, outages=outages, cores_differ=asks)
 
@@ -165,9 +164,8 @@ def in_blocks(workload: Workload, jobs: int = STRETCH_JOBS) -> Iterator[Workload
 
 def joined(workloads: Sequence[Workload]) -> Workload:
     """Concatenate the jobs of consecutive workloads; everything else is from the last one."""
-    columns: dict[str, Any] = {
-        name: np.concatenate([getattr(one, name) for one in workloads]) for name in (*COLUMNS, *OPTIONAL)
-    }
+    names = (*COLUMNS, *OPTIONAL)
+    columns: dict[str, Any] = {name: np.concatenate([getattr(one, name) for one in workloads]) for name in names}
     extras = {name: np.concatenate([one.extras[name] for one in workloads]) for name in workloads[-1].extras}
     return replace(workloads[-1], **columns, extras=extras)
 
@@ -177,9 +175,8 @@ class Stretch:
     """The events in [begin, end)."""
 
     simulator: BatchSimulator  # its rows are those of ``number``
-    # from the first submit, and to the last end
-    begin_ns: int
-    end_ns: int
+    begin_ns: int  # from the first submit on
+    end_ns: int  # to the last end
     # int64 (n,): the place of each row among all rows: jobs from 0, later attempts from :data:`LATER` on; the last job may be
     # submitted after the section
     number: Array
@@ -287,6 +284,5 @@ def _check_same(old: BatchSimulator, new: BatchSimulator, rows: Array) -> None:
     elif not np.array_equal(old.planned_ns[old.column("origin")[rows]], new.planned_ns[:n]):
         who = "the estimator"
     if who:
-        raise PluginError(
-            f"{who}: its values for a job depend on the other jobs that it is given, and with {STREAM_OPTION} it never gets all"
-        )
+        depends = "its values for a job depend on the other jobs that it is given"
+        raise PluginError(f"{who}: {depends}, and with {o.STREAM} it never gets all")

@@ -48,12 +48,19 @@ class View:
     """The batch level at one instant, read-only.
 
     While a policy decides, the view shows the state before that pass: the policy itself must count the cores that it
-    assigns. The methods "for a policy while it decides" raise PluginError if an observer calls them, if the policy has not
-    declared or the run does not have what they need, or if an argument is not allowed.
+    assigns. The methods "for a policy while it decides" raise PluginError if an observer calls them, or if the policy has
+    not declared or the run does not have what they need; their own sections "Raises" name further reasons only.
 
-    - ``data``: observers that compute additional data, by name
-    - ``notes``: the columns that the policy may note for its decisions
-    - ``follows``: whether the policy receives news, event by event
+    Parameters
+    ----------
+    run : RunningJobs
+        The jobs of the simulation, which the view follows.
+    data : mapping of str to AdditionalData
+        Observers that compute additional data, by name.
+    notes : mapping of str to type
+        The columns that the policy may note for its decisions.
+    follows : bool
+        Whether the policy receives news, event by event.
     """
 
     def __init__(
@@ -129,8 +136,20 @@ class View:
         return self._run.signals
 
     def power_of(self, job: SeenJob, cores: Iterable[int] | None = None) -> float | None:
-        """The power, above idle, that a waiting job would draw in its planned power state, W; None in runs without a power
-        limit. ``cores``: numbers in the machine; by default the requested number of cores with the least draw."""
+        """The power, above idle, that a waiting job would draw in its planned power state.
+
+        Parameters
+        ----------
+        job : SeenJob
+            A waiting job.
+        cores : iterable of int, optional
+            Numbers in the machine; default: the requested number of cores with the least draw.
+
+        Returns
+        -------
+        float or None
+            W; None in runs without a power limit.
+        """
         state = self._run.state
         if state.settings.powered == b.UNPOWERED:
             return None
@@ -279,27 +298,51 @@ class View:
             raise PluginError(f"{what}() is for a batch policy while it decides")
 
     def wake_at(self, instant_ns: int) -> None:
-        """For a policy while it decides: also decide at this later instant (ns), even if nothing happens then. There may be
-        any number of such instants. Each leads to a pass, or to one as soon as the scheduler is no longer busy."""
+        """For a policy while it decides: also decide at this later instant (ns), even if nothing happens then.
+
+        There may be any number of such instants. Each leads to a pass, or to one as soon as the scheduler is no longer busy.
+
+        Raises
+        ------
+        PluginError
+            If the instant is not after the present one, or beyond ``traces.base.time.MAX_NS``.
+        """
         self._of_a_policy("wake_at")
         self._wake_ups.add(_whole("wake_at", instant_ns, self._now_ns + 1, MAX_NS))
 
     def wake_after(self, duration_ns: int) -> None:
-        """For a policy while it decides: :meth:`wake_at` a number of ns (at least 1) after the present instant."""
+        """For a policy while it decides: :meth:`wake_at` a number of ns (at least 1) after the present instant.
+
+        Raises
+        ------
+        PluginError
+            As :meth:`wake_at`.
+        """
         self._of_a_policy("wake_after")
         self._wake_ups.add(self._now_ns + _whole("wake_after", duration_ns, 1, MAX_NS - self._now_ns))
 
     def kill_after(self, job: SeenJob, span_ns: int) -> None:
-        """For a policy while it decides, in runs that kill jobs at their walltime: set the run time (ns, at least 1) after
-        which a waiting job is killed instead."""
+        """For a policy while it decides, in runs that kill jobs at their walltime: set when a waiting job is killed instead.
+
+        Parameters
+        ----------
+        job : SeenJob
+            A job of :attr:`waiting`.
+        span_ns : int
+            The run time after which it is killed, at least 1 ns.
+
+        Raises
+        ------
+        PluginError
+            If the job does not wait, or the span is out of range.
+        """
         self._of_a_policy("kill_after")
         row = self._facts.find(job.row)
         if row not in self._waiting:
             raise PluginError(f"kill_after() is for jobs that wait, and job {job.job_id} does not")
         if not self.rules.kill_at_walltime:
-            raise PluginError(
-                f"kill_after() is for runs in which jobs are killed at their walltime ({KILL_AT_WALLTIME})"
-            )
+            runs = f"runs in which jobs are killed at their walltime ({KILL_AT_WALLTIME})"
+            raise PluginError(f"kill_after() is for {runs}")
         self._run.state.jobs.walltime_ns[row] = _whole("kill_after", span_ns, 1, MAX_NS - self._now_ns)
 
     def trial(self) -> Trial:
@@ -320,8 +363,19 @@ class View:
     def reject(self, job: SeenJob, reason: str) -> None:
         """For a policy while it decides: remove a waiting job from the queue in this pass; it never runs.
 
-        Its ``state`` is ``rejected``; the table of jobs has the reason, 1 to 200 characters (``rejected_because``). Jobs
-        that depend on it become eligible. All rejections of a pass come before its starts.
+        Its ``state`` is ``rejected``. Jobs that depend on it become eligible. All rejections of a pass come before its starts.
+
+        Parameters
+        ----------
+        job : SeenJob
+            A job of :attr:`waiting`.
+        reason : str
+            1 to 200 characters, for the table of jobs (``rejected_because``).
+
+        Raises
+        ------
+        PluginError
+            If the job does not wait or was rejected already, or the reason is no such text.
         """
         self._of_a_policy("reject")
         row = self._waiting_row("reject", job)
@@ -339,11 +393,22 @@ class View:
         The job cannot start until :meth:`release_hold`, not even in a :meth:`trial`. It stays in :attr:`waiting`, at its
         place in the queue, and may be cancelled or rejected. The table of jobs has the time of the hold
         (``started_because``). If only held jobs are left, the run ends with an error.
+
+        Raises
+        ------
+        PluginError
+            If the job does not wait, or is held already.
         """
         self._set_hold("hold", job, True)
 
     def release_hold(self, job: SeenJob) -> None:
-        """For a policy while it decides: release the hold of a waiting job (:attr:`on_hold`), which may start in this pass."""
+        """For a policy while it decides: release the hold of a waiting job (:attr:`on_hold`), which may start in this pass.
+
+        Raises
+        ------
+        PluginError
+            If the job does not wait, or is not held.
+        """
         self._set_hold("release_hold", job, False)
 
     def _set_hold(self, what: str, job: SeenJob, on: bool) -> None:
@@ -370,6 +435,11 @@ class View:
 
         They appear in the row of this pass in the table of decisions (``decisions``); missing values are None. A later
         value replaces an earlier one.
+
+        Raises
+        ------
+        PluginError
+            If a column was not declared, or a value has another type than declared.
         """
         self._of_a_policy("note")
         self._notes.note(self._run.state.n_decisions, values)
@@ -389,6 +459,11 @@ class View:
         cores : iterable of int, optional
             Some of its cores, by numbers in the machine; default: all, including those that it is given later. Replayed jobs
             and jobs started in this pass accept only all cores.
+
+        Raises
+        ------
+        PluginError
+            If a job neither runs nor waits, the factor or a core is not allowed, or a core is scaled twice in a pass.
         """
         if not isinstance(job, SeenJob | str) and isinstance(job, Iterable):
             if cores is not None:
@@ -406,12 +481,17 @@ class View:
         one nanosecond later.
 
         Its work is lost; its ``state`` is ``cancelled``. Jobs that depend on it become eligible then.
+
+        Raises
+        ------
+        PluginError
+            If the job neither runs nor waits, or is ended twice in this pass.
         """
         self._directions.end(self._directed("cancel", "ends", b.CUTS, job)[0], b.CANCELLED)
 
     def requeue(self, job: SeenJob) -> None:
-        """End a job like :meth:`cancel`, and put another attempt into the queue, at the same place. Its ``state`` is
-        ``requeued``. It counts for ``max-attempts``."""
+        """End a job like :meth:`cancel`, which raises the same errors, and put another attempt into the queue, at the same
+        place. Its ``state`` is ``requeued``. It counts for ``max-attempts``."""
         self._directions.end(self._directed("requeue", "ends", b.CUTS, job)[0], b.REQUEUED)
 
     def width(self, job: SeenJob) -> JobWidth:
@@ -424,24 +504,32 @@ class View:
         return JobWidth(least, most, held, state.jobs.asked.item(row) if held else 0)
 
     def resize(self, job: SeenJob, cores: int) -> None:
-        """For a policy while it decides, whose ``directs`` names ``"widths"``, with ``resize decide``: set the width of a
-        malleable job that runs or is started in this pass, within the range of :meth:`width`.
+        """For a policy while it decides, whose ``directs`` names ``"widths"``, with ``resize decide``: set the width of a job.
 
         After the pass and its starts, the job is asked for surplus cores, which it gives up at the ends of chunks. Or it is
         given free cores, in the order of starts, and the rest after later passes, until another width is set.
+
+        Parameters
+        ----------
+        job : SeenJob
+            A malleable job that runs or is started in this pass.
+        cores : int
+            Its width, within the range of :meth:`width`.
+
+        Raises
+        ------
+        PluginError
+            If the job neither runs nor waits or is not malleable, or the width is out of range.
         """
         self._of_a_policy("resize")
         if self._run.state.settings.resizing != b.AS_DECIDED:
-            raise PluginError(
-                f"resize() is for a batch policy whose directs has 'widths', with {MALLEABLE} and {RESIZE:decide}"
-            )
+            needs = f"whose directs has 'widths', with {MALLEABLE} and {RESIZE:decide}"
+            raise PluginError(f"resize() is for a batch policy {needs}")
         one = self._directable("resize", job)
-        least, most = self._run.width_range(one.row)
+        where, (least, most) = f"resize() of job {one.job_id}", self._run.width_range(one.row)
         if least == most:
-            raise PluginError(
-                f"resize() of job {one.job_id}, which is not malleable; allowed: jobs whose width may change"
-            )
-        self._directions.resize(one, _whole(f"resize() of job {one.job_id}: cores", cores, least, most))
+            raise PluginError(f"{where}, which is not malleable; allowed: jobs whose width may change")
+        self._directions.resize(one, _whole(f"{where}: cores", cores, least, most))
 
     def hint(self, job: SeenJob, cores: Iterable[int] = (), waiting: SeenJob | None = None) -> None:
         """For a policy while it decides, whose ``directs`` names ``"hints"``, with ``coordination hint``: send a running
@@ -459,6 +547,11 @@ class View:
             Cores on which it computes (on exclusive hosts, the first ones), by numbers in the machine; default: none.
         waiting : SeenJob, optional
             The job that waits for them and is not started in this pass; required with cores.
+
+        Raises
+        ------
+        PluginError
+            If a job or core is another than these, or the job has had a hint in this pass.
         """
         self._of_a_policy("hint")
         if self._run.state.settings.hints != b.BY_POLICY:
@@ -491,10 +584,11 @@ class View:
 
     def _directable(self, what: str, job: object) -> SeenJob:
         if not isinstance(job, SeenJob) or (job.row not in self._running and self._waiting.get(job.row) is not job):
-            which = _which(job, "neither runs nor waits")
-            raise PluginError(
-                f"{what}() was given {which}; allowed: jobs of view.running, and jobs started in this pass"
+            which, allowed = (
+                _which(job, "neither runs nor waits"),
+                "jobs of view.running, and jobs started in this pass",
             )
+            raise PluginError(f"{what}() was given {which}; allowed: {allowed}")
         return job
 
     def go_on(self, run: RunningJobs, rows: Array, numbers: Array) -> None:
@@ -619,9 +713,8 @@ class View:
         state = self._run.state
         for row in rows:
             if held(state)[row]:
-                raise AnswerError(
-                    f"gave job {self._waiting[row].job_id}, which it holds; allowed: release_hold() before"
-                )
+                job_id = self._waiting[row].job_id
+                raise AnswerError(f"gave job {job_id}, which it holds; allowed: release_hold() before")
             if text := hold_text(state, row):
                 self._because[row] = "; ".join(filter(None, (text, self._because.get(row))))
 

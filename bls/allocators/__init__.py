@@ -72,7 +72,8 @@ def placing(allocator: Allocator) -> Callable[..., int]:
     """An allocator's rule, as a value that a kernel takes as an argument. Raises PluginError if it is not compiled as
     it must be, or a first trial shows that a rule which is not ours is at fault."""
     if not getattr(allocator.place, "is_ours", False) and allocator.place not in _TRIED:
-        _try_out(allocator)
+        who = f"allocator {allocator.name}"
+        try_rule(who, allocator.place, PLACE, "it with allocator_kernel", lambda: _ask(who, allocator))
         _TRIED.add(allocator.place)
     return as_value(allocator.place, PLACE)
 
@@ -85,14 +86,9 @@ _ASKED: Final = (1, 5, 40, 76)
 _OUT: Final = ("out_lo", "out_hi")
 
 
-def _try_out(allocator: Allocator) -> None:
-    """Ask for one core, a few, more than a host has, and more than there are, on three hosts. Raises PluginError if it
-    raises, writes outside the columns for its answer, is killed, or is not made by ``allocator_kernel``."""
-    who = f"allocator {allocator.name}"
-    try_rule(who, allocator.place, PLACE, "it with allocator_kernel", lambda: _ask(who, allocator))
-
-
 def _ask(who: str, allocator: Allocator) -> None:
+    """Ask for one core, a few, more than a host has, and more than there are, on three hosts. Raises PluginError if the rule
+    raises, or writes outside the columns for its answer."""
     n_cores = _HOST_FIRST[-1]
     words, starts = new_free(n_cores)
     words[:] = 0

@@ -43,9 +43,8 @@ class PlacementRequest(State):
     switch_level: Ints
     # int64 (H,): all hosts, so that the hosts below a switch are neighbours; those of a leaf ascend. Empty without switches.
     switch_hosts: Ints
-    # the cores that the job asks for by number, ascending intervals; empty for nearly every workload
-    wanted_lo: Ints
-    wanted_hi: Ints
+    wanted_lo: Ints  # first cores of the ascending intervals that the job asks for by number; mostly empty
+    wanted_hi: Ints  # one past their last cores
     parameters: Ints  # the allocator's own numbers, :attr:`Allocator.parameters`
     # the answer: ascending, disjoint, half-open intervals of offered cores, together ``n_cores`` (with ``whole_hosts``: all
     # cores of the necessary hosts). There is room for 2 × ``n_cores`` intervals, and for all wanted ones.
@@ -90,8 +89,24 @@ def usable(offered: int, unit_cores: int) -> int:
 
 @compiled(inner=True)
 def take_in_order(request: PlacementRequest, first: int, stop: int, n_cores: int, n_out: int) -> tuple[int, int]:
-    """Append the lowest usable cores of the hosts first … stop-1, host by host, until there are ``n_cores`` more.
-    Returns how many intervals there are now, and how many cores are still missing."""
+    """Append the lowest usable cores of hosts to the answer, host by host.
+
+    Parameters
+    ----------
+    request : PlacementRequest
+        What the allocator was given; ``out_lo`` and ``out_hi`` are written.
+    first, stop : int
+        The hosts first … stop-1.
+    n_cores : int
+        The number of cores to append.
+    n_out : int
+        The number of intervals that the answer has already.
+
+    Returns
+    -------
+    tuple of int
+        How many intervals there are now, and how many cores are still missing.
+    """
     words, starts, host_first, unit_cores = request.words, request.starts, request.host_first, request.unit_cores
     if unit_cores == 1:  # hosts do not matter
         lo, hi = host_first[first], host_first[stop]

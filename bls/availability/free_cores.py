@@ -154,8 +154,7 @@ def free_give(words: Ints, starts: Ints, lo: int, hi: int) -> None:
 
 @compiled(inner=True)
 def free_stop(words: Array, lo: int, hi: int) -> int:
-    """The end of the run of free cores that begins at ``lo``: the first core after it, at most ``hi``; ``lo`` itself if
-    that core is not free."""
+    """The first core from ``lo`` on that is not free, at most ``hi``: the end of the run of free cores that begins there."""
     if lo >= hi:
         return lo
     word = lo >> 5

@@ -27,10 +27,8 @@ KINDS = ("maintenance", "reservation")  #: kinds of windows
 
 _NUMBERS = re.compile(r"[0-9,\s-]*")
 
-_KEYS = {
-    "maintenance": ("name", "begin", "end", "hosts"),
-    "reservation": ("name", "begin", "end", "cores", "hosts", "jobs"),
-}
+_ALWAYS = ("name", "begin", "end")
+_KEYS = {"maintenance": (*_ALWAYS, "hosts"), "reservation": (*_ALWAYS, "cores", "hosts", "jobs")}
 
 
 @dataclass(frozen=True)
@@ -39,9 +37,8 @@ class Window:
 
     kind: str  # {"maintenance", "reservation"}
     name: str  # 1 to 100 printable characters
-    # instants
-    begin_ns: int
-    end_ns: int
+    begin_ns: int  # instant from 0
+    end_ns: int  # instant after it
     hosts: str = ""  # host numbers, as ``0-3``
     cores: str = ""  # core numbers; a reservation has either hosts or cores, a maintenance has hosts
     jobs: str = ""  # job numbers of a reservation, as ``17 20-25``
@@ -73,15 +70,12 @@ class Windows(Columns):
     """The windows on a platform as arrays, by (begin, kind in the order of ``KINDS``, place). Arrays are read-only."""
 
     windows: tuple[Window, ...]  # in the given order
-    # (W,): instants
-    begin_ns: Array
-    end_ns: Array
+    begin_ns: Array  # (W,)
+    end_ns: Array  # (W,)
     is_reservation: Array  # (W,): 1 for a reservation, 0 for a maintenance
-    # (W + 1,): window ``w`` has the intervals ``core_first[w]:core_first[w + 1]`` of ``core_lo`` and ``core_hi``
-    core_first: Array
-    # ndarray of int64: half-open intervals of cores, ascending and disjoint within a window
-    core_lo: Array
-    core_hi: Array
+    core_first: Array  # (W + 1,): window ``w`` has the intervals ``core_first[w]:core_first[w + 1]``
+    core_lo: Array  # int64: first cores of intervals, ascending and disjoint within a window
+    core_hi: Array  # int64: one past their last cores
     # ndarray of int64: the same for the hosts of a maintenance; a reservation has none here
     host_first: Array
     host_lo: Array
@@ -121,15 +115,12 @@ def _check_job(workload: Workload, row: int, window: Window, width: int) -> None
         raise InputError(f"{window}: job {job} requests {cores} cores; the reservation has {width}")
     if estimate > window.end_ns - window.begin_ns:
         length = format_ns(window.end_ns - window.begin_ns)
-        raise InputError(
-            f"{window}: job {job} is estimated to run {format_ns(estimate)}; the reservation lasts {length}"
-        )
+        runs = format_ns(estimate)
+        raise InputError(f"{window}: job {job} is estimated to run {runs}; the reservation lasts {length}")
     if earliest + estimate > window.end_ns:
-        since = "not to start before" if workload.held[row] else "submitted at"
-        raise InputError(
-            f"{window}: job {job}, {since} {format_ns(earliest)} with an estimate of {format_ns(estimate)}, "
-            f"cannot end before {format_ns(window.end_ns)}"
-        )
+        since = f"{'not to start before' if workload.held[row] else 'submitted at'} {format_ns(earliest)}"
+        late = f"cannot end before {format_ns(window.end_ns)}"
+        raise InputError(f"{window}: job {job}, {since} with an estimate of {format_ns(estimate)}, {late}")
 
 
 def windows(given: Sequence[Window], platform: Platform) -> Windows:
@@ -190,7 +181,7 @@ def parse_windows(text: str, platform: Platform, source: str = "windows") -> Win
 
 def _window(kind: str, values: Mapping[str, Any], where: str) -> Window:
     check_keys(values, _KEYS[kind], where)
-    for key in ("name", "begin", "end"):
+    for key in _ALWAYS:
         if key not in values:
             raise InputError(f"{where}{key}: missing")
     times = {f"{key}_ns": given_instant_ns(values[key], f"{where}{key}") for key in ("begin", "end")}

@@ -23,8 +23,7 @@ class Dependencies(Columns):
     depends_on: Array  # (n,): row of the preceding job, of several the first one in the workload; -1 for none
     think_ns: Array  # (n,): time from that job's end to the submit; 0 for none
     waits_for: Array  # (n,): number of jobs for which each job waits
-    # (n + 1,): the jobs that depend on row ``r`` are ``child_row[child_first[r]:child_first[r + 1]]``
-    child_first: Array
+    child_first: Array  # (n + 1,): on row ``r`` depend ``child_row[child_first[r]:child_first[r + 1]]``
     child_row: Array  # (m,): rows, ascending within a parent
     missing: int  # number of jobs with a preceding job outside the workload, for which they do not wait
 
@@ -52,8 +51,7 @@ def dependencies(workload: Workload) -> Dependencies:
     waits_for = np.bincount(child, minlength=n)
     depends_on = np.full(n, -1)
     depends_on[child[::-1]] = parent[::-1]  # the first of several
-    child_first = np.zeros(n + 1, np.int64)
-    np.cumsum(np.bincount(parent, minlength=n), out=child_first[1:])
+    child_first = np.append(0, np.cumsum(np.bincount(parent, minlength=n)))
     child_row = child[np.lexsort((child, parent))]
     _refuse_circles(workload, child, parent)
     return Dependencies(

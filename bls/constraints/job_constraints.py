@@ -59,20 +59,15 @@ def partitions_of(workload: Workload, platform: Platform) -> tuple[Array, dict[s
     column = np.full(len(workload), -1, np.int64)
     fallback = -1
     for row, p in enumerate(partitions):
-        if p.swf_partitions or p.swf_queues:
-            member = column < 0
-            if p.swf_partitions:
-                member &= np.isin(workload.partition, p.swf_partitions)
-            if p.swf_queues:
-                member &= np.isin(workload.queue, p.swf_queues)
-            column[member] = row
-        if p.default:
-            fallback = row
+        member = (column < 0) & bool(p.swf_partitions or p.swf_queues)
+        for numbers, wanted in ((workload.partition, p.swf_partitions), (workload.queue, p.swf_queues)):
+            if wanted:
+                member &= np.isin(numbers, wanted)
+        column[member] = row
+        fallback = row if p.default else fallback
     column[column < 0] = fallback
-    most = [
-        min(limit for limit in (p.max_cores, p.max_running_cores, p.max_cores_per_user, n_cores) if limit)
-        for p, n_cores in zip(partitions, table.n_cores.tolist(), strict=True)
-    ]
+    limits = [(p.max_cores, p.max_running_cores, p.max_cores_per_user) for p in partitions]
+    most = [min(filter(None, (*three, n))) for three, n in zip(limits, table.n_cores.tolist(), strict=True)]
     least = np.array([p.min_cores or 1 for p in partitions], dtype=np.int64)
     longest = np.array([p.max_time_ns or MAX_NS for p in partitions], dtype=np.int64)
     wide = workload.cores > table.n_cores.max()
@@ -90,8 +85,7 @@ _WORD = 32
 class JobConstraints:
     """Constraints of n jobs outside the workload. None: there are no such constraints."""
 
-    # int64 (n,) or None: each job's partition of the platform; None if the platform names none
-    partition: Array | None = None
+    partition: Array | None = None  # int64 (n,): each job's partition; None if the platform names none
     requests: Requests | None = None  # request of a unit of each job; None: one core
     dependencies: Dependencies | None = None
     windows: Windows | None = None  # reservations and maintenance
@@ -153,14 +147,11 @@ def outage_columns(outages: Outages | None, windows: Windows | None, n_hosts: in
         return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64)
     planned = planned_outages(windows, n_hosts)
     pairs = np.array([pair for host in planned for pair in host], np.int64).reshape(-1, 2)
-    parts = [(np.cumsum([0, *map(len, planned)]), pairs[:, 0], pairs[:, 1])]
-    if outages is None:
-        parts.insert(0, (np.zeros(n_hosts + 1, np.int64), pairs[:0, 0], pairs[:0, 1]))
-    else:
-        parts.insert(0, (outages.first, outages.down_ns, outages.up_ns))
-        if outages.drained is not None:
-            drained = outages.drained
-            parts.append((drained.first, np.where(drained.down_ns < MAX_NS, drained.down_ns, NEVER), drained.up_ns))
+    nothing = (np.zeros(n_hosts + 1, np.int64), pairs[:0, 0], pairs[:0, 1])
+    failures = nothing if outages is None else (outages.first, outages.down_ns, outages.up_ns)
+    parts = [failures, (np.cumsum([0, *map(len, planned)]), pairs[:, 0], pairs[:, 1])]
+    if outages is not None and (drained := outages.drained) is not None:
+        parts.append((drained.first, np.where(drained.down_ns < MAX_NS, drained.down_ns, NEVER), drained.up_ns))
     first = np.zeros(1, np.int64)
     for begins, _, _ in parts:
         first = np.append(first, first[-1] + begins[1:])
@@ -178,9 +169,8 @@ def unaware_of(policy: object) -> frozenset[str]:
     names = frozenset(said) if isinstance(said, Collection) and not isinstance(said, str) else None
     if names is None or not names <= UNAWARE.keys():
         name = getattr(policy, "name", type(policy).__name__)
-        raise PluginError(
-            f"batch policy {name}: unaware_of: {shown(said)}; allowed: a collection of {', '.join(UNAWARE)}"
-        )
+        allowed = f"a collection of {', '.join(UNAWARE)}"
+        raise PluginError(f"batch policy {name}: unaware_of: {shown(said)}; allowed: {allowed}")
     return names
 
 
@@ -213,13 +203,9 @@ def constrain(
             raise InputError(f"{SWITCHES}: the platform names no switches; give it [[switches]]")
         limit, _ = switch_limit(said.switches)
     if limit or said.memory != MEMORY.default or said.requests is not None:
+        memory, path = said.memory, said.requests
         asked = requests(
-            *(workload, platform),
-            memory=said.memory,
-            path=said.requests,
-            known=known_jobs,
-            switches=limit,
-            partition=partition,
+            workload, platform, memory=memory, path=path, known=known_jobs, switches=limit, partition=partition
         )
         if asked.begin_ns is not None:
             begin_ns = np.where(asked.begin_ns >= 0, asked.begin_ns, workload.begin_ns)

@@ -4,18 +4,16 @@ In a model each host has its own random stream, keyed by (seed, host, "outages")
 on the number of outages drawn at once.
 """
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import os
 import re
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bls.machine.platform import Platform
 from bls.options import FAILURES
 from traces.base.columns import Columns
 from traces.base.errors import InputError, one_of, shown, whole
@@ -23,9 +21,6 @@ from traces.base.given_file import read_csv
 from traces.base.options import SEED
 from traces.base.time import MAX_NS, NS_PER_S, parse_duration_ns
 from traces.compiled import Array
-
-if TYPE_CHECKING:
-    from bls.machine.platform import Platform
 
 NEVER = MAX_NS  #: the instant of events that never happen
 DOWN, DRAIN = "down", "drain"  #: states of a host in an outage: on a drained host running jobs go on
@@ -41,9 +36,8 @@ _FIRST_DRAW = 4
 class OutageModel:
     """Exponentially distributed times up and down."""
 
-    # mean time up to a failure, and from it to the repair; 1 to 2**62
-    mtbf_ns: int
-    mttr_ns: int
+    mtbf_ns: int  # mean time up to a failure, 1 to 2**62
+    mttr_ns: int  # mean time from it to the repair, 1 to 2**62
     seed: int  # 0 to 2**64 - 1
 
     def __post_init__(self) -> None:
@@ -58,9 +52,8 @@ class OutageModel:
         drawn = stream.standard_exponential(2 * count, method="inv")
         means = np.tile([float(self.mtbf_ns), float(self.mttr_ns)], count)
         lasting = np.maximum(np.rint(np.minimum(drawn * means, 2.0**62)), 1.0).astype(np.int64)
-        instants = np.array(
-            [*itertools.accumulate(lasting.tolist(), lambda now, more: min(now + more, NEVER))], np.int64
-        )
+        ends = itertools.accumulate(lasting.tolist(), lambda now, more: min(now + more, NEVER))
+        instants = np.array([*ends], np.int64)
         return instants[::2], instants[1::2]
 
 
@@ -76,14 +69,14 @@ class Outages(Columns):
     # all outages that begin before this instant are included. ``NEVER`` if there are no others; else :meth:`extend` adds some.
     known_until_ns: int = NEVER
     model: OutageModel | None = None  # the model from which they are drawn
-    drained: Outages | None = None  # drains of hosts, in the same form; None for none
+    drained: "Outages | None" = None  # drains of hosts, in the same form; None for none
 
     @property
     def n_hosts(self) -> int:
         """Number of hosts."""
         return len(self.first) - 1
 
-    def extend(self) -> Outages:
+    def extend(self) -> "Outages":
         """Twice as many outages of each host, beginning with these; the object itself if there are no others."""
         if self.model is None or self.known_until_ns == NEVER:
             return self
@@ -127,9 +120,8 @@ def outages(spec: str, platform: Platform, *, seed: int = SEED.default) -> Outag
             raise InputError(f"{where}: {shown(spec)}: allowed: mtbf:LENGTH,mttr:LENGTH,seed:N, each once")
         values[key.strip()] = value.strip()
     if "mttr" not in values:
-        raise InputError(
-            f"{where}: {shown(spec)} lacks mttr; allowed: mtbf:LENGTH,mttr:LENGTH[,seed:N], e.g. mtbf:30d,mttr:4h"
-        )
+        allowed = "mtbf:LENGTH,mttr:LENGTH[,seed:N], e.g. mtbf:30d,mttr:4h"
+        raise InputError(f"{where}: {shown(spec)} lacks mttr; allowed: {allowed}")
     chosen = values.get("seed", str(seed))
     if not re.fullmatch(r"[0-9]{1,20}", chosen) or int(chosen) > SEED.highest:
         raise InputError(f"{where}: seed: {shown(chosen)} is out of range; allowed: 0 to {SEED.highest}")

@@ -5,18 +5,15 @@ per unit. By default, a unit is one core without resources. Requests come from t
 (docs/reference/inputs.md).
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bls.machine.partitions import partition_table
-from bls.machine.platform import MAX_AMOUNT, MEMORY, MEMORY_UNITS_KB, memory_unit
+from bls.machine.platform import MAX_AMOUNT, MEMORY, MEMORY_UNITS_KB, Platform, memory_unit
 from bls.options import MEMORY as MEMORY_SOURCE
 from bls.workloads.job_words import JobWords
 from bls.workloads.workload import Workload
@@ -25,9 +22,6 @@ from traces.base.errors import InputError, one_of, shown
 from traces.base.given_file import read_csv
 from traces.base.time import parse_instant_ns
 from traces.compiled import Array
-
-if TYPE_CHECKING:
-    from bls.machine.platform import Platform
 
 _WHOLE = re.compile(r"[0-9]{1,18}")
 
@@ -113,15 +107,13 @@ _TOO_MUCH = MAX_AMOUNT + 1
 class Requests:
     """Requests of the jobs of a workload, by row. Arrays are read-only int64."""
 
-    # names from the platform, R and L of them
-    resource_names: tuple[str, ...]
-    licence_names: tuple[str, ...]
+    resource_names: tuple[str, ...]  # R names from the platform
+    licence_names: tuple[str, ...]  # L names from the platform
     unit_cores: Array  # (n,): cores of a unit, from 1; divides the job's cores
     per_unit: Array  # (n, R): request of each unit on its host; memory in KB
     licences: Array  # (n, L): requested licences
     switches: Array  # (n,): largest accepted number of leaf switches; 0 for any
-    # (n,): instants from a file from which jobs may join the queue; -1 for none
-    begin_ns: Array | None = None
+    begin_ns: Array | None = None  # (n,): instants of a file from which jobs may join the queue; -1 for none
 
     def __post_init__(self) -> None:
         for name in ("unit_cores", "per_unit", "licences", "switches"):
@@ -137,7 +129,7 @@ class Requests:
         more = self.per_unit.any() or self.licences.any() or self.switches.any()
         return not more and bool(np.all(self.unit_cores == 1))
 
-    def take(self, rows: Array) -> Requests:
+    def take(self, rows: Array) -> "Requests":
         """The requests of some rows (ascending numbers, or a mask)."""
         columns = (column[rows] for column in (self.unit_cores, self.per_unit, self.licences, self.switches))
         return Requests(self.resource_names, self.licence_names, *columns)
@@ -165,18 +157,16 @@ def requests(
     where = str(MEMORY_SOURCE)
     n, names = len(workload), platform.resource_names
     if MEMORY_SOURCE.check(memory, where) == "swf" and MEMORY not in names:
-        raise InputError(
-            f"{where}: no host of the platform has memory; give resources = {{ memory_gb = … }} to [[hosts]]"
-        )
+        give = "give resources = { memory_gb = … } to [[hosts]]"
+        raise InputError(f"{where}: no host of the platform has memory; {give}")
     given: dict[str, Array] = {}
     if path is not None:
         columns = ["unit_cores", "begin_s", *(["switches"] if platform.switches else []), *platform.licence_names]
         columns += [name for name in names if name != MEMORY]
         columns += MEMORY_UNITS_KB if MEMORY in names else ()
         jobs = workload.job_id if known is None else known
-        given = read_request_file(
-            path, workload, columns, jobs, {"begin_s": lambda where, text: parse_instant_ns(text, where)}
-        )
+        readers = {"begin_s": lambda where, text: parse_instant_ns(text, where)}
+        given = read_request_file(path, workload, columns, jobs, readers)
     nothing = np.zeros(n, np.int64)
     unit_cores = _first(given.get("unit_cores"), nothing + 1)
     per_unit, licences = (
@@ -186,10 +176,8 @@ def requests(
     if MEMORY in names:
         per_core = np.clip(workload.memory_kb, 0, _TOO_MUCH) if memory == "swf" else nothing
         logged = np.minimum(per_core * np.minimum(unit_cores, 2**24), _TOO_MUCH)
-        unit_kb = {name: unit for name, unit in MEMORY_UNITS_KB.items() if name in given}
-        asked_kb = [
-            np.where(given[name] >= 0, np.minimum(given[name], _TOO_MUCH) * unit, -1) for name, unit in unit_kb.items()
-        ]
+        in_kb = [(given[name], unit) for name, unit in MEMORY_UNITS_KB.items() if name in given]
+        asked_kb = [np.where(amount >= 0, np.minimum(amount, _TOO_MUCH) * unit, -1) for amount, unit in in_kb]
         per_unit[:, names.index(MEMORY)] = _first(asked_kb[0] if asked_kb else None, logged)
     begin_ns = given.get("begin_s")
     asked = Requests(names, platform.licence_names, unit_cores, per_unit, licences, nothing, begin_ns)

@@ -26,9 +26,8 @@ _STREAM = 0x6D616C6C6561626C65  #: name of the stream from which malleable jobs 
 class Widths(Columns):
     """Smallest and largest width of each job; both equal the request if the width may not change."""
 
-    # (n,)
-    min_cores: Array
-    max_cores: Array
+    min_cores: Array  # (n,)
+    max_cores: Array  # (n,)
 
     @property
     def malleable(self) -> Array:

@@ -44,11 +44,8 @@ ROLES = Hooks(
     {
         PLAN: ("making a pass: begin, the jobs in ``state.order``, where scores order them; returns a BatchStatus", ""),
         ORDER: ("ordering the queue into ``state.order``; returns how many jobs, -1 where a score is no number", ""),
-        WIDTH: (
-            "setting the width with which ``job`` starts: begin, 1 if the plan is a copy; stop, its slot at the requested "
-            "width; returns the end of the reservation that it gives up, 0 without one",
-            "",
-        ),
+        WIDTH: ("setting the width with which ``job`` starts: begin, 1 if the plan is a copy; stop, its slot at the requested "
+                "width; returns the end of the reservation that it gives up, 0 without one", ""),
         EARLIEST: ("finding the slot of ``job`` before stop, its cores in ``n_placed`` intervals; returns it or NEVER", ""),
         PLACE_AWAKE: ("placing ``job`` now where hosts sleep: begin, the head's slot; stop, extra cores; "
                       "returns the number of intervals, -1 if it would delay the head", ""),

@@ -12,7 +12,6 @@ from bls.engine.feature import Feature, FeatureRun
 from bls.engine.features.order import FEATURES
 from bls.engine.jobs import Jobs
 from bls.engine.settings import Settings
-from bls.engine.state import BatchState
 from traces.compiled import Array, function_table, own
 from traces.kernels.state import fields_of
 
@@ -21,7 +20,7 @@ _LONGEST_NS = 2**62 - 1
 #: Fields of the state that are states with given columns themselves.
 _GIVEN_STATES = {
     name
-    for name, field in fields_of(BatchState).items()
+    for name, field in fields_of(b.BatchState).items()
     if isinstance(field.kind, type) and any(one.dtype and one.dims is None for one in fields_of(field.kind).values())
 }
 
@@ -67,32 +66,30 @@ def _size(run: FeatureRun, features: list[Feature], columns: dict[str, Any], bou
     by_counts = not any(h.HOLD_POOL in feature.plays for feature in features)
     running = min(n, run.cores) + 1  # at most one job per core runs at once
     run.sizes.update(
-        {
-            "jobs": n,
-            "hosts": run.hosts,
-            "boundaries": bounds,
-            "partitions": len(given.partitions["tier"]),
-            "running": running,
-            "queue_words": len(new_tree(n)[0]),
-            "free_words": len(new_free(run.cores)[0]),
-            "pool": 4 * n + run.cores + 2 * settings.widest + 2,
-            "slices": 4 * running + 64 if by_counts else 0,
-            "expected": n if settings.plans else 0,
-            "log": 3 * n + 16 if settings.logs else 0,
-            "decisions": 2 * n + 16 if given.keep_decisions else 0,
-            "host_log": 2 * settings.host_log_room,
-        }
+        jobs=n,
+        hosts=run.hosts,
+        boundaries=bounds,
+        partitions=len(given.partitions["tier"]),
+        running=running,
+        queue_words=len(new_tree(n)[0]),
+        free_words=len(new_free(run.cores)[0]),
+        pool=4 * n + run.cores + 2 * settings.widest + 2,
+        slices=4 * running + 64 if by_counts else 0,
+        expected=n if settings.plans else 0,
+        log=3 * n + 16 if settings.logs else 0,
+        decisions=2 * n + 16 if given.keep_decisions else 0,
+        host_log=2 * settings.host_log_room,
     )
     for feature in features:
         for dim, long in feature.sizes(run).items():
             run.sizes[dim] = max(long, run.sizes[dim])
-    fields = fields_of(BatchState)
+    fields = fields_of(b.BatchState)
     for name, column in columns.items():
         if fields[name].dtype is not None:
             run.sizes.update((str(dim), long) for dim, long in zip(fields[name].dims or (), column.shape, strict=False))
 
 
-def _call_features(state: BatchState, features: list[Feature]) -> None:
+def _call_features(state: b.BatchState, features: list[Feature]) -> None:
     # Register the kernels of features.
     roles = {role: where for feature in features for role, where in feature.plays.items()}
     state.roles = h.ROLES.filled_with(roles)
@@ -102,9 +99,9 @@ def _call_features(state: BatchState, features: list[Feature]) -> None:
     state.subscribers = function_table([h.ROLES.kernel(where) for event in of_events for where in event])
 
 
-def new_state(given: RunColumns) -> BatchState:
+def new_state(given: RunColumns) -> b.BatchState:
     """Make the state before the first event."""
-    n, fields, settings = len(given.jobs.rank), fields_of(BatchState), Settings(**given.settings)
+    n, fields, settings = len(given.jobs.rank), fields_of(b.BatchState), Settings(**given.settings)
     run, features = _features(given, settings)
     jobs = given.jobs
     np.minimum(jobs.estimate_ns, _LONGEST_NS, out=jobs.estimate_ns)
@@ -124,7 +121,7 @@ def new_state(given: RunColumns) -> BatchState:
         columns[name] = fields[name].kind.none()
     for feature in features:
         columns |= feature.state(run)
-    state = BatchState.none(
+    state = b.BatchState.none(
         sizes,
         settings=settings,
         jobs=jobs,

@@ -6,9 +6,7 @@ from bls.allocators.contract import PLACE
 from bls.availability.free_cores import add_number, count_hosts, free_all, free_give, free_take, remove_number
 from bls.engine import hooks as h
 from bls.engine import state as b
-from bls.engine.hooks import call_hook, is_played, publish
 from bls.engine.profile import hold_pool
-from bls.engine.state import BatchState
 from traces.algorithms.event_heap import push
 from traces.compiled import Array, compiled, value_from
 
@@ -16,7 +14,7 @@ _place: Callable[..., Callable[..., int]] = value_from(PLACE)
 
 
 @compiled(merged=True)
-def set_free(state: BatchState, lo: int, hi: int, sign: int) -> None:
+def set_free(state: b.BatchState, lo: int, hi: int, sign: int) -> None:
     """Mark the cores [lo, hi) as free (1) or not free (-1)."""
     if sign > 0:
         free_give(state.free_words, state.free_starts, lo, hi)
@@ -27,7 +25,7 @@ def set_free(state: BatchState, lo: int, hi: int, sign: int) -> None:
 
 
 @compiled(inner=True)
-def set_host_free(state: BatchState, host: int, sign: int) -> None:
+def set_host_free(state: b.BatchState, host: int, sign: int) -> None:
     """Mark all cores of a host as free (1) or not free (-1)."""
     lo, hi = state.host_first[host], state.host_first[host + 1]
     set_free(state, lo, hi, sign)
@@ -35,7 +33,7 @@ def set_host_free(state: BatchState, host: int, sign: int) -> None:
 
 
 @compiled(inner=True)
-def cores_on_host(state: BatchState, lo: Array, hi: Array, stop: int, k: int, core: int) -> tuple[int, int, int]:
+def cores_on_host(state: b.BatchState, lo: Array, hi: Array, stop: int, k: int, core: int) -> tuple[int, int, int]:
     """Count a host's cores from ``core`` in interval ``k`` up to interval ``stop``; returns also the next interval and core."""
     host_end, cores = state.host_first[state.host_of[core] + 1], 0
     while k < stop and core < host_end:
@@ -48,7 +46,7 @@ def cores_on_host(state: BatchState, lo: Array, hi: Array, stop: int, k: int, co
 
 
 @compiled(merged=True)
-def take_cores(state: BatchState, job: int, first: int, count: int) -> int:
+def take_cores(state: b.BatchState, job: int, first: int, count: int) -> int:
     """Allocate ``count`` intervals of the pool to a job; returns the number of cores, -1 if not free or no match."""
     lo, hi, settings = state.pool.lo, state.pool.hi, state.settings
     words, n = state.free_words, state.jobs.cores[job]
@@ -75,38 +73,38 @@ def take_cores(state: BatchState, job: int, first: int, count: int) -> int:
     state.jobs.held_first[job] = first
     state.jobs.held_count[job] = count
     state.jobs.held_cores[job] = together
-    publish(state, h.TAKEN, job, 0, 0, 0)
+    h.publish(state, h.TAKEN, job, 0, 0, 0)
     return together
 
 
 @compiled(merged=True)
-def under_way(state: BatchState, k: int) -> int:
+def under_way(state: b.BatchState, k: int) -> int:
     """The k-th of the running jobs, followed by the jobs that this pass has started."""
     return int(state.running.key[k] if k < state.running.n else state.started[k - state.running.n])
 
 
 @compiled(merged=True)
-def is_open(state: BatchState, job: int) -> bool:
+def is_open(state: b.BatchState, job: int) -> bool:
     """Whether a job runs and its end is not known yet."""
     return bool(state.jobs.start_ns[job] >= 0 and state.jobs.end_ns[job] < 0)
 
 
 @compiled(merged=True)
-def answer(state: BatchState, job: int, instant: int) -> None:
+def answer(state: b.BatchState, job: int, instant: int) -> None:
     """Schedule the next event of a job that has started: its end, or the expiry of its promise."""
     push(state.running, instant, job)
     state.n_answered += 1
 
 
 @compiled(merged=True)
-def next_down_ns(state: BatchState, host: int) -> int:
+def next_down_ns(state: b.BatchState, host: int) -> int:
     """The instant at which a host next goes down, by failure or for maintenance."""
     next_down = state.host_status.next_down_ns
     return int(min(next_down[host], next_down[state.host_first.size - 1 + host]))
 
 
 @compiled(merged=True)
-def set_stop(state: BatchState, job: int, walltime_end: int) -> None:
+def set_stop(state: b.BatchState, job: int, walltime_end: int) -> None:
     """Set the latest end of a job that starts, and its cause; at equal instants walltime, then user, then loss of a host."""
     jobs = state.jobs
     stop, reason = walltime_end, b.KILLED
@@ -124,7 +122,7 @@ def set_stop(state: BatchState, job: int, walltime_end: int) -> None:
 
 
 @compiled(merged=True)
-def log_job(state: BatchState, job: int, what: int) -> None:
+def log_job(state: b.BatchState, job: int, what: int) -> None:
     """Log that a job has arrived, started or left, if there is a log."""
     if state.settings.logs == 1:
         state.log[state.n_log] = 4 * job + what
@@ -132,10 +130,10 @@ def log_job(state: BatchState, job: int, what: int) -> None:
 
 
 @compiled(merged=True)
-def arrive(state: BatchState, job: int, now: int) -> None:
+def arrive(state: b.BatchState, job: int, now: int) -> None:
     """Let a job join the queue."""
     state.jobs.eligible_ns[job] = now
-    publish(state, h.ARRIVED, job, now, now, 0)
+    h.publish(state, h.ARRIVED, job, now, now, 0)
     add_number(state.queue_words, state.queue_starts, state.jobs.rank[job])
     state.n_waiting += 1
     state.arrived_job = job
@@ -143,14 +141,14 @@ def arrive(state: BatchState, job: int, now: int) -> None:
 
 
 @compiled(merged=True)
-def leave_queue(state: BatchState, job: int) -> None:
+def leave_queue(state: b.BatchState, job: int) -> None:
     """Take a job out of the queue."""
     remove_number(state.queue_words, state.queue_starts, state.jobs.rank[job])
     state.n_waiting -= 1
 
 
 @compiled(inner=True)
-def send_away(state: BatchState, job: int, ending: int) -> None:
+def send_away(state: b.BatchState, job: int, ending: int) -> None:
     """End a job that never runs; ``ending`` is its final state."""
     jobs, now = state.jobs, state.now_ns
     if jobs.eligible_ns[job] >= 0:
@@ -159,27 +157,27 @@ def send_away(state: BatchState, job: int, ending: int) -> None:
     jobs.state[job], jobs.why[job] = ending, b.NEVER_STARTED
     jobs.cancel_ns[job] = min(jobs.cancel_ns[job], now)
     state.n_ended += 1
-    publish(state, h.GONE, job, now, now, 0)
+    h.publish(state, h.GONE, job, now, now, 0)
 
 
 @compiled(merged=True)
-def tried_again(state: BatchState, reason: int) -> bool:
+def tried_again(state: b.BatchState, reason: int) -> bool:
     """Whether a job that is cut for a reason gets another attempt."""
     return bool(reason == b.REQUEUED or (reason == b.FAILED and state.settings.requeues == 1))
 
 
 @compiled(merged=True)
-def end_job(state: BatchState, job: int, now: int) -> None:
+def end_job(state: b.BatchState, job: int, now: int) -> None:
     """End a running job: free its cores and call the subscribers."""
     jobs, settings = state.jobs, state.settings
     first, count = jobs.held_first[job], jobs.held_count[job]
-    if is_played(state, h.GIVE_BACK):
-        call_hook(state.roles[h.GIVE_BACK], (state, job, 0, 0, 0))
+    if h.is_played(state, h.GIVE_BACK):
+        h.call_hook(state.roles[h.GIVE_BACK], (state, job, 0, 0, 0))
     else:
         for k in range(first, first + count):
             set_free(state, state.pool.lo[k], state.pool.hi[k], 1)
     state.free_cores += jobs.held_cores[job]
-    publish(state, h.FREED, job, now, 0, 0)
+    h.publish(state, h.FREED, job, now, 0, 0)
     state.changed = 1
     if settings.plans == 1:
         thought = jobs.expected_end_ns[job]
@@ -195,30 +193,30 @@ def end_job(state: BatchState, job: int, now: int) -> None:
     elif settings.profiled == 1:
         hold_pool(state, job, now, b.NEVER, 1)
     left = jobs.cores[job] - jobs.released[job]
-    publish(state, h.COUNTED, job, -left, 0, -1)
-    publish(state, h.HELD, job, now, left, -1)
+    h.publish(state, h.COUNTED, job, -left, 0, -1)
+    h.publish(state, h.HELD, job, now, left, -1)
     jobs.held_cores[job] += jobs.released_held[job]
     log_job(state, job, b.LOG_LEFT)
     cut = jobs.cut[job]
     state_now = jobs.stop_state[job] if cut != b.BY_ITSELF else b.COMPLETED
     if cut == b.BY_OTHERS and tried_again(state, state_now):
         jobs.state[job] = b.REQUEUED
-        call_hook(state.roles[h.RETRY], (state, job, now, now, 0))
+        h.call_hook(state.roles[h.RETRY], (state, job, now, now, 0))
     else:
         jobs.state[job] = state_now
-        publish(state, h.ENDED, job, now, now, 0)
+        h.publish(state, h.ENDED, job, now, now, 0)
         state.n_ended += 1
-        publish(state, h.GONE, job, now, now, 0)
+        h.publish(state, h.GONE, job, now, now, 0)
 
 
 @compiled(merged=True)
-def held_back(state: BatchState, job: int) -> bool:
+def held_back(state: b.BatchState, job: int) -> bool:
     """Whether a feature keeps a job from starting, whichever cores are free."""
-    return publish(state, h.BLOCKED, job, 0, 0, 0) != 0
+    return h.publish(state, h.BLOCKED, job, 0, 0, 0) != 0
 
 
 @compiled(merged=True)
-def ask_allocator(state: BatchState, job: int, limit: int, words: Array, hosts: Array) -> int:
+def ask_allocator(state: b.BatchState, job: int, limit: int, words: Array, hosts: Array) -> int:
     """Let the allocator choose cores on up to ``limit`` switches (0: any); returns the number of intervals."""
     jobs, request, place = state.jobs, state.placement, _place(state.functions[b.PLACE_AT])
     wanted, stop = state.wanted_first[jobs.origin[job]], state.wanted_first[jobs.origin[job] + 1]
@@ -231,25 +229,25 @@ def ask_allocator(state: BatchState, job: int, limit: int, words: Array, hosts: 
 
 
 @compiled(merged=True)
-def suggest(state: BatchState, job: int) -> int:
+def suggest(state: b.BatchState, job: int) -> int:
     """Let the allocator choose among all free cores; returns the number of intervals."""
     return ask_allocator(state, job, 0, state.free_words, state.host_free)
 
 
 @compiled(merged=True)
-def suggest_now(state: BatchState, job: int) -> int:
+def suggest_now(state: b.BatchState, job: int) -> int:
     """Let the allocator choose among the free cores that the job may use; returns the number of intervals, 0 if none fit."""
     now = state.now_ns
     if state.n_away > 0:
-        return int(call_hook(state.roles[h.PLACE_AWAKE], (state, job, b.NEVER, 0, 0)))
-    if not is_played(state, h.EARLIEST):
+        return int(h.call_hook(state.roles[h.PLACE_AWAKE], (state, job, b.NEVER, 0, 0)))
+    if not h.is_played(state, h.EARLIEST):
         return suggest(state, job)
-    call_hook(state.roles[h.EARLIEST], (state, job, now, now + 1, 0))
+    h.call_hook(state.roles[h.EARLIEST], (state, job, now, now + 1, 0))
     return int(state.n_placed)
 
 
 @compiled(merged=True)
-def why_now(state: BatchState, job: int, others_wait: bool) -> int:
+def why_now(state: b.BatchState, job: int, others_wait: bool) -> int:
     """The reason of a start: the job's reservation if it ever had one, the head of the queue, or backfilling."""
     if state.jobs.reserved[job] == 1:
         return b.BY_RESERVATION
@@ -257,7 +255,7 @@ def why_now(state: BatchState, job: int, others_wait: bool) -> int:
 
 
 @compiled(merged=True)
-def start(state: BatchState, job: int, count: int, why: int) -> bool:
+def start(state: b.BatchState, job: int, count: int, why: int) -> bool:
     """Start a job on the ``count`` intervals at the end of the pool; False if it cannot have them."""
     settings, jobs = state.settings, state.jobs
     now, used = state.now_ns, state.pool_used
@@ -271,7 +269,7 @@ def start(state: BatchState, job: int, count: int, why: int) -> bool:
     jobs.why[job] = why
     if settings.profiled == 1:  # without plans, its cores are free only after its end
         hold_pool(state, job, now, jobs.expected_end_ns[job] if settings.plans == 1 else b.NEVER, -1)
-    publish(state, h.COUNTED, job, jobs.cores[job], 0, 1)
+    h.publish(state, h.COUNTED, job, jobs.cores[job], 0, 1)
     log_job(state, job, b.LOG_STARTED)
     state.started[state.n_started] = job
     state.n_started += 1

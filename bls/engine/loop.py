@@ -12,12 +12,10 @@ cuts it.
 
 from bls.engine import hooks as h
 from bls.engine import state as b
-from bls.engine.hooks import next_of, publish
 from bls.engine.job_lifecycle import answer, arrive, end_job, is_open, set_stop, tried_again
 from bls.engine.profile import drop_plan, hold_until, move_on, waiting_from
 from bls.engine.scheduling_pass import make_pass
 from bls.engine.signatures import CLOCK
-from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from traces.algorithms.event_heap import drop_top, push, replace_top
 from traces.base.time import MAX_NS
@@ -30,7 +28,7 @@ _MONOTONIC = 1  #: CLOCK_MONOTONIC of clock_gettime
 
 
 @compiled(merged=True)
-def _wall_ns(state: BatchState) -> int:
+def _wall_ns(state: b.BatchState) -> int:
     """The wall-clock time, ns."""
     wall_clock = _wall_clock(state.functions[b.CLOCK_AT])
     wall_clock(_MONOTONIC, state.wall_time.ctypes.data)
@@ -38,7 +36,7 @@ def _wall_ns(state: BatchState) -> int:
 
 
 @compiled(merged=True)
-def _begin(state: BatchState, cost_ns: int, presets: int) -> int:
+def _begin(state: b.BatchState, cost_ns: int, presets: int) -> int:
     """Start the jobs of a pass, all but the first ``presets`` after ``cost_ns``; returns a status."""
     settings, jobs = state.settings, state.jobs
     n, unanswered, status = state.n_started, 0, BatchStatus.RUNNING
@@ -57,10 +55,10 @@ def _begin(state: BatchState, cost_ns: int, presets: int) -> int:
             hold_until(state, job, jobs.expected_end_ns[job] + late)
             start += late
             jobs.start_ns[job] = start
-        publish(state, h.STARTED, job, start, 0, 0)
+        h.publish(state, h.STARTED, job, start, 0, 0)
         start = jobs.start_ns[job]
         set_stop(state, job, start + jobs.walltime_ns[job] if settings.kills == 1 else b.NEVER)
-        publish(state, h.HELD, job, start, jobs.cores[job], 1)
+        h.publish(state, h.HELD, job, start, jobs.cores[job], 1)
         run = jobs.run_ns[job]
         cut_before = settings.kills == 1 and jobs.walltime_ns[job] <= jobs.estimate_ns[job]
         if settings.plans == 1 and (run < 0 or run > jobs.estimate_ns[job]) and not cut_before:
@@ -80,25 +78,25 @@ def _begin(state: BatchState, cost_ns: int, presets: int) -> int:
             jobs.cut[job] = b.BY_OTHERS
         jobs.end_ns[job] = end
         push(state.running, end, job)
-        publish(state, h.END_KNOWN, job, 0, 0, 0)
+        h.publish(state, h.END_KNOWN, job, 0, 0, 0)
     state.n_started, state.n_answered = unanswered, 0
     return status
 
 
 @compiled(merged=True)
-def _before_pass(state: BatchState) -> int:
+def _before_pass(state: b.BatchState) -> int:
     """Check that there is room for one pass and call the subscribers of ``BEFORE_PASS``; returns a status."""
     settings = state.settings
     if state.pool_used + state.free_cores + 2 * settings.widest + 2 > state.pool.lo.size:
         return BatchStatus.POOL_FULL
     if 0 < state.decisions.at_ns.size <= state.n_decisions:
         return BatchStatus.DECISIONS_FULL
-    status = publish(state, h.BEFORE_PASS, -1, state.now_ns, 0, 0)
+    status = h.publish(state, h.BEFORE_PASS, -1, state.now_ns, 0, 0)
     return BatchStatus.RUNNING if status == 0 else status
 
 
 @compiled(merged=True)
-def _pass(state: BatchState) -> int:
+def _pass(state: b.BatchState) -> int:
     """Make one timed scheduling pass and start its jobs; returns a status."""
     settings = state.settings
     presets = state.n_started
@@ -127,7 +125,7 @@ def _pass(state: BatchState) -> int:
 
 
 @compiled(merged=True)
-def _next_instant(state: BatchState, any_event: bool) -> int:
+def _next_instant(state: b.BatchState, any_event: bool) -> int:
     """The instant of the next event, or ``NEVER``; without outages and wake-ups unless ``any_event``."""
     settings = state.settings
     t = b.NEVER
@@ -135,7 +133,7 @@ def _next_instant(state: BatchState, any_event: bool) -> int:
         t = state.jobs.begin_ns[state.arrivals[state.next_arrival]]
     if state.running.n > 0:
         t = min(t, state.running.ns[0])
-    t = next_of(state, t, 1 if any_event else 0)
+    t = h.next_of(state, t, 1 if any_event else 0)
     if settings.charges_decisions == 1 and state.changed == 1:
         # Not before now: the rest of the present instant may still have to be handled.
         t = min(t, max(state.busy_until_ns, state.now_ns))
@@ -143,7 +141,7 @@ def _next_instant(state: BatchState, any_event: bool) -> int:
 
 
 @compiled(inner=True)
-def _hopeless(state: BatchState) -> bool:
+def _hopeless(state: b.BatchState) -> bool:
     """Whether nothing can happen any more: no outage or wake-up can change anything, or after 100,000 idle passes."""
     if state.running.n > 0 or _next_instant(state, False) < b.NEVER:
         state.idle_passes = 0
@@ -153,7 +151,7 @@ def _hopeless(state: BatchState) -> bool:
 
 
 @compiled(merged=True)
-def _end_jobs(state: BatchState, t: int) -> int:
+def _end_jobs(state: b.BatchState, t: int) -> int:
     """Handle the ends and promises that are due at an instant; returns a status."""
     jobs, running = state.jobs, state.running
     while running.n > 0 and running.ns[0] == t:
@@ -179,7 +177,7 @@ def _end_jobs(state: BatchState, t: int) -> int:
 
 
 @compiled(merged=True)
-def _arrivals(state: BatchState, t: int) -> None:
+def _arrivals(state: b.BatchState, t: int) -> None:
     """Let the jobs of an instant arrive, except those that arrive after another job."""
     jobs, arrivals = state.jobs, state.arrivals
     while state.next_arrival < arrivals.size:
@@ -195,13 +193,13 @@ def _arrivals(state: BatchState, t: int) -> None:
 
 
 @compiled(merged=True)
-def _stuck(state: BatchState) -> int:
+def _stuck(state: b.BatchState) -> int:
     state.due_job = waiting_from(state, 0)
     return BatchStatus.STUCK
 
 
 @compiled(merged=True)
-def _events(state: BatchState) -> int:
+def _events(state: b.BatchState) -> int:
     """Handle the next instant: ends, rarer events, arrivals; sets ``in_pass`` if a pass follows."""
     settings = state.settings
     if state.n_ended == state.by_rank.size:
@@ -218,9 +216,9 @@ def _events(state: BatchState) -> int:
     status = _end_jobs(state, t)
     if status != BatchStatus.RUNNING:
         return status
-    status = publish(state, h.ENDS_DONE, -1, t, t, 0)
+    status = h.publish(state, h.ENDS_DONE, -1, t, t, 0)
     if status == 0:
-        status = publish(state, h.INSTANT, -1, t, t, 0)
+        status = h.publish(state, h.INSTANT, -1, t, t, 0)
     if status != 0:
         return status
     _arrivals(state, t)
@@ -238,7 +236,7 @@ def _events(state: BatchState) -> int:
 
 
 @compiled()
-def advance(state: BatchState, max_ends: int) -> int:
+def advance(state: b.BatchState, max_ends: int) -> int:
     """Simulate until something is needed from outside; returns a ``BatchStatus``.
 
     The engine pauses after about ``max_ends`` ends, so that the caller can show progress. A Python policy decides in
@@ -260,7 +258,7 @@ def advance(state: BatchState, max_ends: int) -> int:
             return status
         state.in_pass = 0
         state.n_interrupted, state.first_command = 0, state.n_commands
-        status = publish(state, h.AFTER_PASS, -1, state.now_ns, 0, 0)
+        status = h.publish(state, h.AFTER_PASS, -1, state.now_ns, 0, 0)
         if status != 0:
             return status
         if state.n_started > 0:
@@ -274,7 +272,7 @@ def advance(state: BatchState, max_ends: int) -> int:
 
 
 @compiled()
-def promise(state: BatchState, job: int, not_before_ns: int) -> bool:
+def promise(state: b.BatchState, job: int, not_before_ns: int) -> bool:
     """Promise that the running ``job`` ends at ``not_before_ns`` or later; False if it contradicts known facts."""
     jobs = state.jobs
     if not is_open(state, job) or not_before_ns < state.now_ns:
@@ -289,7 +287,7 @@ def promise(state: BatchState, job: int, not_before_ns: int) -> bool:
 
 
 @compiled()
-def outcome(state: BatchState, job: int, end_ns: int, stopped: bool) -> bool:
+def outcome(state: b.BatchState, job: int, end_ns: int, stopped: bool) -> bool:
     """Set the end of the running ``job``; False if it is in the past, before its promise, or contradicts its ``stop_ns``."""
     jobs, before, stop = state.jobs, state.jobs.promise_ns[job], state.jobs.stop_ns[job]
     if not is_open(state, job) or end_ns < max(state.now_ns, before) or end_ns > min(MAX_NS, stop):
@@ -298,7 +296,7 @@ def outcome(state: BatchState, job: int, end_ns: int, stopped: bool) -> bool:
         return False
     jobs.end_ns[job] = end_ns
     jobs.cut[job] = b.BY_OTHERS if stopped else b.BY_ITSELF
-    publish(state, h.END_KNOWN, job, 0, 0, 0)
+    h.publish(state, h.END_KNOWN, job, 0, 0, 0)
     if before < 0:
         answer(state, job, end_ns)
     return True

@@ -9,17 +9,15 @@ Source: D. Lifka, "The ANL/IBM SP scheduling system", doi:10.1007/3-540-60153-8_
 
 from bls.engine import hooks as h
 from bls.engine import state as b
-from bls.engine.hooks import call_hook, is_played, publish
 from bls.engine.job_lifecycle import held_back, start, suggest, why_now
 from bls.engine.profile import drop_plan, hold_pool, move_on, next_in_order
-from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from traces.algorithms.event_heap import drop_top, push
 from traces.compiled import compiled
 
 
 @compiled(inner=True)
-def _corrected_end(state: BatchState, job: int, now: int) -> int:
+def _corrected_end(state: b.BatchState, job: int, now: int) -> int:
     """The corrected end of a job that runs longer than expected: after ``now``, at most its walltime."""
     jobs, steps = state.jobs, state.corrections_ns
     end, last = jobs.expected_end_ns[job], jobs.start_ns[job] + jobs.walltime_ns[job] + jobs.stretch_ns[job]
@@ -31,7 +29,7 @@ def _corrected_end(state: BatchState, job: int, now: int) -> int:
 
 
 @compiled(merged=True)
-def prepare(state: BatchState) -> None:
+def prepare(state: b.BatchState) -> None:
     """Bring the profile to the present instant and find the overdue jobs."""
     jobs, now = state.jobs, state.now_ns
     move_on(state)
@@ -57,7 +55,7 @@ def prepare(state: BatchState) -> None:
 
 
 @compiled(merged=True)
-def _only_the_newcomer(state: BatchState) -> int:
+def _only_the_newcomer(state: b.BatchState) -> int:
     """The pass after a single arrival behind a blocked head, if nothing else has changed; else -1."""
     settings, jobs = state.settings, state.jobs
     job, head = state.arrived_job, state.blocked_head
@@ -82,7 +80,7 @@ def _only_the_newcomer(state: BatchState) -> int:
 
 
 @compiled(merged=True)
-def _set_shadow(state: BatchState, n: int) -> None:
+def _set_shadow(state: b.BatchState, n: int) -> None:
     """Find the reservation of EASY: the instant at which n cores are free, and the extra cores at that instant."""
     profile = state.profile
     ns, free, last, k = profile.ns, profile.free, profile.end, profile.first
@@ -99,7 +97,7 @@ def _set_shadow(state: BatchState, n: int) -> None:
 
 
 @compiled(merged=True)
-def _easy(state: BatchState, n_order: int) -> int:
+def _easy(state: b.BatchState, n_order: int) -> int:
     """A pass with a depth of 0 or 1 and a profile of running jobs that counts cores; returns a status."""
     jobs, depth, now = state.jobs, state.settings.max_reservations, state.now_ns
     state.blocked_head = -1
@@ -120,8 +118,8 @@ def _easy(state: BatchState, n_order: int) -> int:
             continue
         if n > free and depth > 0:
             _set_shadow(state, n)
-        if is_played(state, h.WIDTH) and not blocked:
-            call_hook(state.roles[h.WIDTH], (state, job, 0, state.shadow_ns, 0))
+        if h.is_played(state, h.WIDTH) and not blocked:
+            h.call_hook(state.roles[h.WIDTH], (state, job, 0, state.shadow_ns, 0))
             n = jobs.cores[job]
         if n > free:
             blocked = True
@@ -134,8 +132,8 @@ def _easy(state: BatchState, n_order: int) -> int:
             if free == 0:
                 return BatchStatus.RUNNING
             continue
-        asleep = state.n_away > 0
-        count = call_hook(state.roles[h.PLACE_AWAKE], (state, job, shadow, extra, 0)) if asleep else suggest(state, job)
+        place_awake = state.roles[h.PLACE_AWAKE]
+        count = h.call_hook(place_awake, (state, job, shadow, extra, 0)) if state.n_away > 0 else suggest(state, job)
         if count < 0:  # it would wait for booting hosts and then delay the head
             continue
         beyond = now + jobs.estimate_ns[job] + jobs.boot_wait_ns[job] > shadow
@@ -151,19 +149,19 @@ def _easy(state: BatchState, n_order: int) -> int:
 
 
 @compiled(merged=True)
-def make_pass(state: BatchState) -> int:
+def make_pass(state: b.BatchState) -> int:
     """Walk the queue once and append jobs that start to ``state.started``; returns a ``BatchStatus``."""
     settings = state.settings
     if settings.profiled == 1:
         prepare(state)
-    publish(state, h.PASS, -1, state.now_ns, 0, 0)
+    h.publish(state, h.PASS, -1, state.now_ns, 0, 0)
     status = _only_the_newcomer(state) if settings.order == b.STATIC else -1  # only then there is a ``blocked_head``
     if status < 0:
-        n_order = call_hook(state.roles[h.ORDER], (state, -1, 0, 0, 0)) if is_played(state, h.ORDER) else 0
+        n_order = h.call_hook(state.roles[h.ORDER], (state, -1, 0, 0, 0)) if h.is_played(state, h.ORDER) else 0
         if n_order < 0:
             return BatchStatus.SCORE_FAULT
-        if is_played(state, h.PLAN):
-            status = call_hook(state.roles[h.PLAN], (state, -1, n_order, 0, 0))
+        if h.is_played(state, h.PLAN):
+            status = h.call_hook(state.roles[h.PLAN], (state, -1, n_order, 0, 0))
         else:
             status = _easy(state, n_order)
     state.gained = state.lost = 0

@@ -6,8 +6,6 @@ import numpy as np
 
 from bls.engine import state as b
 from bls.engine.cores import Pool
-from bls.engine.features.order import FEATURES
-from bls.engine.state import BatchState
 from traces.checks.faults import Checks
 from traces.compiled import Array
 from traces.intervals import intervals_of
@@ -28,7 +26,7 @@ class BatchChecks(Checks):
     - ``held``, ``kept``, int64 (k,): the rows that hold cores, and those that keep a reservation
     """
 
-    def __init__(self, state: BatchState) -> None:
+    def __init__(self, state: b.BatchState) -> None:
         super().__init__(f"batch engine at {state.now_ns} ns")
         self.declared(state)
         self.state, self.settings, self.jobs = state, state.settings, state.jobs.front(state.n_rows)
@@ -61,8 +59,7 @@ class BatchChecks(Checks):
 
     def bits(self, words: Array) -> Array:
         """The bits of words, lowest first."""
-        found: Array = ((words[:, None] >> np.arange(32)) & 1).ravel() != 0
-        return found
+        return np.asarray(((words[:, None] >> np.arange(32)) & 1).ravel() != 0)
 
     def numbers_in(self, words: Array, starts: Array, what: str) -> Array:
         """The numbers in a tree of bits, after a check that its upper levels agree with the lowest."""
@@ -113,13 +110,11 @@ class BatchChecks(Checks):
     def down_until(self) -> Array:
         """The known end of each host's outage, ns; 0 if it is up."""
         status, stops = self.state.host_status, self.state.stops.host
-        until: Array = np.zeros(self.n_hosts, np.int64)
-        if status.next_outage.size:
-            until = status.down_until_ns.reshape(-1, self.n_hosts).max(axis=0)
+        until: Array = status.down_until_ns.reshape(-1, self.n_hosts).max(axis=0, initial=0)
         return np.maximum(until, stops.until_ns) if stops.state.size else until
 
 
-def validate(state: BatchState) -> None:
+def validate(state: b.BatchState) -> None:
     """Check a batch state between two calls of ``bls.engine.loop`` without a fault; raises InvariantError."""
     _Batch(state).check()
 
@@ -136,6 +131,8 @@ class _Batch(BatchChecks):
         self._check_free(self.holder)
         self._check_ends()
         self._check_heaps()
+        from bls.engine.features.order import FEATURES  # some of them import this module
+
         for feature in FEATURES:
             if feature.check:
                 module, _, name = feature.check.partition(":")
@@ -215,10 +212,8 @@ class _Batch(BatchChecks):
             given = jobs.cores  # the intervals follow the latest change of width
         more = (given > jobs.cores) & (settings.whole_hosts == 0)
         wrong = self.holds & ((left != jobs.held_cores) | (given < jobs.cores) | more)
-        counted = jobs.held_cores
-        self.none(
-            wrong, lambda k: f"{self.name(k)} asks for {jobs.cores[k]} cores, holds {left[k]}, and counts {counted[k]}"
-        )
+        asks, counts = jobs.cores, jobs.held_cores
+        self.none(wrong, lambda k: f"{self.name(k)} asks for {asks[k]} cores, holds {left[k]}, and counts {counts[k]}")
         for core in np.flatnonzero(np.bincount(cores, minlength=self.n_cores) > 1).tolist():
             self.fault(f"core {core} is held by {' and '.join(map(self.name, owner[cores == core]))}")
         self.owner, self.held_cores = owner, cores

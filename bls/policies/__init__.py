@@ -67,9 +67,8 @@ def reads_signals(given: str | AnyPolicy) -> bool:
     plain = name.partition(":")[0]
     if plain in WRITTEN:
         return False
-    return plain not in POLICIES or bool(
-        getattr(policy(name) if isinstance(given, str) else given, "needs_signals", ())
-    )
+    found = policy(name) if plain in POLICIES and isinstance(given, str) else given
+    return plain not in POLICIES or bool(getattr(found, "needs_signals", ()))
 
 
 def policy(name: str, *, where: str = "") -> AnyPolicy:
@@ -102,7 +101,6 @@ def policy(name: str, *, where: str = "") -> AnyPolicy:
         what = "a name, and keys(jobs), scored(jobs) or decide(view)"
         raise InputError(f"{where}: {plain}: {type(found).__name__}, which has no name; allowed: a policy: {what}")
     if not isinstance(found, DecidingPolicy | ScoringPolicy | Policy):
-        raise InputError(
-            f"{where}: {plain} has no keys(jobs), no scored(jobs) and no decide(view); allowed: one of them"
-        )
+        without = "no keys(jobs), no scored(jobs) and no decide(view)"
+        raise InputError(f"{where}: {plain} has {without}; allowed: one of them")
     return with_parameters(found, parameters, where, "batch policy") if parameters else found

@@ -205,17 +205,33 @@ def goes_by_estimates(policy: AnyPolicy) -> bool:
 def ranks(policy: Policy, jobs: KnownJobs, tier: Array | None = None) -> Array:
     """The place of every job in a static policy's total order: tier, then key, then submit, then workload order.
 
-    ``tier``, int64 (n,): the highest first, as of the jobs' partitions. Returns int64 (n,): a permutation of 0 … n-1.
-    Raises PluginError if the policy's keys have another shape, are no numbers or contain NaN; InputError if the policy
-    blames the user.
+    Parameters
+    ----------
+    policy : Policy
+        Gives the keys.
+    jobs : KnownJobs
+        The n jobs of the workload.
+    tier : ndarray of int64, shape (n,), optional
+        The highest first, as of the jobs' partitions.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+        A permutation of 0 … n-1.
+
+    Raises
+    ------
+    PluginError
+        If the policy's keys have another shape, are no numbers or contain NaN.
+    InputError
+        If the policy blames the user.
     """
     n = len(jobs.submit_ns)
     with blamed_on(f"batch policy {policy.name}: keys() failed"):
         keys = np.asarray(policy.keys(jobs))
     if keys.shape != (n,) or keys.dtype.kind not in "iuf":
-        raise PluginError(
-            f"batch policy {policy.name}: keys() gave {keys.dtype} of shape {keys.shape}; allowed: numbers of shape ({n},)"
-        )
+        gave = f"keys() gave {keys.dtype} of shape {keys.shape}"
+        raise PluginError(f"batch policy {policy.name}: {gave}; allowed: numbers of shape ({n},)")
     if keys.dtype.kind == "f" and np.isnan(keys).any():
         row = int(np.isnan(keys).argmax())
         raise PluginError(f"batch policy {policy.name}: keys() gave NaN for job {jobs.job_id[row]}")
@@ -257,9 +273,8 @@ def columns_declared(policy: object) -> dict[str, type]:
     taken = set(PASS_COLUMNS)
     for name, kind in said.items():
         if not isinstance(name, str) or not name.isidentifier() or len(name) > _LONGEST_NAME:
-            raise PluginError(
-                f"{where}: {shown(name)}; allowed: names of up to {_LONGEST_NAME} characters, as in Python"
-            )
+            allowed = f"names of up to {_LONGEST_NAME} characters, as in Python"
+            raise PluginError(f"{where}: {shown(name)}; allowed: {allowed}")
         if kind not in NOTED:
             raise PluginError(f"{where}: {name}: {shown(kind)}; allowed: {_TYPES}")
         for column in (name, name + EXACT) if kind is Fraction else (name,):

@@ -6,8 +6,6 @@ evaluated by one kernel for all expressions; the text is never executed. As in C
 Operators are Python's, on floats. Every intermediate value must be finite, even if the rest would hide it.
 """
 
-from __future__ import annotations
-
 import ast
 import math
 import re
@@ -82,16 +80,14 @@ class ExpressionCode:
         return not self.names.isdisjoint("wl")
 
     def memory(self, n_cores: int) -> Array:
-        """The input of :func:`evaluate`, float64, on a machine of ``n_cores`` (0 if that is not known). Raises
-        ValueError if the expression asks for z and it is not known."""
+        """The input of :func:`evaluate`, float64, for ``n_cores`` (0: unknown). Raises ValueError if z is used and unknown."""
         if "z" in self.names and n_cores < 1:
             raise ValueError("z is asked for, but how many cores the machine has is not known")
         return np.array([n_cores, self.depth, *(number for pair in self.code for number in pair)], np.float64)
 
 
 def parse(text: str, where: str = "expression") -> ExpressionCode:
-    """The program of an expression. Raises InputError if it is no expression, or has anything in it that is not
-    allowed; with its column, from 1."""
+    """The program of an expression. Raises InputError, with the column from 1, if it is none or a part is not allowed."""
     text = text.strip(" ")
     start = f"{where}: {shown(text)}"
     if len(text) > MAX_LENGTH:
@@ -332,7 +328,7 @@ class StaticExpression:
         """Scores, negative."""
         return np.negative(values(self.program, jobs, self.name))
 
-    def predicted(self) -> StaticExpression | ScorePolicy:
+    def predicted(self) -> "StaticExpression | ScorePolicy":
         """The same order, scored in every pass where it goes by estimates."""
         return _scored(self.name, self.program) if self.program.by_estimates else self
 
@@ -343,8 +339,7 @@ def smallest_first(name: str, text: str) -> StaticExpression:
 
 
 def expression(text: str, where: str = "") -> Policy | ScorePolicy:
-    """The policy of an expression: a static one if it has neither w nor l in it. Raises InputError as
-    :func:`bls.policies.expression.parse`."""
+    """The policy of an expression: a static one if it has neither w nor l in it. Raises InputError as :func:`parse`."""
     program = parse(text, f"{where or BLS}: expr")
     name = f"expr:{program.text}"
     return _scored(name, program) if program.dynamic else StaticExpression(name, program)

@@ -1,7 +1,5 @@
 """Policies as compiled functions, made ready for a run: :class:`ScorePolicy`. A user's policy is tried out before a run."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -94,7 +92,7 @@ class ScorePolicy:
     blame: type[TwolevelError] = PluginError
     by_estimates: bool = field(default=False, metadata={"parameter": False})
 
-    def scored(self, jobs: KnownJobs) -> ScorePolicy:
+    def scored(self, jobs: KnownJobs) -> "ScorePolicy":
         """Itself."""
         return self
 
@@ -104,13 +102,11 @@ class Scoring:
     """A dynamic policy made ready for one run."""
 
     policy: ScorePolicy  # for its name, and for :func:`unscored`
-    # the two functions, as values that a kernel takes as arguments
-    score: Callable[..., int]
-    account: Callable[..., int]
+    score: Callable[..., int]  # a value that a kernel takes as an argument
+    account: Callable[..., int]  # the same
     accounts: bool  # whether ``account`` does anything
-    # ndarray of float64, shapes (k, n) and (m,): the run's own: writable, and not shared with another run
-    numbers: Array
-    memory: Array
+    numbers: Array  # float64 (k, n): writable, and not shared with another run
+    memory: Array  # float64 (m,): the same
 
 
 _TRIED: Final[WeakSet[Any]] = WeakSet()  #: rules of users that were tried in this process

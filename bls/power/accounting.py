@@ -5,8 +5,6 @@ task. Others are idle. W are whole mW, an energy is mW · ns, a pJ; int64 would 
 as whole MJ and the remaining pJ.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,6 +22,7 @@ from traces.base.errors import InputError
 from traces.base.scale import WHOLE
 from traces.compiled import Array
 from traces.holdings import core_spans, holdings
+from traces.intervals import intervals_of
 from traces.ledger import Ledger
 
 PJ_PER_J = 10**12  #: pJ in a joule, and in a megajoule, which is a billion billion of them
@@ -39,7 +38,7 @@ class Energy(Columns):
     pj: Array
 
     @classmethod
-    def of(cls, power_mw: Array, lasts_ns: Array) -> Energy:
+    def of(cls, power_mw: Array, lasts_ns: Array) -> "Energy":
         """The energy at a power, up to ``bls.power.table.MOST_MW``, for a duration."""
         # Both in billions and the rest, multiplied as by hand: no part leaves int64, in which power · time is soon too much.
         high, low = np.divmod(power_mw, _BILLION)
@@ -48,7 +47,7 @@ class Energy(Columns):
         more, middle = np.divmod(high * rest + low * seconds + carry, _BILLION)
         return cls(high * seconds + more, middle * _BILLION + last)
 
-    def by(self, place: Array, n: int) -> Energy:
+    def by(self, place: Array, n: int) -> "Energy":
         """The sums of those with the same place, of n places."""
         order = np.argsort(place, kind="stable")
         mj, high, low = np.zeros((3, n), np.int64)
@@ -58,7 +57,7 @@ class Energy(Columns):
         more, middle = np.divmod(high + low // _BILLION, _BILLION)
         return Energy(mj + more, middle * _BILLION + low % _BILLION)
 
-    def plus(self, other: Energy) -> Energy:
+    def plus(self, other: "Energy") -> "Energy":
         """Those of both, row by row."""
         pj = self.pj + other.pj
         return Energy(self.mj + other.mj + pj // _PJ_PER_MJ, pj % _PJ_PER_MJ)
@@ -80,13 +79,12 @@ class Energy(Columns):
 class PowerSeries(Columns):
     """A step function of power."""
 
-    # int64 (k,): from each instant on, so much; neighbours differ. The first is the begin.
-    instant_ns: Array
-    power_mw: Array
+    instant_ns: Array  # int64 (k,): the first is the begin
+    power_mw: Array  # int64 (k,): from each instant on; neighbours differ
     until_ns: int  # the end
 
     @classmethod
-    def of_steps(cls, at: Array, values: Array, until_ns: int) -> PowerSeries:
+    def of_steps(cls, at: Array, values: Array, until_ns: int) -> "PowerSeries":
         """The series of values that hold from instants on, of which neighbours may be equal."""
         another = np.append(True, values[1:] != values[:-1])
         return cls(at[another], values[another], until_ns)
@@ -165,11 +163,9 @@ class PowerRun(NamedTuple):
     downtime: Downtime  # when hosts were down: they draw as if they were off
     stopped: HostPassages | None  # when hosts were out of service, as power was limited, or asleep
     of: str  # {"held", "working"}: whether a core that is held is active, or one that is in a task
-    # from when to when
-    begin_ns: int
-    until_ns: int
-    # what jobs draw, by the rows of the table of jobs; None where all draw as the platform says
-    classes: PowerClasses | None = None
+    begin_ns: int  # begin of the accounts
+    until_ns: int  # their end
+    classes: PowerClasses | None = None  # power by the rows of the table of jobs; None: all as the platform says
 
 
 def account(run: PowerRun) -> PowerAccounts:
@@ -219,16 +215,14 @@ def cut_at(first: Array, lo: Array, hi: Array) -> tuple[Array, Array, Array]:
     is of, which part, and how many cores it has."""
     low = np.searchsorted(first, lo, side="right") - 1
     count = np.searchsorted(first, hi, side="left") - low
-    row = np.repeat(np.arange(len(lo)), count)
-    part = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count) + low[row]
+    row, part = np.repeat(np.arange(len(lo)), count), intervals_of(low, count)
     return row, part, np.minimum(hi[row], first[part + 1]) - np.maximum(lo[row], first[part])
 
 
 def away_hosts(
     table: PowerTable, down: Downtime, stopped: HostPassages | None, until_ns: int
 ) -> tuple[Array, Array, Array]:
-    """Hosts that are not in service: from when to when, and how much more than an idle one each draws; columns of start_ns,
-    end_ns and mW."""
+    """Hosts that are not in service: columns of start_ns, end_ns, and how much more than an idle one each draws, mW."""
     more = (table.off_mw - table.host_idle_mw)[table.group_of_host(down.host)]
     columns = [(down.down_ns, down.up_ns, more)]
     if stopped is not None:
@@ -251,8 +245,8 @@ def ascending(*columns: Array) -> Array:
 
 def covered(at: Array, start: Array, end: Array) -> Array:
     """How many of the spans [start, end) contain each instant."""
-    found: Array = np.searchsorted(np.sort(start), at, side="right") - np.searchsorted(np.sort(end), at, side="right")
-    return found
+    begun, over = (np.searchsorted(np.sort(instants), at, side="right") for instants in (start, end))
+    return np.asarray(begun - over)
 
 
 def step_series(
@@ -339,7 +333,7 @@ def _scaled(
     stop = np.maximum(first, np.searchsorted(key, unit * many + rank[n + k :], side="left"))
     count = stop - first + 1
     row = np.repeat(np.arange(k), count)
-    place = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count) + first[row]
+    place = intervals_of(first, count)
     begins, ends = place == first[row], place == stop[row]
     before = place - 1
     known = (before >= 0) & (command_unit[before] == unit[row]) if n else np.zeros(len(row), np.bool_)
@@ -356,9 +350,8 @@ def working_cores(ledger: Ledger) -> tuple[Array, ...]:
     InputError if there are no records of tasks."""
     tasks, scales = ledger.tasks, ledger.scales
     if tasks is None:
-        raise InputError(
-            f"{POWER_OF:working}: there are no records of tasks; allowed: with applications, and with records of tasks"
-        )
+        allowed = "with applications, and with records of tasks"
+        raise InputError(f"{POWER_OF:working}: there are no records of tasks; allowed: {allowed}")
     ran = np.flatnonzero(tasks.core >= 0)
     job = np.repeat(np.arange(len(ledger.jobs)), np.diff(tasks.first))[ran]
     core = tasks.core[ran].astype(np.int64)

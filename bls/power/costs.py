@@ -19,6 +19,7 @@ from bls.power.accounting import PJ_PER_J, Energy, PowerRun, PowerSeries, job_pi
 from bls.power.signals import KINDS, PARTS, Signals
 from traces.base.errors import InputError, shown
 from traces.compiled import Array
+from traces.intervals import intervals_of
 
 _PJ_PER_KWH: Final = 3_600_000 * PJ_PER_J
 
@@ -47,13 +48,13 @@ def costs(power: FinishedPower, signals: Signals) -> EnergyCosts:
     """Compute the costs and emissions of a run: of its machine from the first submit to the last end, and of its jobs."""
     series = power.series
     ends = np.append(series.instant_ns[1:], series.until_ns)
-    machine = _spent(signals, [(np.zeros(len(series), np.int64), series.instant_ns, ends, series.power_mw)], 1)
+    _, machine = _spent(signals, [(np.zeros(len(series), np.int64), series.instant_ns, ends, series.power_mw)], 1)
     run = power.run()
     pieces = [(one.job, one.start_ns, one.end_ns, one.drawn_mw) for one in job_pieces(run)]
-    jobs = _spent(signals, pieces, len(run.ledger.jobs))
+    jobs, total = _spent(signals, pieces, len(run.ledger.jobs))
     names = dict(zip(COST_METRICS[::2], COST_METRICS[1::2], strict=True))
-    found = machine.total | {names[metric]: value for metric, value in jobs.total.items()}
-    return EnergyCosts({name: found[name] for name in COST_METRICS if name in found}, jobs.each)
+    found = machine | {names[metric]: value for metric, value in total.items()}
+    return EnergyCosts({name: found[name] for name in COST_METRICS if name in found}, jobs)
 
 
 def facility_metrics(power: FinishedPower, pue: "Pue") -> dict[str, float | None]:
@@ -69,16 +70,11 @@ def facility_metrics(power: FinishedPower, pue: "Pue") -> dict[str, float | None
     return dict(zip(FACILITY_METRICS, values, strict=True))
 
 
-class Spending(NamedTuple):
-    """Costs and emissions of some consumers of energy, each rounded once, by metric (:data:`bls.power.signals.KINDS`)."""
-
-    each: dict[str, Array]  # float64 (n,): of each consumer
-    total: dict[str, float]  # of all consumers
-
-
-def _spent(signals: Signals, pieces: Iterable[tuple[Array, Array, Array, Array]], n: int) -> Spending:
-    """Compute the costs of pieces of time exactly. ``pieces``, iterable of (place, start_ns, end_ns, mw), int64 each: which of
-    the ``n`` consumers draws this power from the start to the end."""
+def _spent(
+    signals: Signals, pieces: Iterable[tuple[Array, Array, Array, Array]], n: int
+) -> tuple[dict[str, Array], dict[str, float]]:
+    # Costs and emissions, each rounded once, by metric: of each consumer, float64 (n,), and of all. ``pieces``, (place,
+    # start_ns, end_ns, mw), int64 each: which of the n consumers draws this power from the start to the end.
     k = len(signals.instant_ns)
     exact = {name: [0] * n for name in signals.values}
     for place, start, end, mw in pieces:
@@ -92,16 +88,15 @@ def _spent(signals: Signals, pieces: Iterable[tuple[Array, Array, Array, Array]]
                 mine[owner] += pj * values[at]
     unit = _PJ_PER_KWH * PARTS
     each = {KINDS[name]: np.array([value / unit for value in mine], np.float64) for name, mine in exact.items()}
-    return Spending(each, {KINDS[name]: sum(mine) / unit for name, mine in exact.items()})
+    return each, {KINDS[name]: sum(mine) / unit for name, mine in exact.items()}
 
 
 def _cut(instant_ns: Array, start: Array, end: Array) -> tuple[Array, Array, Array]:
     # Cut spans where a signal changes: the row of the span, the number of the value, and its duration.
     first = np.searchsorted(instant_ns, start, side="right") - 1
     last = np.maximum(first, np.searchsorted(instant_ns, end, side="left") - 1)
-    count = last - first + 1
-    row = np.repeat(np.arange(len(start)), count)
-    segment = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count) + first[row]
+    row = np.repeat(np.arange(len(start)), last - first + 1)
+    segment = intervals_of(first, last - first + 1)
     until = np.append(instant_ns[1:], np.iinfo(np.int64).max)
     return row, segment, np.minimum(end[row], until[segment]) - np.maximum(start[row], instant_ns[segment])
 

@@ -6,8 +6,6 @@ Valero have it (*Optimizing job performance under a given power constraint in HP
 (fmax / f - 1) + 1.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -55,16 +53,15 @@ class PowerClasses(Columns):
     """The power of a core of G groups in S states, and its speed there, for jobs of K classes: all int64."""
 
     kind: Array  # (n,): the class of each job, or of each row of a table of jobs; class 0 is as the platform says
-    # (K, S, G): as of ``PowerTable``
-    speed: Array
-    active_mw: Array
+    speed: Array  # (K, S, G): as of ``PowerTable``
+    active_mw: Array  # (K, S, G): the same
 
     @property
     def most_mw(self) -> Array:
         """The most that a core of each group draws, whosever it is: int64 (G,)."""
         return np.asarray(self.active_mw[:, 0].max(axis=0))
 
-    def of_rows(self, origin: Array) -> PowerClasses:
+    def of_rows(self, origin: Array) -> "PowerClasses":
         """The same by the rows of a table of jobs, whose jobs are these."""
         return PowerClasses(self.kind[origin], self.speed, self.active_mw)
 
@@ -77,16 +74,14 @@ class PowerClasses(Columns):
 
 
 def active_mw(table: PowerTable, classes: PowerClasses | None, row: Array, scale: Array, group: Array) -> Array:
-    """The power of working cores, as :meth:`PowerClasses.active`; ``classes`` by rows, or None if all jobs draw as the platform
-    says."""
+    """The power of working cores, as :meth:`PowerClasses.active`; ``classes``, by rows, None: that of the platform."""
     if classes is None:
         return np.asarray(table.active_mw[table.state_of(scale, group), group])
     return classes.active(row, scale, group)
 
 
 def part_of(where: str, column: str, value: object) -> int:
-    """A number in parts per billion. Raises InputError if it is none from 0 to :data:`HIGHEST`; the message begins with
-    ``where``."""
+    """A number in parts per billion. Raises InputError, beginning with ``where``, if it is none from 0 to :data:`HIGHEST`."""
     return round(real(where, value, 0, HIGHEST[column]) * WHOLE)
 
 
@@ -180,13 +175,10 @@ def job_power(
 
 
 def power_classes(table: PowerTable, jobs: JobPower, job_id: Array) -> PowerClasses:
-    """The classes of jobs that are equal in both. Raises InputError if the machine could draw more than
-    :data:`bls.power.table.MOST_MW`."""
+    """The classes of jobs that are equal in both. Raises InputError if the machine could draw more than ``MOST_MW``."""
     _check_most(table, jobs, job_id)
-    plain = np.array([[WHOLE], [0]])
-    pairs, kind = np.unique(
-        np.concatenate([plain, np.stack([jobs.power, jobs.memory_bound])], axis=1), axis=1, return_inverse=True
-    )
+    plain, given = np.array([[WHOLE], [0]]), np.stack([jobs.power, jobs.memory_bound])
+    pairs, kind = np.unique(np.concatenate([plain, given], axis=1), axis=1, return_inverse=True)
     kind = kind.reshape(-1)
     # Class 0 is that of the platform, which is there whether any job is of it or not.
     order = np.append(kind[0], np.delete(np.arange(pairs.shape[1]), kind[0]))
@@ -208,8 +200,7 @@ def factored(mw: Array, factor: int) -> Array:
 
 
 def _speeds(speed: Array, memory: int) -> Array:
-    # 1 / ((1 - m) / f + m), rounded half up to parts per billion. A slower state is slower by one part at least, because a
-    # core's state is known by its speed.
+    # 1 / ((1 - m) / f + m), parts per billion, rounded half up; states differ by 1 at least, as a core's speed shows its state.
     found = np.empty_like(speed)
     for group in range(speed.shape[1]):
         for at, one in enumerate(speed[:, group].tolist()):
@@ -299,8 +290,7 @@ def _drawn(workload: Workload, seed: int) -> Array:
     # A number from 0 to 1 for each job, of its own number: it does not depend on which others there are.
     with np.errstate(over="ignore"):
         start = _mix(np.array([seed % 2**64], np.uint64) ^ np.uint64(_STREAM))
-        found: Array = (_mix(start ^ workload.job_id.astype(np.uint64)) >> np.uint64(11)) * 2.0**-53
-    return found
+        return np.asarray((_mix(start ^ workload.job_id.astype(np.uint64)) >> np.uint64(11)) * 2.0**-53)
 
 
 def _mix(z: Array) -> Array:

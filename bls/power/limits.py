@@ -42,9 +42,8 @@ class Limit:
     end_ns: int
     power_mw: int
     where: str = ""
-    # when it is known: after, or before its begin; at most one is not 0
-    reaction_ns: int = 0
-    notice_ns: int = 0
+    reaction_ns: int = 0  # it is known this long after its begin
+    notice_ns: int = 0  # or before; at most one is not 0
 
     @property
     def known_ns(self) -> int:
@@ -93,9 +92,8 @@ class Limits:
     @cached_property
     def instants(self) -> Array:
         """The instants at which limits in force, or known limits, change: int64, ascending."""
-        found = {
-            at for one in self.limits for at in (min(one.known_ns, one.end_ns), one.begin_ns, one.end_ns) if at < MAX_NS
-        }
+        bounds = ((min(one.known_ns, one.end_ns), one.begin_ns, one.end_ns) for one in self.limits)
+        found = {at for three in bounds for at in three if at < MAX_NS}
         return np.array(sorted(found.union(self.also_ns)), np.int64)
 
     def any_known(self, instants: Array) -> Array:
@@ -143,9 +141,8 @@ class Limits:
     @cached_property
     def stairs(self) -> Stairs:
         """The known future limits at each of :attr:`instants`."""
-        pending = sorted(
-            ((one.begin_ns + one.reaction_ns, one.end_ns, one.power_mw) for one in self.limits), reverse=True
-        )
+        known = ((one.begin_ns + one.reaction_ns, one.end_ns, one.power_mw) for one in self.limits)
+        pending = sorted(known, reverse=True)
         # Those that are known and count at some time, ascending in both. One that another, no higher, outlasts never does.
         until, power = list[int](), list[int]()
         first, untils, powers = [0], list[int](), list[int]()
@@ -200,9 +197,8 @@ def read_limits(
         part, full = values.get(_WHERE, "").strip(), full_mw
         if part:
             if full_of is None:
-                raise InputError(
-                    f"{where}: {_WHERE}: {shown(part)}; allowed: nothing, as no part of the machine is known"
-                )
+                allowed = "nothing, as no part of the machine is known"
+                raise InputError(f"{where}: {_WHERE}: {shown(part)}; allowed: {allowed}")
             full = full_of(part, f"{where}: {_WHERE}")
         times = (parse_instant_ns(values.get(name, "").strip() or "0", f"{where}: {name}") for name in _OPTIONAL[1:])
         power = _power_mw(values["limit_w"].strip(), full, f"{where}: limit_w")
@@ -241,12 +237,10 @@ def given_limits(given: object) -> tuple[Limit, ...]:
         end = MAX_NS if one[1] is None else whole(f"{where}: to", one[1], 0, MAX_NS)
         part = one[3] if len(one) > 3 else ""
         if not isinstance(part, str):
-            raise InputError(
-                f"{where}: where: {shown(part)}; allowed: a text, as partition:NAME, switch:NAME or hosts:4-7"
-            )
-        times = (
-            whole(f"{where}: {name}_ns", value, 0, MAX_NS) for name, value in zip(_OPTIONAL[1:], one[4:], strict=False)
-        )
+            allowed = "a text, as partition:NAME, switch:NAME or hosts:4-7"
+            raise InputError(f"{where}: where: {shown(part)}; allowed: {allowed}")
+        known = zip(_OPTIONAL[1:], one[4:], strict=False)
+        times = (whole(f"{where}: {name}_ns", value, 0, MAX_NS) for name, value in known)
         power = round(real(f"{where}: W", one[2], 0, _MOST_W) * 1000)
         found.append(_limit(where, begin, end, power, part.strip(), *times))
     return _checked(found, "limits")
@@ -276,9 +270,8 @@ class Domain(Columns):
     host_hi: Array
     core_lo: Array
     core_hi: Array
-    # what they draw if all of their cores are idle, and if all work at full speed
-    idle_mw: int
-    full_mw: int
+    idle_mw: int  # power if all cores are idle
+    full_mw: int  # power if all work at full speed
     limits: Limits  # those of this domain
 
     def clipped(self, lo: Array, hi: Array) -> tuple[Array, Array, Array]:

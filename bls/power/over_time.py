@@ -6,17 +6,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from bls.engine import state as b
-from bls.power.accounting import (
-    HostPassages,
-    PowerRun,
-    PowerSeries,
-    ascending,
-    away_hosts,
-    covered,
-    held_cores,
-    job_pieces,
-    step_series,
-)
+from bls.power import accounting as a
 from bls.power.limits import Domain, Limits
 from traces.compiled import Array
 
@@ -53,7 +43,7 @@ class Around(NamedTuple):
 
 
 def excesses_of(
-    limits: Limits, series: PowerSeries, thought: PowerSeries | None, around: Around, where: str
+    limits: Limits, series: a.PowerSeries, thought: a.PowerSeries | None, around: Around, where: str
 ) -> list[Excess]:
     """The times at which more was drawn (``series``) than limits allowed, and why. ``thought``: the power by the predictions
     for jobs; None where that is the same. ``where``: the part of the machine; empty: all of it."""
@@ -80,47 +70,44 @@ def excesses_of(
     return found
 
 
-def domain_series(run: PowerRun, domain: Domain) -> PowerSeries:
+def domain_series(run: a.PowerRun, domain: Domain) -> a.PowerSeries:
     """The power of the hosts of a domain over time."""
-    columns = [(one.start_ns, one.end_ns, one.more_mw) for one in job_pieces(run, clipped=domain.clipped)]
+    columns = [(one.start_ns, one.end_ns, one.more_mw) for one in a.job_pieces(run, clipped=domain.clipped)]
     down, stopped = run.downtime.within(run.begin_ns, run.until_ns), run.stopped
     down = replace(down, **{name: column[domain.hosts[down.host]] for name, column in vars(down).items()})
     if stopped is not None:
         some = domain.hosts[stopped.host]
-        stopped = HostPassages(stopped.instant_ns[some], stopped.host[some], stopped.state[some])
-    columns.append(away_hosts(run.table, down, stopped, run.until_ns))
+        stopped = a.HostPassages(stopped.instant_ns[some], stopped.host[some], stopped.state[some])
+    columns.append(a.away_hosts(run.table, down, stopped, run.until_ns))
     start, end, more = (np.concatenate(column) for column in zip(*columns, strict=True))
-    return step_series(domain.idle_mw, start, end, more, run.begin_ns, run.until_ns)
+    return a.step_series(domain.idle_mw, start, end, more, run.begin_ns, run.until_ns)
 
 
-def every_instant(series: PowerSeries, limits: Array) -> Array:
+def every_instant(series: a.PowerSeries, limits: Array) -> Array:
     """When what is drawn, or a limit, changes: int64, ascending, from the begin on."""
     found = np.unique(np.concatenate([series.instant_ns, limits]))
     begin = int(series.instant_ns[0])
     return np.asarray(found[(found >= begin) & ((found < series.until_ns) | (found == begin))])
 
 
-def slowed_over_time(run: PowerRun) -> tuple[PowerSeries, PowerSeries]:
+def slowed_over_time(run: a.PowerRun) -> tuple[a.PowerSeries, a.PowerSeries]:
     """The slowest state that any job is in, over time, and how many jobs are slowed."""
     table, classes, begin_ns, until_ns = run.table, run.classes, run.begin_ns, run.until_ns
-    job, lo, _, start, end, scale = held_cores(run.ledger)
+    job, lo, _, start, end, scale = a.held_cores(run.ledger)
     # The first state that is so slow: one that a group has once more, as others have more of them, is none of its own.
     group = table.group_of_core(lo)
     speed = table.speed[:, group].T if classes is None else classes.speed[classes.kind[job], :, group]
     state = (speed > scale[:, None]).sum(axis=1)
     slow = state > 0
     job, state, start, end = job[slow], state[slow], start[slow], end[slow]
-    every = ascending(start, end, np.array([begin_ns]))
+    every = a.ascending(start, end, np.array([begin_ns]))
     every = every[(every >= begin_ns) & (every < max(until_ns, begin_ns + 1))]
     level = np.zeros(len(every), np.int64)
     for at in range(1, table.n_states):
         some = state >= at
-        level[covered(every, start[some], end[some]) > 0] = at
-    first, last = _of_jobs(job, start, end)
-    return (
-        PowerSeries.of_steps(every, level, until_ns),
-        PowerSeries.of_steps(every, covered(every, first, last), until_ns),
-    )
+        level[a.covered(every, start[some], end[some]) > 0] = at
+    slowed = a.covered(every, *_of_jobs(job, start, end))
+    return a.PowerSeries.of_steps(every, level, until_ns), a.PowerSeries.of_steps(every, slowed, until_ns)
 
 
 def _of_jobs(job: Array, start: Array, end: Array) -> tuple[Array, Array]:

@@ -39,9 +39,8 @@ class PowerPlan:
     planned: Array  # int64 (n,): the state that each job is planned with
     signals: Signals | None = None  # what energy costs and emits
     domains: tuple[Domain, ...] = ()  # parts of the machine that have limits of their own
-    # the given power of jobs, if any; and the classes that follow from it and the platform
-    job_power: JobPower | None = None
-    classes: PowerClasses | None = None
+    job_power: JobPower | None = None  # the given power of jobs, if any
+    classes: PowerClasses | None = None  # the classes that follow from it and the platform
     # int64 (n,): which jobs are of one user, -1 for an unknown one; None where nothing is predicted from ended jobs
     of_user: Array | None = None
 
@@ -114,10 +113,18 @@ class PowerPlan:
 
     def settings(self) -> dict[str, int]:
         """Those of the engine (``bls.engine.settings``)."""
+        found, table = dict[str, int](), self.table
+        if self.sleeps:
+            found = {"sleeps": 1, "max_boot_wait_ns": int((table.shutdown_ns + table.boot_ns).max())}
         if self.stops or not self.limits_jobs:
-            return {}
+            return found
         slowing = {"submit": b.FIXED, "dvfs": b.LEVELS} if self.slows else {}
-        return {"powered": slowing.get(self.fallback, b.HOLD)}
+        return found | {"powered": slowing.get(self.fallback, b.HOLD)}
+
+    def sleep_rules(self) -> dict[str, Any]:
+        """The given columns of ``bls.engine.features.sleep.state.SleepState``; ``passages``: int64 (2, H), in ns."""
+        passages = np.repeat(np.stack([self.table.shutdown_ns, self.table.boot_ns]), self.table.n_hosts, axis=1)
+        return {"passages": passages, "after_ns": self.options.sleep_after_ns, "keep_awake": self.options.keep_awake}
 
     def stop_state(self) -> StopState | None:
         """The engine's state of hosts that are to be stopped; None without any."""
@@ -304,15 +311,3 @@ def _steps(limits: Limits, full: int) -> tuple[Array, Array]:
 
 def _never(until_ns: Array) -> Array:
     return np.where(until_ns >= MAX_NS, b.NEVER, until_ns)
-
-
-def sleep_settings(plan: PowerPlan) -> dict[str, int]:
-    """Those of the engine (``bls.engine.settings``)."""
-    return {"sleeps": 1, "max_boot_wait_ns": int((plan.table.shutdown_ns + plan.table.boot_ns).max())}
-
-
-def sleep_rules(plan: PowerPlan) -> dict[str, Any]:
-    """The given columns of ``bls.engine.features.sleep.state.SleepState``; ``passages``: int64 (2, H), in ns."""
-    table = plan.table
-    passages = np.repeat(np.stack([table.shutdown_ns, table.boot_ns]), table.n_hosts, axis=1)
-    return {"passages": passages, "after_ns": plan.options.sleep_after_ns, "keep_awake": plan.options.keep_awake}

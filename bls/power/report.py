@@ -10,18 +10,7 @@ import numpy as np
 from bls.engine import state as b
 from bls.metrics.exact import exact_mean
 from bls.metrics.schedule import Downtime
-from bls.power.accounting import (
-    PJ_PER_J,
-    HostPassages,
-    PowerAccounts,
-    PowerRun,
-    PowerSeries,
-    account,
-    ascending,
-    covered,
-    cut_at,
-    step_series,
-)
+from bls.power import accounting as a
 from bls.power.costs import FinishedPower
 from bls.power.host_accounts import HostEnergies, HostIntervals, break_even_ns, host_energies, sleep_totals
 from bls.power.job_power import JobPower, PowerClasses, power_classes
@@ -47,27 +36,26 @@ class PowerReport:
     ledger: Ledger
     plan: PowerPlan
     downtime: Downtime  # when hosts were down
-    stopped: HostPassages | None  # when hosts were out of service, as power was limited, or asleep
-    # from when to when: the first submit, and the last end
-    begin_ns: int
-    until_ns: int
+    stopped: a.HostPassages | None  # when hosts were out of service, as power was limited, or asleep
+    begin_ns: int  # the first submit
+    until_ns: int  # the last end
     # int64 (rows,), by rows of the table of jobs: the predicted power, relative to the platform's, parts per billion; and
     # the wait for hosts to boot, -1 if the job has not started, None where no host sleeps
     predicted: Array | None = None
     boot_wait_ns: Array | None = None
 
     @cached_property
-    def accounts(self) -> PowerAccounts:
+    def accounts(self) -> a.PowerAccounts:
         """Power over time, and the energy of jobs."""
-        return account(self.run)
+        return a.account(self.run)
 
     @cached_property
-    def run(self) -> PowerRun:
+    def run(self) -> a.PowerRun:
         """The run with the actual power of its jobs."""
         parts = self.ledger, self.plan.table, self.downtime, self.stopped
         classes = self.plan.classes
         of_rows = None if classes is None else classes.of_rows(self._origin)
-        return PowerRun(*parts, self.plan.options.of, self.begin_ns, self.until_ns, of_rows)
+        return a.PowerRun(*parts, self.plan.options.of, self.begin_ns, self.until_ns, of_rows)
 
     @cached_property
     def _thought(self) -> PowerClasses | None:
@@ -81,7 +69,7 @@ class PowerReport:
         return power_classes(plan.table, JobPower(power, memory, ()), jobs.job_id)
 
     @property
-    def series(self) -> PowerSeries:
+    def series(self) -> a.PowerSeries:
         """The power over time."""
         return self.accounts.series
 
@@ -120,7 +108,7 @@ class PowerReport:
         if self._host_spans is not None:
             found.append(self._host_spans[2])
         down = self.downtime.within(self.begin_ns, self.until_ns)
-        every = ascending(*found, down.down_ns, down.up_ns)
+        every = a.ascending(*found, down.down_ns, down.up_ns)
         return np.asarray(every[(every >= self.begin_ns) & ((every < self.until_ns) | (every == self.begin_ns))])
 
     @cached_property
@@ -128,9 +116,9 @@ class PowerReport:
         return None if self.stopped is None else self.stopped.spans(self.until_ns)
 
     @cached_property
-    def _levels(self) -> PowerSeries:
+    def _levels(self) -> a.PowerSeries:
         # The level of running jobs that may be slowed: the fastest at which what is drawn fits what is known. 0 if none runs.
-        none = PowerSeries(np.array([self.begin_ns]), np.array([0]), self.until_ns)
+        none = a.PowerSeries(np.array([self.begin_ns]), np.array([0]), self.until_ns)
         plan = self.plan
         if plan.fallback != "dvfs" or not plan.slows:
             return none
@@ -142,23 +130,23 @@ class PowerReport:
         start_ns = held.start_ns
         if self.boot_wait_ns is not None:  # jobs whose hosts boot count as if they ran
             start_ns = start_ns - np.maximum(self.boot_wait_ns, 0)[held.job]
-        every = ascending(start_ns, held.end_ns, plan.limits.instants, np.array([self.begin_ns]))
+        every = a.ascending(start_ns, held.end_ns, plan.limits.instants, np.array([self.begin_ns]))
         every = every[(every >= self.begin_ns) & (every < max(self.until_ns, self.begin_ns + 1))]
         known = plan.limits.steps(every, b.NEVER, known=True)
         level = np.zeros(len(every), np.int64)
         done = known == b.NEVER
 
         def during(least: int, more: Array) -> Array:
-            return step_series(least, start_ns, held.end_ns, more, self.begin_ns, self.until_ns).at(every)
+            return a.step_series(least, start_ns, held.end_ns, more, self.begin_ns, self.until_ns).at(every)
 
         for place, more in enumerate(draws):
             level[~done] = place
             done |= during(table.idle_total_mw, more) <= known
         level[during(0, slowed.astype(np.int64)) == 0] = 0
-        return PowerSeries.of_steps(every, level, self.until_ns)
+        return a.PowerSeries.of_steps(every, level, self.until_ns)
 
     @cached_property
-    def _slowed(self) -> tuple[PowerSeries, PowerSeries] | None:
+    def _slowed(self) -> tuple[a.PowerSeries, a.PowerSeries] | None:
         # Where each job is in a state of its own: the slowest of them, and how many jobs are slowed.
         if not (self.plan.one_by_one and self.plan.slows):
             return None
@@ -207,21 +195,21 @@ class PowerReport:
         some = (state == b.SHUTTING) | (state == b.BOOTING)
         if domain is not None:
             some &= domain.hosts[host]
-        return np.asarray(covered(at, start[some], end[some]) > 0)
+        return np.asarray(a.covered(at, start[some], end[some]) > 0)
 
     def _host_counts(self, at: Array) -> dict[str, Array]:
         n_hosts = int(self.plan.table.first_host[-1])
         down = self.downtime.within(self.begin_ns, self.until_ns)
-        away = covered(at, down.down_ns, down.up_ns)
+        away = a.covered(at, down.down_ns, down.up_ns)
         found, none = {}, np.zeros(0, np.int64)
         _, state, start, end = self._host_spans or (none,) * 4
         for name, what in (("out", b.OUT), ("stopping", b.SHUTTING), ("off", b.OFF), ("booting", b.BOOTING)):
-            found[f"hosts_{name}"] = covered(at, start[state == what], end[state == what])
+            found[f"hosts_{name}"] = a.covered(at, start[state == what], end[state == what])
         up = n_hosts - away - sum(found.values())
         return {"hosts_up": up, **found, "hosts_down": away}
 
     @cached_property
-    def domain_series(self) -> tuple[PowerSeries, ...]:
+    def domain_series(self) -> tuple[a.PowerSeries, ...]:
         """The power over time of each part of the machine with limits."""
         return tuple(domain_series(self.run, one) for one in self.plan.domains)
 
@@ -242,18 +230,17 @@ class PowerReport:
     def excesses(self) -> list[Excess]:
         """When more was drawn than a limit allowed, and why: first of the machine, then of its parts."""
         plan, found = self.plan, list[Excess]()
-        parts: list[tuple[Domain | None, Limits, PowerSeries, int]] = [(None, plan.limits, self.series, plan.least_mw)]
-        for domain, series in zip(plan.domains, self.domain_series, strict=True):
-            parts.append((domain, domain.limits, series, domain.idle_mw))
-        for part, limits, series, least_mw in parts:
-            at = ascending(self._instants, series.instant_ns, limits.instants)
+        of_parts = zip(plan.domains, self.domain_series, strict=True)
+        parts = [(one, one.limits, series, one.idle_mw) for one, series in of_parts]
+        for part, limits, series, least_mw in ((None, plan.limits, self.series, plan.least_mw), *parts):
+            at = a.ascending(self._instants, series.instant_ns, limits.instants)
             at = at[(at >= self.begin_ns) & (at < self.until_ns)]
             if not limits or not len(at):
                 continue
             thought = None
             if self._thought is not None:
                 run = self.run._replace(classes=self._thought)
-                thought = account(run).series if part is None else domain_series(run, part)
+                thought = a.account(run).series if part is None else domain_series(run, part)
             around = Around(at, self._moving(at, part), self.until_ns, least_mw, plan.fallback)
             found += excesses_of(limits, series, thought, around, "" if part is None else part.name)
         return found
@@ -268,14 +255,14 @@ class PowerReport:
         above = self.excesses
         over = sum((one.end_ns - one.begin_ns) * one.above_mw for one in above)
         return {
-            "energy_j": total / PJ_PER_J,
-            "energy_jobs_j": jobs / PJ_PER_J,
-            "energy_idle_j": (total - jobs) / PJ_PER_J,
+            "energy_j": total / a.PJ_PER_J,
+            "energy_jobs_j": jobs / a.PJ_PER_J,
+            "energy_idle_j": (total - jobs) / a.PJ_PER_J,
             "mean_power_w": total / (lasts * 1000) if lasts else None,
             "peak_power_w": self.series.peak_mw / 1000,
             "peak_limited_w": self._peak_limited_w,
             "above_limit_ns": sum(end - begin for begin, end in joined((one.begin_ns, one.end_ns) for one in above)),
-            "above_limit_j": over / PJ_PER_J,
+            "above_limit_j": over / a.PJ_PER_J,
             **(self._indexes() if self.plan.limited else {}),
             **self._errors(),
             **self._slept(),
@@ -366,9 +353,9 @@ def _lowest(limits: Limits, at: Array) -> Array:
     return np.where(limit == b.NEVER, NO_LIMIT, limit)
 
 
-def _by_state(run: PowerRun, held: Holdings, state: Array) -> Array:
+def _by_state(run: a.PowerRun, held: Holdings, state: Array) -> Array:
     # What the cores of each holding draw beyond idle ones, in these states.
-    row, group, n = cut_at(run.table.first_core, held.lo, held.hi)
+    row, group, n = a.cut_at(run.table.first_core, held.lo, held.hi)
     of = np.repeat(np.arange(len(held)), np.diff(held.first))[row]
     if run.classes is None:
         active = run.table.active_mw[state[of], group]

@@ -38,9 +38,8 @@ def read_signals(path: str | os.PathLike[str]) -> Signals:
     _, header = next(lines)
     kinds = [name for name in KINDS if name in header]
     if not kinds or sorted(header) != sorted(["from", *kinds]):
-        raise InputError(
-            f"{source}: the columns are {shown(','.join(header))}; allowed: from, and one or both of {', '.join(KINDS)}"
-        )
+        allowed = f"from, and one or both of {', '.join(KINDS)}"
+        raise InputError(f"{source}: the columns are {shown(','.join(header))}; allowed: {allowed}")
     instants: list[int] = []
     values: dict[str, list[int]] = {name: [] for name in kinds}
     for line, fields in lines:
@@ -48,18 +47,16 @@ def read_signals(path: str | os.PathLike[str]) -> Signals:
         where = f"{source}: line {line}"
         at = parse_instant_ns(given["from"], f"{where}: from")
         if not instants and at != 0:
-            raise InputError(
-                f"{where}: from {given['from']}; allowed: 0 in the first line, as nothing would hold before"
-            )
+            allowed = "0 in the first line, as nothing would hold before"
+            raise InputError(f"{where}: from {given['from']}; allowed: {allowed}")
         if instants and at <= instants[-1]:
             raise InputError(f"{where}: from {given['from']} is not after the line before; allowed: ascending")
         instants.append(at)
         for name in kinds:
             values[name].append(_parts(given[name], f"{where}: {name}", least=-_MOST if name == "price_per_kwh" else 0))
     if not instants:
-        raise InputError(
-            f"{source}: no signal; allowed: a line for each, as 0,{'0.25,380' if len(kinds) > 1 else '0.25'}"
-        )
+        as_is = "0,0.25,380" if len(kinds) > 1 else "0,0.25"
+        raise InputError(f"{source}: no signal; allowed: a line for each, as {as_is}")
     return Signals(source, np.array(instants, np.int64), values)
 
 

@@ -30,23 +30,19 @@ class PowerTable(Columns):
     A group with fewer states than another has its last one once more.
     """
 
-    # (G + 1,): group ``g`` has the hosts ``first_host[g]:first_host[g + 1]``, and likewise cores
-    first_host: Array
-    first_core: Array
+    first_host: Array  # (G + 1,): group ``g`` has the hosts ``first_host[g]:first_host[g + 1]``
+    first_core: Array  # (G + 1,): the same of its cores
     cores: Array  # (G,): of one host
     speed: Array  # (S, G): of each state, in parts per billion of the core's own; fastest first
     active_mw: Array  # (S, G): of a core that works, in each state
-    # (G,): of a core that no job holds, and of a held core without a task
-    idle_mw: Array
-    waiting_mw: Array
-    # (G,): of a host that is up, without its cores, and of a host that is off
-    base_mw: Array
-    off_mw: Array
-    # (G,): how long that takes, and what a host draws meanwhile
-    shutdown_ns: Array
-    shutdown_mw: Array
-    boot_ns: Array
-    boot_mw: Array
+    idle_mw: Array  # (G,): of a core that no job holds
+    waiting_mw: Array  # (G,): of a held core without a task
+    base_mw: Array  # (G,): of a host that is up, without its cores
+    off_mw: Array  # (G,): of a host that is off
+    shutdown_ns: Array  # (G,): duration
+    shutdown_mw: Array  # (G,): of a host meanwhile
+    boot_ns: Array  # (G,): duration
+    boot_mw: Array  # (G,): of a host meanwhile
 
     @property
     def n_states(self) -> int:
@@ -119,10 +115,8 @@ def power_table(platform: Platform, option: str) -> PowerTable:
         return np.array([power.passage(name)[part] for power in known], np.int64)
 
     idle = column("idle_w")
-    waiting = [
-        idle[k] if power.waiting_w is None else milliwatts("waiting_w", power.waiting_w)
-        for k, power in enumerate(known)
-    ]
+    as_idle = [power.idle_w if power.waiting_w is None else power.waiting_w for power in known]
+    waiting = [milliwatts("waiting_w", watts) for watts in as_idle]
     return PowerTable(
         first_host=np.concatenate([[0], np.cumsum(count)]),
         first_core=np.concatenate([[0], np.cumsum(count * cores)]),
@@ -145,9 +139,8 @@ def _check_most(platform: Platform, powers: Sequence[HostPower], option: str) ->
         rest = (milliwatts("off_w", power.off_w), power.passage("shutdown")[1], power.passage("boot")[1])
         total += group.count * max(cores, *rest)
     if total > MOST_MW:
-        raise InputError(
-            f"{option}: the platform's hosts draw up to {total / 1000:.4g} W; allowed: {MOST_MW / 1000:.4g} W"
-        )
+        draw = f"the platform's hosts draw up to {total / 1000:.4g} W"
+        raise InputError(f"{option}: {draw}; allowed: {MOST_MW / 1000:.4g} W")
 
 
 def core_mw(platform: Platform, n_jobs: int, plan: PowerPlan | None) -> Array:
@@ -165,8 +158,7 @@ def core_mw(platform: Platform, n_jobs: int, plan: PowerPlan | None) -> Array:
 
 
 def idle_mw(platform: Platform) -> int:
-    """The mean power of an idle core over all cores of the machine, mW, rounded half up; 0 where the platform
-    does not say it of all."""
+    """The mean power of an idle core of the machine, mW, rounded half up; 0 if the power of some is unknown."""
     if any(group.power is None for group in platform.hosts):
         return 0
     cores = [group.count * group.cores for group in platform.hosts]

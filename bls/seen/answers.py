@@ -11,7 +11,6 @@ import numpy as np
 from bls.constraints.advance_reservations import Windows
 from bls.engine import state as b
 from bls.engine.features.running.state import Directed
-from bls.engine.state import BatchState
 from bls.machine.platform import Platform
 from bls.seen.jobs import SeenJob
 from traces.base.errors import InputError, PluginError, printable, shown, whole
@@ -105,8 +104,7 @@ def placed(given: object, n_cores: int, whole_hosts: bool) -> tuple[SeenJob, Cor
 
 
 def check_apart(jobs: Mapping[int, SeenJob], rows: Sequence[int], named: Mapping[int, Cores]) -> None:
-    """Raise AnswerError if a core is named for two jobs. ``rows``: of all jobs that start; ``named``: cores by position in
-    it."""
+    """Raise AnswerError if a core is named for two jobs. ``rows``: jobs that start; ``named``: cores by position in it."""
     spans = sorted((lo, hi, place) for place, cores in named.items() for lo, hi in cores)
     for (_, end, one), (begin, _, other) in pairwise(spans):
         if begin < end:
@@ -115,7 +113,7 @@ def check_apart(jobs: Mapping[int, SeenJob], rows: Sequence[int], named: Mapping
             raise AnswerError(f"placed job {second} on {where}: core {begin} is named for job {first}, too")
 
 
-def put_answer(state: BatchState, rows: Sequence[int], named: Mapping[int, Cores], rejected: Iterable[int]) -> None:
+def put_answer(state: b.BatchState, rows: Sequence[int], named: Mapping[int, Cores], rejected: Iterable[int]) -> None:
     """Pass the rows of rejected and of starting jobs to the engine, with the cores of some of the latter."""
     entries = [-1 - row for row in rejected]
     before = len(entries)
@@ -188,8 +186,7 @@ class Directions:
         self._job_ids[job.row] = job.job_id
 
     def scale_all(self, jobs: Sequence[SeenJob], factor: Any) -> None:
-        """Scale the speeds of all cores of jobs. Raises PluginError if the factor is invalid, or a core is scaled twice in
-        this pass."""
+        """Scale the speeds of all cores of jobs. Raises PluginError if the factor is invalid, or a core is scaled again."""
         if not jobs:
             return
         job_ids, of_all, scale = self._job_ids, self._of_all, _scale(jobs[0], factor)
@@ -197,9 +194,8 @@ class Directions:
             if of_all.setdefault(job.row, 0):
                 raise PluginError(f"scale() of job {job.job_id}: all of its cores twice in one pass")
             if job.row in self._of_some:
-                raise PluginError(
-                    f"scale() of job {job.job_id}: all of its cores after some of them in one pass; allowed: all first"
-                )
+                did = "all of its cores after some of them in one pass"
+                raise PluginError(f"scale() of job {job.job_id}: {did}; allowed: all first")
             job_ids[job.row], of_all[job.row] = job.job_id, scale
 
     def end(self, job: SeenJob, state: int) -> None:
@@ -219,9 +215,8 @@ class Directions:
         where = f"hint() of job {job.job_id}"
         named = _numbered(where, cores)
         if len(set(named)) < len(named):
-            raise PluginError(
-                f"{where}: core {next(core for core in named if named.count(core) > 1)} twice; allowed: once"
-            )
+            twice = next(core for core in named if named.count(core) > 1)
+            raise PluginError(f"{where}: core {twice} twice; allowed: once")
         if strange := [core for core in named if core not in held]:
             raise PluginError(f"{where}: core {strange[0]}; allowed: cores that it holds and computes on")
         if named and waiting is None:
@@ -231,7 +226,7 @@ class Directions:
         self._job_ids[job.row] = job.job_id
         self._hints[job.row] = sorted(named), -1 if waiting is None else waiting.row
 
-    def put(self, state: BatchState, running: Set[int], started: Sequence[int], rejected: Set[int]) -> None:
+    def put(self, state: b.BatchState, running: Set[int], started: Sequence[int], rejected: Set[int]) -> None:
         """Pass the commands to the engine, and clear them. Raises AnswerError if a job neither runs nor starts in this pass; or
         if a hint names a waiting job that is started or rejected."""
         if strange := self._job_ids.keys() - running - set(started):
@@ -265,7 +260,7 @@ class Directions:
             commands.clear()
 
     def _hint_entries(
-        self, state: BatchState, started: Set[int], rejected: Set[int]
+        self, state: b.BatchState, started: Set[int], rejected: Set[int]
     ) -> list[tuple[int, int, int, int]]:
         # Entries for the engine of all hints.
         entries: list[tuple[int, int, int, int]] = []
@@ -302,7 +297,7 @@ def _put(directed: Directed, at: int, entries: Sequence[tuple[int, int, int, int
 
 
 def refusal(
-    state: BatchState, row: int, platform: Platform, windows: Windows | None, domains: Sequence[str] = ()
+    state: b.BatchState, row: int, platform: Platform, windows: Windows | None, domains: Sequence[str] = ()
 ) -> str:
     """The reason why a job cannot have the cores named for it, from the notes of ``bls.engine.features.planning.decided`` in
     ``state``. ``domains``: names of the parts of the machine with their own power limits."""
@@ -321,7 +316,7 @@ def refusal(
     return f"placed job {jobs.number[row]} on {cores}: {_why(state, row, platform, windows, why)}"
 
 
-def _why(state: BatchState, row: int, platform: Platform, windows: Windows | None, why: int) -> str:
+def _why(state: b.BatchState, row: int, platform: Platform, windows: Windows | None, why: int) -> str:
     at, of = state.refused_at, state.refused_of
     if why == b.TAKEN:
         return f"core {at} {_holder(state, at)}"
@@ -353,7 +348,7 @@ def _why(state: BatchState, row: int, platform: Platform, windows: Windows | Non
     return texts[why]
 
 
-def _holder(state: BatchState, core: int) -> str:
+def _holder(state: b.BatchState, core: int) -> str:
     jobs = state.jobs
     for row in np.flatnonzero((jobs.start_ns >= 0) & (jobs.state < 0)).tolist():
         first = int(jobs.held_first[row])

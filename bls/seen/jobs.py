@@ -1,32 +1,27 @@
 """Jobs as a scheduler knows them: frequently used values are stored, all others are looked up on demand."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from bls.options import STREAM
+from bls.running_jobs import RunningJobs
 from traces.base.columns import read_only
 from traces.base.errors import PluginError
 from traces.compiled import Array
-
-if TYPE_CHECKING:
-    from bls.running_jobs import RunningJobs
 
 
 @dataclass(frozen=True)
 class JobRequest:
     """A job's request: equal units, each on one host."""
 
-    # number of units, and cores per unit; their product is ``SeenJob.cores``
-    units: int
-    unit_cores: int
+    units: int  # number of units
+    unit_cores: int  # cores per unit; the product is ``SeenJob.cores``
     # request per unit for resources of its host besides cores, by all of the platform's names; memory is ``memory``, in KB
     resources: Mapping[str, int]
     licences: Mapping[str, int]  # requested licences, by all of the platform's names
@@ -36,9 +31,8 @@ class JobRequest:
 class JobWidth(NamedTuple):
     """Allowed and present numbers of cores of a job."""
 
-    # both equal the request if the width does not change
-    least: int
-    most: int
+    least: int  # the request if the width does not change
+    most: int  # the same
     cores: int  # cores held now; 0 while it waits
     asked: int  # cores of these that it was asked to return and has not yet returned
 
@@ -61,8 +55,10 @@ class JobFacts:
 
     def _hold(self, run: RunningJobs, numbers: list[int] | None) -> None:
         self._workload, self._constraints, self.platform = run.workload, run.constraints, run.platform
-        #: Columns of all jobs.
-        self.deadlines_ns, self.more_mw = run.deadline_ns, run.more_mw
+        #: The number of jobs of the workload (later rows are later attempts), and columns of all jobs.
+        self.n_jobs, self.deadlines_ns, self.more_mw = len(run.workload), run.deadline_ns, run.more_mw
+        #: Whether a job may have requests besides cores.
+        self.asks = run.constraints.requests is not None
         self._numbers = numbers  # of the rows, ascending; None: a row is its own number
 
     def number(self, row: int) -> int:
@@ -87,11 +83,6 @@ class JobFacts:
             raise PluginError(f"{STREAM} keeps nothing of a job that has ended but the fields of SeenJob")
         return row
 
-    @property
-    def asks(self) -> bool:
-        """Whether a job may have requests besides cores."""
-        return self._constraints.requests is not None
-
     @cached_property
     def waits_for(self) -> Array:
         """Rows of jobs that join the queue after their submit, because they depend on another job or begin later; ascending."""
@@ -102,11 +93,6 @@ class JobFacts:
     def _window_of(self) -> Array:
         windows = self._constraints.windows
         return np.full(len(self._workload), -1) if windows is None else windows.of_jobs(self._workload)
-
-    @property
-    def n_jobs(self) -> int:
-        """Number of jobs of the workload; later rows are later attempts."""
-        return len(self._workload)
 
     def columns(self, name: str) -> Array:
         """A column of the workload; not for run times, which no scheduler knows."""
@@ -194,8 +180,7 @@ class SeenJob(NamedTuple):
 
     @property
     def expected_end_ns(self) -> int:
-        """The expected end of a running job by its corrected estimate: later than now, unless it has run for its whole
-        request."""
+        """The end of a running job by its corrected estimate: later than now, unless it has run for its whole request."""
         return self.start_ns + self.estimate_ns
 
     @property
@@ -261,8 +246,7 @@ class SeenJob(NamedTuple):
 
     @property
     def extras(self) -> Mapping[str, int]:
-        """The workload's further columns (``Workload.extras``), by name; some may contain facts that are unknown at its
-        submit."""
+        """The workload's further columns (``Workload.extras``) by name; some may be unknown at its submit."""
         return self.facts.extras(self.origin)
 
     def __repr__(self) -> str:

@@ -3,14 +3,11 @@
 Constant values are computed once, at first use; others once after each call of the engine.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,13 +15,11 @@ from bls.constraints.advance_reservations import Windows
 from bls.engine import state as b
 from bls.machine.partitions import Partition, partition_table
 from bls.machine.platform import Platform
+from bls.running_jobs import RunningJobs
 from bls.seen.jobs import JobFacts, SeenJob
 from traces.base.columns import read_only
 from traces.compiled import Array
 from traces.intervals import intervals_of
-
-if TYPE_CHECKING:
-    from bls.running_jobs import RunningJobs
 
 
 class Present:
@@ -106,8 +101,7 @@ class SeenHost:
     number: int  # from 0
     cores: range  # the numbers of its cores
     speed_gflops: float  # of the whole host, in GFLOP/s, shared equally by its cores
-    # its resources besides cores, by all of the platform's names; memory is ``memory``, in KB
-    resources: Mapping[str, int]
+    resources: Mapping[str, int]  # besides cores, by all of the platform's names; memory is ``memory``, in KB
     partitions: tuple[str, ...]  # the platform's partitions that have it
     _now: Callable[[], Present]
 
@@ -207,9 +201,8 @@ class SeenWindow:
 
     kind: str  # {"maintenance", "reservation"}
     name: str
-    # it ends before ``end_ns``
-    begin_ns: int
-    end_ns: int
+    begin_ns: int  # begin
+    end_ns: int  # it ends before
     cores: tuple[tuple[int, int], ...]  # half-open intervals of core numbers, ascending and disjoint
     # numbers of a reservation's jobs, as ``17 20-25``, which run inside it only. See ``SeenJob.reservation``.
     jobs: str

@@ -4,22 +4,18 @@ Events of jobs are taken from the engine's log, in order. Hosts, released cores 
 reported state. So a host that failed and was repaired between two decisions is not reported.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from bls.engine.jobs import Jobs
 from bls.engine.state import NEVER, BatchState
+from bls.running_jobs import RunningJobs
 from bls.seen.jobs import SeenJob
 from traces.compiled import Array
 from traces.intervals import joined_numbers
 from traces.ledger import STATES
-
-if TYPE_CHECKING:
-    from bls.running_jobs import RunningJobs
 
 
 class JobSubmitted(NamedTuple):

@@ -35,8 +35,18 @@ class Trial:
         return int(self._state.free_cores)
 
     def place(self, job: SeenJob) -> list[int] | None:
-        """Place a job with the allocator: the numbers of its cores, ascending; None if it cannot start now in addition to
-        the placed jobs. Raises PluginError if the job does not wait or is placed already, or the policy has answered."""
+        """Place a waiting job with the allocator.
+
+        Returns
+        -------
+        list of int, or None
+            The numbers of its cores, ascending; None if it cannot start now in addition to the placed jobs.
+
+        Raises
+        ------
+        PluginError
+            If the job does not wait or is placed already, or the policy has answered.
+        """
         self._check("place", job)
         count = kernels.try_allocator(self._state, self._row_of(job.row))
         if count <= 0:
@@ -47,8 +57,25 @@ class Trial:
         return [*intervals_of(lo, hi - lo).tolist()]
 
     def take(self, job: SeenJob, cores: Iterable[int]) -> bool:
-        """Place a job on these cores, if it may have them now; returns whether it may. Raises PluginError as :meth:`place`,
-        or if the cores are invalid or not of the requested number."""
+        """Place a waiting job on named cores.
+
+        Parameters
+        ----------
+        job : SeenJob
+            A job of ``View.waiting``.
+        cores : iterable of int
+            Numbers in the machine, as many as it requests.
+
+        Returns
+        -------
+        bool
+            Whether it may have them now.
+
+        Raises
+        ------
+        PluginError
+            As :meth:`place`, or if the cores are invalid or not of the requested number.
+        """
         self._check("take", job)
         named = placed((job, cores), self._n_cores, self._whole_hosts)[1]
         assert named is not None

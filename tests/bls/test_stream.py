@@ -190,6 +190,18 @@ def test_forgotten_facts_of_ended_jobs_are_refused() -> None:
         run(log(200), AsksOfTheEnded())
 
 
+class ReadsRows(Decides):
+    def decide(self, view: Any) -> list[Any]:
+        for columns, jobs in ((view.waiting_columns, view.waiting), (view.running_columns, view.running)):
+            places = [job.job_id - 1 for job in jobs]  # in the whole log
+            assert columns.rows.tolist() == [job.row for job in jobs] == places
+        return list(view.waiting)
+
+
+def test_columns_name_jobs_by_their_places_in_the_whole_log() -> None:
+    assert len(run(log(100), ReadsRows())) > 5
+
+
 @pytest.mark.parametrize("order", ["fcfs", "sjf", "f1", "wfp3", "expr:w/t", "reject"])
 def test_other_policies_are_not(order: str) -> None:
     check_streamed(policy(order), Rules("none" if order == "reject" else "conservative", estimates="exact"))

@@ -14,14 +14,6 @@ FEATURES = (
     *(running.WIDTHS, running.HINTS, running.HINTS_AS_DECIDED, running.DIRECTS, power.SLOWS),
     *(running.TOGETHER, running.COMMANDS, planning.BY_CORES, planning.PLANS_AHEAD, power.EASY, power.PARTS),
     *(planning.SCORES, planning.ACCOUNTS, planning.MOLDS, planning.MOLDS_WITH_PLANS, planning.TURNS_AWAY),
-    *(
-        queue.PARTITION_LIMITS,
-        queue.OTHERS,
-        queue.DEPENDENCIES,
-        queue.SWITCHES,
-        queue.PREDICTS,
-        queue.PRESETS,
-        planning.DECIDES,
-        hold.HOLDS,
-    ),
+    *(queue.PARTITION_LIMITS, queue.OTHERS, queue.DEPENDENCIES, queue.SWITCHES, queue.PREDICTS, queue.PRESETS),
+    *(planning.DECIDES, hold.HOLDS),
 )

@@ -28,8 +28,7 @@ _NODE, _STATIC = range(2)
 
 
 def multifactor(text: str = "", where: str = "") -> ScorePolicy:
-    """The policy that ``multifactor:TEXT`` names; see :meth:`Multifactor.from_text`. Raises InputError if the settings
-    cannot be used."""
+    """The policy that ``multifactor:TEXT`` names. Raises InputError as :meth:`Multifactor.from_text`."""
     return score_policy(Multifactor.from_text(text, f"{where or BLS}: multifactor"))
 
 

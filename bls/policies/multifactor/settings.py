@@ -15,8 +15,6 @@ the tables that a name has no place for, from a file; what stands in the name co
     account = "physics"
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -83,17 +81,13 @@ class Multifactor:
     reset_ns: int = 0
     algorithm: str = "fair-tree"  # ``fair-tree`` or ``classic`` (NO_FAIR_TREE)
     dampening: float = 1.0  # FairShareDampeningFactor, of the classic algorithm: 1 to 65533
-    # PriorityFavorSmall, and the flag of this name
-    favor_small: bool = False
-    small_relative_to_time: bool = False
-    # what makes nodes of cores: a job has cores / cores_per_node nodes, rounded up, and so has the machine
-    cores_per_node: int = 1
+    favor_small: bool = False  # PriorityFavorSmall
+    small_relative_to_time: bool = False  # the flag of this name
+    cores_per_node: int = 1  # a job, or the machine, has cores / cores_per_node nodes, rounded up
     tree: AccountTree = field(default_factory=AccountTree)  # the associations
-    # what is not in them has factor 0
-    partitions: tuple[PartitionPart, ...] = ()
-    qos_levels: tuple[Qos, ...] = ()
-    # where the settings come from, for messages about the workload
-    source: str = field(default="multifactor", repr=False)
+    partitions: tuple[PartitionPart, ...] = ()  # others have factor 0
+    qos_levels: tuple[Qos, ...] = ()  # others have factor 0
+    source: str = field(default="multifactor", repr=False)  # their origin, for messages
 
     def __post_init__(self) -> None:
         for name in WEIGHTS:
@@ -123,7 +117,7 @@ class Multifactor:
         _once("qos_levels", self.qos_levels)
 
     @classmethod
-    def from_text(cls, text: str, where: str = "multifactor") -> Multifactor:
+    def from_text(cls, text: str, where: str = "multifactor") -> "Multifactor":
         """From what follows the colon of a policy's name, as ``age=1000,config=FILE.toml``; empty for all defaults. Raises
         InputError if it is not ``key=value`` pairs, a key is unknown or given twice, or a value (or the file) cannot be used.
         """
@@ -145,7 +139,7 @@ class Multifactor:
     @classmethod
     def from_toml(
         cls, text: str, source: str, words: Mapping[str, str] = MappingProxyType({}), where: str = "multifactor"
-    ) -> Multifactor:
+    ) -> "Multifactor":
         """From the text of a file, ``source``, and from settings in words, which count more and were given ``where``. Raises
         InputError if the text is no TOML, a key is unknown or missing, or a value cannot be used; the message begins with the
         source and the key's path."""
@@ -164,9 +158,8 @@ class Multifactor:
         others = settings.pop("others", None)
         try:
             tree = AccountTree(made["accounts"], made["users"], others)
-            return cls(
-                tree=tree, partitions=made["partitions"], qos_levels=made["qos_levels"], source=source, **settings
-            )
+            partitions, levels = made["partitions"], made["qos_levels"]
+            return cls(tree=tree, partitions=partitions, qos_levels=levels, source=source, **settings)
         except InputError as error:
             key = error.text.partition(":")[0]
             raise InputError(f"{where if key in words else source}: {error.text}") from None

@@ -43,8 +43,7 @@ class Account(Row):
     name: str  # 1 to 100 printable characters; not ``root``
     parent: str = ROOT  # the account above
     shares: int = 1  # its shares among all that are directly below its parent; 0 to 2**31 - 1
-    # of the association, for the association factor, 0 to 2**32 - 1; without one, its parent's, and the root's is 0
-    priority: int | None = None
+    priority: int | None = None  # for the association factor, 0 to 2**32 - 1; None: its parent's, for the root 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -58,9 +57,8 @@ class User(Row):
 
     number: int  # as in the workload; -1: jobs without a known user
     account: str = ROOT  # the account above
-    # as an :class:`Account`'s
-    shares: int = 1
-    priority: int | None = None
+    shares: int = 1  # as an :class:`Account`'s
+    priority: int | None = None  # as an :class:`Account`'s
     nice: int = 0  # taken from the priority of each of the user's jobs; -2147483645 to 2147483645
     site: int = 0  # Slurm's site factor of each of the user's jobs, added as it is; same range
 
@@ -73,8 +71,7 @@ class Nodes:
     shares: Array  # float64 (n,): raw shares; 1 for the root
     n_accounts: int  # with the root; the users are the nodes from here on
     users: Array  # int64 (n - n_accounts,): user numbers
-    # float64 (n - n_accounts,): association factors of the users: priority / highest priority of all associations; 0 if
-    # that is 0
+    # float64 (n - n_accounts,): association factors of the users: priority / highest priority (at least 1) of all
     priority: Array
     extra: Array  # float64 (n - n_accounts,): site - nice of the users
 

@@ -46,8 +46,7 @@ class PlanningPolicy(Parameters):
 
 
 HCP19 = PlanningPolicy(name="hcp19")  # pooled resources, and then best fit by node
-CP_CLASSES = PlanningPolicy(
-    name="cp-classes"
-)  # the units of a job on each class of nodes, and then places on these; ours
+# The units of a job on each class of nodes, and then places on these; ours
+CP_CLASSES = PlanningPolicy(name="cp-classes")
 PCP19 = PlanningPolicy(name="pcp19")  # a variable for each unit on each node that can hold it
 PCP20 = PlanningPolicy(name="pcp20")  # a position for each unit on an axis of all nodes

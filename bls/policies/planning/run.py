@@ -1,26 +1,23 @@
 """A dispatcher in a run: it tells ``bls.cp`` what the view shows, and answers with jobs, their cores, and why."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from bls.cp.dispatch import DispatchPlan, dispatch
 from bls.cp.instance import Instance, Prices
 from bls.cp.scheduling import cp_model
+from bls.policies.planning.planner import PlanningPolicy
+from bls.seen.columns import RunningColumns, WaitingColumns
+from bls.seen.jobs import SeenJob
 from bls.seen.machine import take_lowest
+from bls.view import View
 from traces.base.time import NS_PER_S
 from traces.compiled import Array
-
-if TYPE_CHECKING:
-    from bls.policies.planning.planner import PlanningPolicy
-    from bls.seen.columns import RunningColumns, WaitingColumns
-    from bls.seen.jobs import SeenJob
-    from bls.view import View
+from traces.intervals import intervals_of
 
 _NAMED = 8  #: so many of the jobs that a start goes past are named
 
@@ -32,7 +29,7 @@ _BITS, _DENOMINATOR = 14_000, 2**64
 class PlannedRun:
     """The dispatcher of one run. Raises InputError if OR-Tools is needed and not installed."""
 
-    unaware_of: ClassVar = ("allocator", "partitions", "windows", "licences", "switches", "power")
+    unaware_of: ClassVar = PlanningPolicy.unaware_of
     decision_columns: ClassVar = {
         "status": str, "source": str, "z": Fraction, "list_z": Fraction, "bound": Fraction, "list_order": str,
         "modelled": int, "unplaced": int, "variables": int, "solves": int, "list_ns": int, "build_ns": int, "solve_ns": int,
@@ -43,22 +40,23 @@ class PlannedRun:
             cp_model()
         self.name, self.parameters, self.needs_signals = parameters.name, parameters, parameters.needs_signals
         self._queue = parameters.queue
-        self._machine: _Machine | None = None
+        self._capacity: Array | None = None  # int64 (hosts, 1 + R): cores and other resources of each
         self._last_s: dict[int, int] = {}  # when the plan before starts jobs, by row, s after 0
         self._passes = self._fallbacks = self._stopped = 0
         self._woken_ns = -1  # the instant of the last wake-up that was asked for
 
     def decide(self, view: View) -> Iterator[tuple[SeenJob, list[int], str]]:
         """The jobs that the plan of this instant starts now, each with its cores, and whose plan it is."""
-        if self._machine is None:
-            self._machine = _Machine(view)
+        if self._capacity is None:
+            platform = view.platform
+            columns = [np.diff(platform.first_core), *np.asarray(platform.host_resources, np.int64).T]
+            self._capacity = np.stack(columns, axis=1).astype(np.int64)
         waiting = view.waiting_columns
         if not len(waiting) or not view.free_cores:
             return
-        running = view.running_columns
         weighs_energy = self.parameters.weighs_energy
         prices = self._prices(view) if weighs_energy else None
-        instance = self._machine.instance(view, waiting, running, prices)
+        instance = _instance(view, self._capacity, waiting, view.running_columns, prices)
         found = self.plan(instance)
         if self.parameters.warm and found.schedule is not None and found.place is not None:
             starts_s = found.schedule.start_s + view.now_ns // NS_PER_S
@@ -113,10 +111,9 @@ class PlannedRun:
 
     def plan(self, instance: Instance) -> DispatchPlan:
         """Plan an instance. A subclass may keep instances here."""
-        last_s = None
+        rows, last_s, clock = instance.queue.row.tolist(), None, time.perf_counter_ns
         if self._last_s:
-            last_s = np.array([self._last_s.get(row, -1) for row in instance.queue.row.tolist()], np.int64)
-        clock = time.perf_counter_ns
+            last_s = np.array([self._last_s.get(row, -1) for row in rows], np.int64)
         return dispatch(instance, self.name, self.parameters, queue=self._queue, last_s=last_s, clock_ns=clock)
 
     def totals(self) -> dict[str, int | bool]:
@@ -159,44 +156,32 @@ def _gone_past(found: DispatchPlan, waiting: WaitingColumns) -> dict[int, str]:
     return words
 
 
-class _Machine:
-    """The machine as the models know it: hosts with cores and other resources, and nothing else."""
-
-    def __init__(self, view: View) -> None:
-        platform = view.platform
-        self.resources = ("cores", *platform.resource_names)
-        own = [np.diff(platform.first_core), *np.asarray(platform.host_resources, np.int64).T]
-        self._capacity = np.stack(own, axis=1).astype(np.int64)
-
-    def instance(
-        self, view: View, waiting: WaitingColumns, running: RunningColumns, prices: Prices | None = None
-    ) -> Instance:
-        """This instant as the models see it; of a node's jobs those that run longest lie lowest on its axis."""
-        capacity = self._capacity
-        if view.down:
-            capacity = capacity.copy()
-            capacity[view.down] = 0
-        order = np.argsort(-running.expected_end_ns, kind="stable")
-        count = np.diff(running.host_first)[order]
-        begin = running.host_first[:-1][order]
-        place_job = np.repeat(np.arange(len(order)), count)
-        at = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count) + np.repeat(begin, count)
-        return Instance.at(
-            view.now_ns,
-            resources=self.resources,
-            capacity=capacity,
-            expected_end_ns=running.expected_end_ns[order],
-            held_per_unit=_per_unit(running)[order],
-            places=(place_job, running.host[at], running.host_units[at]),
-            row=waiting.rows,
-            submit_ns=waiting.submit_ns,
-            estimate_ns=waiting.estimate_ns,
-            units=waiting.units,
-            per_unit=_per_unit(waiting),
-            user=waiting.user,
-            draw_mw=None if prices is None else waiting.more_mw,
-            prices=prices,
-        )
+def _instance(
+    view: View, capacity: Array, waiting: WaitingColumns, running: RunningColumns, prices: Prices | None
+) -> Instance:
+    # This instant as the models see it; of a node's jobs those that run longest lie lowest on its axis.
+    if view.down:
+        capacity = capacity.copy()
+        capacity[view.down] = 0
+    order = np.argsort(-running.expected_end_ns, kind="stable")
+    count = np.diff(running.host_first)[order]
+    at = intervals_of(running.host_first[:-1][order], count)
+    return Instance.at(
+        view.now_ns,
+        resources=("cores", *view.platform.resource_names),
+        capacity=capacity,
+        expected_end_ns=running.expected_end_ns[order],
+        held_per_unit=_per_unit(running)[order],
+        places=(np.repeat(np.arange(len(order)), count), running.host[at], running.host_units[at]),
+        row=waiting.rows,
+        submit_ns=waiting.submit_ns,
+        estimate_ns=waiting.estimate_ns,
+        units=waiting.units,
+        per_unit=_per_unit(waiting),
+        user=waiting.user,
+        draw_mw=None if prices is None else waiting.more_mw,
+        prices=prices,
+    )
 
 
 def _per_unit(columns: WaitingColumns | RunningColumns) -> Array:

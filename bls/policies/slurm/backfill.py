@@ -5,7 +5,7 @@ Plans are for whole nodes, in a table of stretches of time on a grid of ``bf_res
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import TypeAlias
 
 from bls.policies.slurm.parameters import SlurmCycle
 from bls.policies.slurm.places import FreeNodes, SlurmJob
@@ -81,65 +81,58 @@ class NodeSpace:
         return any(end > begin_s and begin < end_s and nodes & ~mask for begin, end, mask in self.stretches)
 
 
-@dataclass
-class Cycle:
-    """A cycle of backfilling."""
+Start: TypeAlias = Callable[[SlurmJob, dict[int, int]], None]  #: starts a job on these cores of nodes, now
 
-    how: SlurmCycle
-    places: FreeNodes
-    nodes: int  # of the machine, as bits
-    start: Callable[[SlurmJob, dict[int, int]], None]  # start a job on these cores of nodes, now
-    # afterwards: whether jobs or nodes count as changed, so that the next cycle has work; and the nodes with plans
-    updated: bool = False
-    planned: int = 0
 
-    def run(self, queue: Sequence[SlurmJob], now_s: int) -> None:
-        """Look at the jobs that wait, in their order."""
-        how = self.how
-        window_s = how.bf_window * _MINUTE_S
-        space = NodeSpace(now_s, window_s, how.bf_resolution, self.nodes)
-        tried = 0
-        for job in queue:
-            if tried >= how.bf_max_job_test:
-                return
-            counted = False
-            later_s = now_s
-            while True:
-                from_s = later_s
-                free, later_s = space.free(from_s, from_s + job.limit_s, self.nodes)
-                if not free:
-                    if later_s:
-                        continue
-                    break
-                if not counted:
-                    tried, counted = tried + 1, True
-                found = self.places.earliest(job, free, now_s)
-                if found is None:
-                    if later_s:
-                        continue
-                    break
-                start_s, nodes = found
-                if from_s > start_s:
-                    start_s, self.updated = from_s, True
-                if start_s <= now_s and nodes & self.places.completing:
-                    start_s, later_s = now_s + 1, 0
-                if start_s <= now_s:
-                    on = self.places.now(job, free & self.places.usable())
-                    if on is not None:
-                        self.start(job, on)
-                        self.updated = True
-                        break
-                    later_s = 0
-                if later_s and start_s > later_s:
+def backfill(
+    how: SlurmCycle, places: FreeNodes, machine: int, start: Start, queue: Sequence[SlurmJob], now_s: int
+) -> tuple[bool, int]:
+    """Look at the jobs that wait, in their order. ``machine``: all nodes, as bits. Returns whether jobs or nodes count as
+    changed, so that the next cycle has work, and the nodes with plans."""
+    window_s, tried, updated, planned = how.bf_window * _MINUTE_S, 0, False, 0
+    space = NodeSpace(now_s, window_s, how.bf_resolution, machine)
+    for job in queue:
+        if tried >= how.bf_max_job_test:
+            break
+        counted = False
+        later_s = now_s
+        while True:
+            from_s = later_s
+            free, later_s = space.free(from_s, from_s + job.limit_s, machine)
+            if not free:
+                if later_s:
                     continue
-                begin_s, end_s = space.floor(start_s), space.floor(start_s + job.limit_s)
-                if start_s > now_s + window_s:
-                    break
-                if start_s > now_s and space.overlaps(begin_s, end_s, nodes):
-                    later_s = start_s
-                    continue
-                self.planned |= nodes
-                if space.records >= how.bf_max_job_test:
-                    return
-                space.plan(begin_s, end_s, nodes)
                 break
+            if not counted:
+                tried, counted = tried + 1, True
+            found = places.earliest(job, free, now_s)
+            if found is None:
+                if later_s:
+                    continue
+                break
+            start_s, nodes = found
+            if from_s > start_s:
+                start_s, updated = from_s, True
+            if start_s <= now_s and nodes & places.completing:
+                start_s, later_s = now_s + 1, 0
+            if start_s <= now_s:
+                on = places.now(job, free & places.usable())
+                if on is not None:
+                    start(job, on)
+                    updated = True
+                    break
+                later_s = 0
+            if later_s and start_s > later_s:
+                continue
+            begin_s, end_s = space.floor(start_s), space.floor(start_s + job.limit_s)
+            if start_s > now_s + window_s:
+                break
+            if start_s > now_s and space.overlaps(begin_s, end_s, nodes):
+                later_s = start_s
+                continue
+            planned |= nodes
+            if space.records >= how.bf_max_job_test:
+                return updated, planned
+            space.plan(begin_s, end_s, nodes)
+            break
+    return updated, planned

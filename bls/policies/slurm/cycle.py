@@ -13,7 +13,7 @@ from itertools import count
 from operator import or_
 from typing import Final
 
-from bls.policies.slurm.backfill import Cycle
+from bls.policies.slurm.backfill import backfill
 from bls.policies.slurm.parameters import SlurmCycle
 from bls.policies.slurm.places import FreeNodes, SlurmJob
 from traces.base.time import NS_PER_S
@@ -243,17 +243,14 @@ class Threads:
         self._change(instant_ns, 0)
         self._started(job, on, by)
 
-    def _has_work(self) -> bool:
-        return self._changed_s >= self._backfill_s
-
     def _change(self, instant_ns: int, younger: int) -> None:
         # Something has changed, and who looks for that every second has not found anything until now.
-        if not self._has_work() and self._backfill_ns < instant_ns + younger:
+        if self._next_backfill_ns() == NEVER and self._backfill_ns < instant_ns + younger:
             self._backfill_ns += -((self._backfill_ns - instant_ns - younger) // NS_PER_S) * NS_PER_S
         self._changed_s = self._s(instant_ns)
 
     def _next_backfill_ns(self) -> int:
-        return self._backfill_ns if self._has_work() else NEVER
+        return self._backfill_ns if self._changed_s >= self._backfill_s else NEVER
 
     def _backfill(self, instant_ns: int) -> None:
         now_s = self._s(instant_ns)
@@ -261,11 +258,11 @@ class Threads:
         self._planned = 0
         if self.waiting:
             start = partial(self._start, by="backfill", instant_ns=instant_ns)
-            cycle = Cycle(self._how, self._places, self._nodes, start)
-            cycle.run(list(self.waiting.values()), now_s)
+            queue = list(self.waiting.values())
+            updated, planned = backfill(self._how, self._places, self._nodes, start, queue, now_s)
             held = reduce(or_, (job.nodes for job in self._places.running.values()), 0)
-            self._planned = cycle.planned & ~held
-            changed = changed or cycle.updated or bool(self._planned)
+            self._planned = planned & ~held
+            changed = changed or updated or bool(self._planned)
         self._backfill_s = now_s
         if changed:
             self._changed_s = now_s

@@ -43,32 +43,25 @@ class SlurmCycle:
     """Slurm's cycle; ``bls slurm:bf_interval=60`` changes it as ``SchedulerParameters`` of slurm.conf do."""
 
     scheduler: str = "backfill"  # {"backfill", "builtin"}: ``SchedulerType``
-    # {"auto", "linear", "cons_tres"}: ``SelectType``: whole hosts of one core each, or cores; auto: as a replay, linear
-    # where all hosts have one core
+    # {"auto", "linear", "cons_tres"}: ``SelectType``: hosts of one core, or cores; auto: linear if all hosts have one core
     select: str = "auto"
-    # {"basic", "multifactor"}: ``PriorityType``: by submit; or by size, as ``priority/multifactor`` without slurmdbd
-    priority: str = "basic"
+    priority: str = "basic"  # ``PriorityType``: basic, by submit; multifactor, by size, as without slurmdbd
     weight_job_size: int = 0  # ``PriorityWeightJobSize``, of multifactor
     favor_small: bool = False  # ``PriorityFavorSmall``
-    # ``SMALL_RELATIVE_TO_TIME`` of ``PriorityFlags``: sizes are cores by minutes of the limit
-    small_relative_to_time: bool = False
+    small_relative_to_time: bool = False  # flag ``SMALL_RELATIVE_TO_TIME``: sizes are cores by minutes of the limit
     bf_interval: int = 30  # seconds between two cycles of backfilling; 0: one behind each pass of the main scheduler
     bf_resolution: int = 60  # seconds; plans are rounded down to its multiples
     bf_window: int = 1440  # minutes; no plans beyond
     bf_max_job_test: int = 500  # most jobs that a cycle considers
-    # most jobs that a pass of the main scheduler considers, except the one every ``sched_interval``
-    default_queue_depth: int = 100
+    default_queue_depth: int = 100  # most jobs of a pass of the main scheduler, but of one every ``sched_interval``
     sched_interval: int = 60  # seconds between two passes that consider all
     sched_min_interval: int = 2  # microseconds between two passes at least
     batch_sched_delay: int = 3  # seconds between two passes that submissions ask for
-    # how often slurmctld's background looks whether one was asked for, s; Slurm's is 1 always; 0: at once
-    tick: int = 1
+    tick: int = 1  # seconds until slurmctld's background sees that one was asked for; Slurm: 1; 0: at once
     minute: int = 60  # seconds that time limits are rounded up to multiples of; Slurm's is 60 always
-    # seconds between two looks for jobs beyond their limit; Slurm's is 30 always; 0: they are killed at it
-    kill_interval: int = 30
+    kill_interval: int = 30  # seconds between two looks for jobs beyond their limit; Slurm: 30; 0: killed at it
     message: int = 1  # microseconds that slurmctld waits before it answers a message; Slurm's is 1 always
-    # so long after the first submit a cycle of backfilling falls, as ``replay phase``; default, -1: slurmctld comes up
-    # 75.5 s before
+    # time from the first submit to a cycle of backfilling, as ``replay phase``; -1: slurmctld comes up 75.5 s before
     phase_ns: int = -1
     name: str = "slurm"
 
@@ -87,9 +80,8 @@ class SlurmCycle:
             if self.priority == "basic" and getattr(self, name):
                 raise InputError(f"batch policy slurm: {name}: not with priority=basic; allowed: priority=multifactor")
         if self.phase_ns >= 0 and not self.phase_ns < self.bf_interval * NS_PER_S:
-            raise InputError(
-                f"batch policy slurm: phase: {format_ns(self.phase_ns)}; allowed: 0 up to below bf_interval"
-            )
+            phase = format_ns(self.phase_ns)
+            raise InputError(f"batch policy slurm: phase: {phase}; allowed: 0 up to below bf_interval")
 
     @property
     def lead_ns(self) -> int:

@@ -23,9 +23,8 @@ class SlurmJob:
     cores: int
     limit_s: int
     priority: int = 1  # the highest is looked at first, and of equals who was submitted first
-    # when it has started, and ends at the latest, by the date
-    start_s: int = 0
-    end_s: int = 0
+    start_s: int = 0  # when it has started, by the date
+    end_s: int = 0  # when it ends at the latest
     kill_ns: int = -1  # when it is killed at the latest; -1 never
     nodes: int = 0  # those that it has or would have, as bits
     on: dict[int, int] = field(default_factory=dict)  # how many cores it has on each

@@ -1,22 +1,18 @@
 """Slurm's cycle in a run: its threads receive what the view shows, and the jobs that they start are the answer."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from bls.options import BLS, PRESET
 from bls.policies.slurm.cycle import NEVER, Threads
 from bls.policies.slurm.parameters import SlurmCycle
 from bls.policies.slurm.places import ConsTres, Linear, SlurmJob
+from bls.seen.jobs import SeenJob
 from bls.seen.machine import take_lowest
 from bls.seen.news import JobEligible, JobEnded, JobStarted, JobSubmitted
+from bls.view import View
 from traces.base.errors import InputError
 from traces.base.time import NS_PER_S
-
-if TYPE_CHECKING:
-    from bls.seen.jobs import SeenJob
-    from bls.view import View
 
 
 class SlurmRun:
@@ -67,9 +63,8 @@ class SlurmRun:
         cores = [stop - first for first, stop in zip(self._first[:-1], self._first[1:], strict=True)]
         linear = max(cores) == 1 if how.select == "auto" else how.select == "linear"
         if linear and max(cores) > 1:
-            raise InputError(
-                f"batch policy {how.name}: select=linear: hosts of {max(cores)} cores; allowed: hosts of one core, or cons_tres"
-            )
+            hosts = f"hosts of {max(cores)} cores; allowed: hosts of one core, or cons_tres"
+            raise InputError(f"batch policy {how.name}: select=linear: {hosts}")
         places, up_ns = Linear(cores) if linear else ConsTres(cores), view.now_ns - how.lead_ns
         self._threads = Threads(how, places, (1 << len(cores)) - 1, up_ns, view.date_ns, self._note_start)
         return self._threads
@@ -80,9 +75,8 @@ class SlurmRun:
     def _slurm_job(self, seen: SeenJob) -> SlurmJob:
         request = seen.request
         if request.unit_cores > 1 or any(request.resources.values()):
-            raise InputError(
-                f"{BLS:{self.name}}: job {seen.job_id} asks for more than cores; allowed: jobs of single cores"
-            )
+            asks = f"job {seen.job_id} asks for more than cores"
+            raise InputError(f"{BLS:{self.name}}: {asks}; allowed: jobs of single cores")
         unit_ns = self._how.minute * NS_PER_S
         limit_s = max(1, -(-seen.walltime_ns // unit_ns)) * self._how.minute
         self._submitted += 1
@@ -99,9 +93,8 @@ class SlurmRun:
                 case JobEligible() | JobSubmitted() if news.job.eligible_ns >= 0:
                     came.append(news.job)
                 case JobStarted() if news.job.row not in self._jobs:
-                    raise InputError(
-                        f"{BLS:{self.name}}: job {news.job.job_id} runs from the start; allowed: {PRESET:False}"
-                    )
+                    runs = f"job {news.job.job_id} runs from the start"
+                    raise InputError(f"{BLS:{self.name}}: {runs}; allowed: {PRESET:False}")
         for news in sorted(ended, key=lambda news: news.job.row):
             job = self._jobs.pop(news.job.row, None)
             if job is None:

@@ -1,24 +1,17 @@
 """Jobs that a policy holds: they neither start nor get reservations until it releases them."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from bls.engine.hooks import HOOK
 from bls.engine.state import BatchState
+from bls.engine.validation import BatchChecks
 from traces.base.time import format_ns
 from traces.compiled import Array, compiled
-
-if TYPE_CHECKING:
-    from bls.engine.validation import BatchChecks
 
 
 def held(state: BatchState) -> Array:
     """A mask of the held rows."""
-    found: Array = (state.holds.since_ns >= 0) & (state.holds.until_ns < 0)
-    return found
+    return np.asarray((state.holds.since_ns >= 0) & (state.holds.until_ns < 0))
 
 
 def set_hold(state: BatchState, row: int, on: bool) -> bool:

@@ -11,20 +11,19 @@ from bls.engine.hooks import HOOK, HOST, publish
 from bls.engine.job_lifecycle import arrive, set_free, set_host_free, under_way
 from bls.engine.jobs import copy_given
 from bls.engine.profile import drop_plan, hold_host, hold_pool, planned_until
-from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from traces.algorithms.event_heap import drop_top, push
 from traces.compiled import compiled
 
 
 @compiled(HOOK)
-def next_host_event(state: BatchState, _job: int, before: int, _stop: int, sign: int) -> int:
+def next_host_event(state: b.BatchState, _job: int, before: int, _stop: int, sign: int) -> int:
     """The next instant at which a host goes down or comes back; ``begin`` if ``sign`` is 0."""
     return int(state.host_events.ns[0]) if sign != 0 and state.host_events.n > 0 else before
 
 
 @compiled(inner=True)
-def _lists_end(state: BatchState, now: int) -> bool:
+def _lists_end(state: b.BatchState, now: int) -> bool:
     """Whether a host that is repaired now has no further failure in its list; lists of maintenance and drains are complete."""
     n_hosts = state.host_first.size - 1
     for k in range(state.host_events.n):
@@ -36,7 +35,7 @@ def _lists_end(state: BatchState, now: int) -> bool:
 
 
 @compiled(inner=True)
-def log_host(state: BatchState, instant: int, host: int, what: int) -> int:
+def log_host(state: b.BatchState, instant: int, host: int, what: int) -> int:
     """Log the new state of a host; returns the place in the log."""
     k, log = state.n_host_log, state.host_log
     log.at_ns[k], log.host[k], log.state[k] = instant, host, what
@@ -45,7 +44,7 @@ def log_host(state: BatchState, instant: int, host: int, what: int) -> int:
 
 
 @compiled(inner=True)
-def _until(state: BatchState, host: int) -> int:
+def _until(state: b.BatchState, host: int) -> int:
     """The known end of a host's outage, 0 if it is up."""
     n_hosts, status = state.host_first.size - 1, state.host_status
     until = max(status.down_until_ns[host], status.down_until_ns[n_hosts + host])
@@ -55,7 +54,7 @@ def _until(state: BatchState, host: int) -> int:
 
 
 @compiled(HOOK)
-def handle_host_events(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
+def handle_host_events(state: b.BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """Handle repairs, then outages, of the instant ``begin``; jobs on hosts that go down have ended before."""
     settings, status = state.settings, state.host_status
     n_hosts = state.host_first.size - 1
@@ -108,7 +107,7 @@ def handle_host_events(state: BatchState, _job: int, now: int, _stop: int, _sign
 
 
 @compiled(HOOK)
-def again(state: BatchState, job: int, now: int, _stop: int, _sign: int) -> int:
+def again(state: b.BatchState, job: int, now: int, _stop: int, _sign: int) -> int:
     """Add a row for another attempt of a cut job, with the same rank."""
     jobs = state.jobs
     row = state.n_rows
@@ -129,7 +128,7 @@ def again(state: BatchState, job: int, now: int, _stop: int, _sign: int) -> int:
 
 
 @compiled(HOOK)
-def move_cores(state: BatchState, host: int, now: int, _stop: int, sign: int) -> int:
+def move_cores(state: b.BatchState, host: int, now: int, _stop: int, sign: int) -> int:
     """Take the cores of a drained host from its running jobs (``sign`` -1), or give them back when it returns (1)."""
     jobs = state.jobs
     for k in range(state.running.n + state.n_started):  # includes jobs that have just started
@@ -140,7 +139,7 @@ def move_cores(state: BatchState, host: int, now: int, _stop: int, sign: int) ->
 
 
 @compiled(inner=True)
-def _move_of(state: BatchState, job: int, host: int, now: int, sign: int) -> None:
+def _move_of(state: b.BatchState, job: int, host: int, now: int, sign: int) -> None:
     settings, jobs, holder = state.settings, state.jobs, state.holder
     first, stop = jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]
     lo, hi = state.host_first[host], state.host_first[host + 1]

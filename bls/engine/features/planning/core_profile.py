@@ -14,7 +14,6 @@ from bls.engine.features.running.releases import list_left
 from bls.engine.hooks import HOOK
 from bls.engine.job_lifecycle import cores_on_host
 from bls.engine.profile import waiting_from
-from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from traces.compiled import Array, compiled
 
@@ -99,7 +98,7 @@ def _cancel(profile: CoreProfile, k: int, before: int, lo: int, hi: int, amount:
 
 
 @compiled(inner=True)
-def apply_changes(state: BatchState, offer: Offer, k: int) -> None:
+def apply_changes(state: b.BatchState, offer: Offer, k: int) -> None:
     """Apply the changes at the begin of slice k, returns first: other jobs may take the same cores then."""
     profile = state.cores_profile
     for given in (True, False):
@@ -112,7 +111,7 @@ def apply_changes(state: BatchState, offer: Offer, k: int) -> None:
 
 
 @compiled(inner=True)
-def _one_change(state: BatchState, offer: Offer, lo: int, hi: int, amount: int) -> None:
+def _one_change(state: b.BatchState, offer: Offer, lo: int, hi: int, amount: int) -> None:
     if hi == AMOUNT:
         offer.amounts[lo] += amount
         return
@@ -125,7 +124,7 @@ def _one_change(state: BatchState, offer: Offer, lo: int, hi: int, amount: int) 
 
 
 @compiled(HOOK)
-def move_profile(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
+def move_profile(state: b.BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """Move the profile to the instant ``begin``."""
     profile, ns, used = state.cores_profile, state.cores_profile.ns, state.cores_profile.n_slices
     passed = 0
@@ -148,7 +147,7 @@ def move_profile(state: BatchState, _job: int, now: int, _stop: int, _sign: int)
 
 
 @compiled(inner=True)
-def _slice_from(state: BatchState, begin: int) -> int:
+def _slice_from(state: b.BatchState, begin: int) -> int:
     """The slice that begins at an instant; moves the profile if that is now."""
     if begin == state.now_ns and state.cores_profile.ns[0] < begin:
         move_profile(state, -1, begin, begin, 0)
@@ -156,7 +155,7 @@ def _slice_from(state: BatchState, begin: int) -> int:
 
 
 @compiled(inner=True)
-def _change(state: BatchState, k: int, before: int, lo: int, hi: int, amount: int, undo: bool) -> int:
+def _change(state: b.BatchState, k: int, before: int, lo: int, hi: int, amount: int, undo: bool) -> int:
     """Change the profile at the begin of slice k; returns the change after which the job's next one belongs."""
     profile = state.cores_profile
     if k == 0:
@@ -169,7 +168,7 @@ def _change(state: BatchState, k: int, before: int, lo: int, hi: int, amount: in
 
 @compiled(inner=True)
 def _change_amounts(
-    state: BatchState, k: int, before: int, job: int, lo: Array, hi: Array, count: int, sign: int, undo: bool
+    state: b.BatchState, k: int, before: int, job: int, lo: Array, hi: Array, count: int, sign: int, undo: bool
 ) -> None:
     """Take (-1) or give back (1) the resources of a job other than cores at slice k, after change ``before``."""
     needs, unit = state.needs, state.jobs.unit_cores[job]
@@ -197,7 +196,9 @@ def _change_amounts(
 
 
 @compiled(inner=True)
-def hold_cores(state: BatchState, job: int, lo: Array, hi: Array, count: int, begin: int, stop: int, sign: int) -> None:
+def hold_cores(
+    state: b.BatchState, job: int, lo: Array, hi: Array, count: int, begin: int, stop: int, sign: int
+) -> None:
     """Take (``sign`` -1) a job's cores and other resources for [begin, stop), or give them back (``sign`` 1).
 
     ``lo, hi`` are the ``count`` intervals of its cores. A negative ``job`` needs cores only. Exactly the taken resources are
@@ -230,7 +231,7 @@ def hold_cores(state: BatchState, job: int, lo: Array, hi: Array, count: int, be
 
 
 @compiled(inner=True)
-def hold_amount(state: BatchState, which: int, amount: int, begin: int, stop: int, sign: int) -> None:
+def hold_amount(state: b.BatchState, which: int, amount: int, begin: int, stop: int, sign: int) -> None:
     """Take (``sign`` -1) a quantity of an amount for [begin, stop), or give it back (1)."""
     profile, at = state.cores_profile, _slice_from(state, begin)
     _change(state, at, -1, which, AMOUNT, sign * amount, sign > 0)
@@ -242,7 +243,7 @@ def hold_amount(state: BatchState, which: int, amount: int, begin: int, stop: in
 
 
 @compiled(HOOK)
-def hold_pool_cores(state: BatchState, job: int, begin: int, stop: int, sign: int) -> int:
+def hold_pool_cores(state: b.BatchState, job: int, begin: int, stop: int, sign: int) -> int:
     """Take (-1) the current cores of a running job from the profile for [begin, stop), or give them back (1)."""
     first, count = state.jobs.held_first[job], state.jobs.held_count[job]
     lo, hi = state.pool.lo[first : first + count], state.pool.hi[first : first + count]
@@ -253,7 +254,7 @@ def hold_pool_cores(state: BatchState, job: int, begin: int, stop: int, sign: in
 
 
 @compiled(HOOK)
-def hold_kept_cores(state: BatchState, job: int, begin: int, stop: int, sign: int) -> int:
+def hold_kept_cores(state: b.BatchState, job: int, begin: int, stop: int, sign: int) -> int:
     """The same for the cores of a kept reservation."""
     first, count = state.jobs.plan_first[job], state.jobs.plan_count[job]
     lo, hi = state.kept.lo[first : first + count], state.kept.hi[first : first + count]
@@ -263,7 +264,7 @@ def hold_kept_cores(state: BatchState, job: int, begin: int, stop: int, sign: in
 
 
 @compiled(HOOK)
-def hold_host_cores(state: BatchState, host: int, begin: int, stop: int, sign: int) -> int:
+def hold_host_cores(state: b.BatchState, host: int, begin: int, stop: int, sign: int) -> int:
     """The same for all cores of a host."""
     lo, hi = state.host_first[host : host + 1], state.host_first[host + 1 : host + 2]
     hold_cores(state, -1, lo, hi, 1, begin, stop, sign)
@@ -271,7 +272,7 @@ def hold_host_cores(state: BatchState, host: int, begin: int, stop: int, sign: i
 
 
 @compiled(inner=True)
-def _planned_cores(state: BatchState) -> int:
+def _planned_cores(state: b.BatchState) -> int:
     """The largest number of cores that one pass may reserve."""
     settings = state.settings
     most = state.n_waiting
@@ -288,7 +289,7 @@ def _planned_cores(state: BatchState) -> int:
 
 
 @compiled(HOOK)
-def room(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
+def room(state: b.BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
     """Return 0 if the arrays have room for one pass, else a ``BatchStatus``."""
     settings = state.settings
     # A start, a reservation, an end and a host event each make at most two slices.

@@ -14,7 +14,6 @@ from bls.engine.hooks import COUNTED, HOOK, MOVE_PROFILE, call_hook, publish
 from bls.engine.job_lifecycle import cores_on_host, held_back, send_away, start, suggest_now, take_cores
 from bls.engine.profile import hold_pool, waiting_from
 from bls.engine.signatures import DECIDE
-from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from traces.compiled import Array, compiled, value_from
 
@@ -22,7 +21,7 @@ _decide = value_from(DECIDE)
 
 
 @compiled(HOOK)
-def decide_in_python(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
+def decide_in_python(state: b.BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """Let the policy decide once before a pass; returns 0 or a ``BatchStatus``."""
     if state.n_chosen >= 0:
         return 0
@@ -31,17 +30,15 @@ def decide_in_python(state: BatchState, _job: int, now: int, _stop: int, _sign: 
 
 
 @compiled(inner=True)
-def _powered(state: BatchState, job: int, count: int) -> int:
+def _powered(state: b.BatchState, job: int, count: int) -> int:
     """Return ``count``, the intervals at the end of the pool (0: not placed yet), or -1 if they would draw too much power."""
     lo, hi = state.pool.lo[state.pool_used :], state.pool.hi[state.pool_used :]
     for domain in range(state.domains.limit_mw.size if count >= 0 else 0):
         room, more = room_mw(state, domain), least_mw(state, job)  # on any cores
         fits = domain != MACHINE or more <= room
         if count > 0:
-            more, fits = (
-                cores_mw(state, job, domain, lo, hi, count),
-                fits_within(state, job, domain, lo, hi, count, room),
-            )
+            more = cores_mw(state, job, domain, lo, hi, count)
+            fits = fits_within(state, job, domain, lo, hi, count, room)
         if not fits:
             state.refused_where = domain
             refuse(state, b.NO_POWER, more, room)
@@ -50,7 +47,7 @@ def _powered(state: BatchState, job: int, count: int) -> int:
 
 
 @compiled(inner=True)
-def _put(state: BatchState, k: int, job: int, named: bool) -> int:
+def _put(state: b.BatchState, k: int, job: int, named: bool) -> int:
     """Put the named cores of the k-th chosen job, or the allocator's, at the end of the pool; returns the intervals."""
     if named:
         return _powered(state, job, put_named(state, job, state.chosen_first[k], state.chosen_first[k + 1]))
@@ -64,7 +61,7 @@ def _put(state: BatchState, k: int, job: int, named: bool) -> int:
 
 
 @compiled(HOOK)
-def start_chosen(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
+def start_chosen(state: b.BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
     """Reject and start the jobs that a Python policy has chosen, in its order; with ``Settings.may_not_fit``, some may wait."""
     waits, before = state.settings.may_not_fit == 1, state.did_not_fit
     for k in range(state.n_chosen):
@@ -91,7 +88,7 @@ def start_chosen(state: BatchState, _job: int, _begin: int, _stop: int, _sign: i
 
 
 @compiled(inner=True)
-def refuse(state: BatchState, why: int, at: int, of: int) -> bool:
+def refuse(state: b.BatchState, why: int, at: int, of: int) -> bool:
     """Record why the job cannot have the cores; returns False."""
     state.refused, state.refused_at, state.refused_of = why, at, of
     return False
@@ -108,7 +105,7 @@ def _first_core(words: Array, lo: Array, hi: Array, within: bool) -> int:
 
 
 @compiled(inner=True)
-def _cores_do(state: BatchState, job: int, lo: Array, hi: Array) -> bool:
+def _cores_do(state: b.BatchState, job: int, lo: Array, hi: Array) -> bool:
     """Whether all cores are free and in the job's partition, and no window blocks them."""
     for k in range(lo.size):
         if not free_all(state.free_words, lo[k], hi[k]):
@@ -135,7 +132,7 @@ def _cores_do(state: BatchState, job: int, lo: Array, hi: Array) -> bool:
 
 
 @compiled(inner=True)
-def _usable(state: BatchState, job: int, host: int, cores: int) -> int:
+def _usable(state: b.BatchState, job: int, host: int, cores: int) -> int:
     """The number of cores on a host that the job's units can use; -1, with the reason, if they are not allowed."""
     amounts, needs, unit = state.cores_profile.now.amounts, state.needs, state.jobs.unit_cores[job]
     n_resources, whole = state.settings.n_resources, state.settings.whole_hosts == 1
@@ -157,7 +154,7 @@ def _usable(state: BatchState, job: int, host: int, cores: int) -> int:
 
 
 @compiled(inner=True)
-def _hosts_do(state: BatchState, job: int, lo: Array, hi: Array) -> bool:
+def _hosts_do(state: b.BatchState, job: int, lo: Array, hi: Array) -> bool:
     """Whether the hosts have the resources for the job's units, and the job needs all of these hosts."""
     n, total, least, spare = state.jobs.cores[job], 0, -1, -1
     k, core = 0, lo[0]
@@ -178,7 +175,7 @@ def _hosts_do(state: BatchState, job: int, lo: Array, hi: Array) -> bool:
 
 
 @compiled(inner=True)
-def _licences_do(state: BatchState, job: int) -> bool:
+def _licences_do(state: b.BatchState, job: int) -> bool:
     needs, amounts = state.needs, state.cores_profile.now.amounts
     n_resources, n_licences = state.settings.n_resources, state.settings.n_licences
     for r in range(n_licences):
@@ -188,7 +185,7 @@ def _licences_do(state: BatchState, job: int) -> bool:
 
 
 @compiled(inner=True, makes_arrays=True)
-def _switches_do(state: BatchState, job: int, lo: Array, hi: Array) -> bool:
+def _switches_do(state: b.BatchState, job: int, lo: Array, hi: Array) -> bool:
     """Whether the cores are on few enough leaf switches, or the job has waited long enough for that."""
     jobs, tree = state.jobs, state.placement
     limit, waited = jobs.switch_limit[job], state.now_ns - jobs.eligible_ns[job]
@@ -208,7 +205,7 @@ def _switches_do(state: BatchState, job: int, lo: Array, hi: Array) -> bool:
 
 
 @compiled(inner=True)
-def put_named(state: BatchState, job: int, first: int, stop: int) -> int:
+def put_named(state: b.BatchState, job: int, first: int, stop: int) -> int:
     """Put the named cores of a waiting job at the end of the pool, if the job may have them.
 
     They are the intervals ``first`` to ``stop`` of ``chosen_lo, chosen_hi``: at least one, ascending and disjoint. A profile
@@ -228,7 +225,7 @@ def put_named(state: BatchState, job: int, first: int, stop: int) -> int:
 
 
 @compiled()
-def begin_trial(state: BatchState) -> int:
+def begin_trial(state: b.BatchState) -> int:
     """Bring the copied profile to the present instant."""
     if state.settings.by_cores == 1:
         now = state.now_ns
@@ -237,7 +234,7 @@ def begin_trial(state: BatchState) -> int:
 
 
 @compiled(inner=True)
-def _take(state: BatchState, job: int, count: int) -> int:
+def _take(state: b.BatchState, job: int, count: int) -> int:
     """Allocate the ``count`` intervals at the end of the pool on the copies; returns ``count``, 0 if they are not allowed."""
     jobs, settings = state.jobs, state.settings
     first, held, cores = jobs.held_first[job], jobs.held_count[job], jobs.held_cores[job]
@@ -251,7 +248,7 @@ def _take(state: BatchState, job: int, count: int) -> int:
 
 
 @compiled()
-def try_allocator(state: BatchState, job: int) -> int:
+def try_allocator(state: b.BatchState, job: int) -> int:
     """Place a waiting job by the allocator; returns its intervals at the end of the pool, 0 if it does not fit."""
     if state.jobs.cores[job] > state.free_cores:
         return 0
@@ -261,6 +258,6 @@ def try_allocator(state: BatchState, job: int) -> int:
 
 
 @compiled()
-def try_named(state: BatchState, job: int, count: int) -> int:
+def try_named(state: b.BatchState, job: int, count: int) -> int:
     """Place a waiting job on the first ``count`` intervals of ``chosen_lo, chosen_hi``; 0 if they are not allowed."""
     return _take(state, job, put_named(state, job, 0, count))

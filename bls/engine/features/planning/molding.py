@@ -12,13 +12,12 @@ from bls.engine.features.power.limits import room_in_pass
 from bls.engine.features.queue.limits import room_in_limits
 from bls.engine.hooks import HOOK
 from bls.engine.profile import count_cores, drop_slot, earliest_by_counts
-from bls.engine.state import BatchState
 from traces.base.time import MAX_NS
 from traces.compiled import compiled
 
 
 @compiled(inner=True)
-def _free(state: BatchState, job: int) -> int:
+def _free(state: b.BatchState, job: int) -> int:
     free = state.free_cores
     if state.settings.powered == b.UNPOWERED:
         return int(free)
@@ -27,7 +26,7 @@ def _free(state: BatchState, job: int) -> int:
 
 
 @compiled(inner=True)
-def _wider(state: BatchState, job: int, free: int) -> int:
+def _wider(state: b.BatchState, job: int, free: int) -> int:
     """Return the width of a job that fits now, if ``free`` cores are available to it."""
     jobs, asked = state.jobs, state.jobs.cores[job]
     if state.n_waiting > 1:
@@ -36,7 +35,7 @@ def _wider(state: BatchState, job: int, free: int) -> int:
 
 
 @compiled(inner=True)
-def _narrower(state: BatchState, job: int, free: int, begin: int) -> int:
+def _narrower(state: b.BatchState, job: int, free: int, begin: int) -> int:
     """Return the width of a job that is planned to start at ``begin``: ``free`` cores now, or the requested ones later."""
     jobs, asked, rest = state.jobs, state.jobs.cores[job], state.jobs.estimate_ns[job]
     if free < jobs.min_cores[jobs.origin[job]]:
@@ -46,7 +45,7 @@ def _narrower(state: BatchState, job: int, free: int, begin: int) -> int:
 
 
 @compiled(HOOK)
-def mold(state: BatchState, job: int, _begin: int, reserved: int, _sign: int) -> int:
+def mold(state: b.BatchState, job: int, _begin: int, reserved: int, _sign: int) -> int:
     """Set the width of the first waiting job; ``stop`` is its reservation with the requested width, if any. Returns 0."""
     jobs, asked, free = state.jobs, state.jobs.cores[job], _free(state, job)
     if jobs.min_cores[jobs.origin[job]] == jobs.max_cores[jobs.origin[job]]:
@@ -59,7 +58,7 @@ def mold(state: BatchState, job: int, _begin: int, reserved: int, _sign: int) ->
 
 
 @compiled(inner=True)
-def _change(state: BatchState, job: int, width: int) -> None:
+def _change(state: b.BatchState, job: int, width: int) -> None:
     """Change the width of a job, and its estimate and walltime accordingly."""
     jobs, asked = state.jobs, state.jobs.cores[job]
     jobs.was_cores[job] = asked
@@ -81,7 +80,7 @@ def _widest_now(slices: Slices, now: int, asked: int, length: int) -> int:
 
 
 @compiled(HOOK)
-def mold_with_plans(state: BatchState, job: int, is_copied: int, _stop: int, _sign: int) -> int:
+def mold_with_plans(state: b.BatchState, job: int, is_copied: int, _stop: int, _sign: int) -> int:
     """The same as :func:`mold` with several reservations; returns the end of the reservation that the job gives up, or 0."""
     jobs, now = state.jobs, state.now_ns
     asked, length, kept, origin = jobs.cores[job], jobs.estimate_ns[job], jobs.slot_ns[job], jobs.origin[job]

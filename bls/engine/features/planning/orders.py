@@ -9,7 +9,6 @@ from bls.engine.hooks import HOOK
 from bls.engine.job_lifecycle import send_away
 from bls.engine.profile import waiting_from
 from bls.engine.signatures import ACCOUNT, SCORE
-from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from traces.algorithms.copying import copy_first
 from traces.algorithms.sorting import sort_places
@@ -28,7 +27,7 @@ def _reorder(order: Array, places: Array, rows: Array, n: int) -> None:
 
 
 @compiled(HOOK)
-def put_in_order(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
+def put_in_order(state: b.BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
     """Write the waiting jobs by (tier, score, submit, row) into state.order; -1 if a score is not a number."""
     jobs, order, keys, numbers, memory = state.jobs, state.order, state.keys, state.numbers, state.memory
     n, job = 0, waiting_from(state, 0)
@@ -62,7 +61,7 @@ def put_in_order(state: BatchState, _job: int, _begin: int, _stop: int, _sign: i
 
 
 @compiled(HOOK)
-def turn_away(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
+def turn_away(state: b.BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
     """Reject all waiting jobs."""
     while state.n_waiting > 0:
         send_away(state, waiting_from(state, 0), b.TURNED_AWAY)
@@ -70,7 +69,7 @@ def turn_away(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int)
 
 
 @compiled(HOOK)
-def keep_account(state: BatchState, job: int, instant: int, cores: int, sign: int) -> int:
+def keep_account(state: b.BatchState, job: int, instant: int, cores: int, sign: int) -> int:
     """Report cores that a job has from an instant on, or no longer, to the policy's account function."""
     account = _account(state.functions[b.ACCOUNT_AT])
     account(instant, job, cores, sign, state.numbers, state.memory)

@@ -12,7 +12,6 @@ from bls.engine.features.planning.core_profile import AMOUNT, apply_changes
 from bls.engine.features.power.draws import MACHINE, cores_mw, least_mw, planned_ns
 from bls.engine.hooks import HOOK, OFFER, call_hook
 from bls.engine.job_lifecycle import ask_allocator
-from bls.engine.state import BatchState
 from traces.algorithms.copying import copy_first
 from traces.compiled import Array, compiled
 
@@ -32,8 +31,7 @@ def fill_levels(words: Array, starts: Array) -> None:
 
 @compiled(inner=True)
 def _takes(profile: CoreProfile, k: int, until: int, takes: bool) -> bool:
-    """Whether anything is taken when one of the slices k … until - 1 begins; or else, whether anything is given back, or a
-    window begins or ends."""
+    """Whether anything is taken as a slice in [k, until) begins; or else is given back, or a window begins or ends."""
     for at in range(k, until):
         change = profile.first[at]
         while change >= 0:
@@ -44,7 +42,7 @@ def _takes(profile: CoreProfile, k: int, until: int, takes: bool) -> bool:
 
 
 @compiled(inner=True)
-def _meets(state: BatchState, job: int, begin: int, stop: int, window: int) -> bool:
+def _meets(state: b.BatchState, job: int, begin: int, stop: int, window: int) -> bool:
     """Whether a window blocks its cores for a job; its own window does not, nor any for jobs that run from the start."""
     if state.jobs.window[job] >= 0:
         return False
@@ -61,7 +59,7 @@ def copy_cores(target: Offer, source: Offer) -> None:
 
 
 @compiled(inner=True)
-def _withhold(state: BatchState, lo: int, hi: int) -> None:
+def _withhold(state: b.BatchState, lo: int, hi: int) -> None:
     if state.offered.hosts.size > 0:
         host = state.host_of[lo]
         core = lo
@@ -74,7 +72,7 @@ def _withhold(state: BatchState, lo: int, hi: int) -> None:
 
 
 @compiled(inner=True)
-def _offer_cores(state: BatchState, free: Offer, job: int, at: int, until: int, stop: int) -> None:
+def _offer_cores(state: b.BatchState, free: Offer, job: int, at: int, until: int, stop: int) -> None:
     """Offer the cores for a job that begins with slice ``at``, whose free cores are ``free``."""
     profile, masks, offered, hosts = state.cores_profile, state.masks, state.offered.words, state.offered.hosts
     own, partition, n_partitions = state.jobs.window[job], state.jobs.partition[job], state.partitions.tier.size
@@ -104,7 +102,7 @@ def _offer_cores(state: BatchState, free: Offer, job: int, at: int, until: int, 
 
 
 @compiled(inner=True)
-def _offer_wanted(state: BatchState, job: int) -> None:
+def _offer_wanted(state: b.BatchState, job: int) -> None:
     """Offer only the requested cores to a job that requests cores by number."""
     origin, core = state.jobs.origin[job], 0
     first, stop = state.wanted_first[origin], state.wanted_first[origin + 1]
@@ -119,7 +117,7 @@ def _offer_wanted(state: BatchState, job: int) -> None:
 
 
 @compiled(inner=True)
-def _offer_amounts(state: BatchState, free: Offer, at: int, until: int) -> None:
+def _offer_amounts(state: b.BatchState, free: Offer, at: int, until: int) -> None:
     """Offer the least of every amount in the slices ``at`` … ``until`` - 1; ``free`` has those of the first."""
     profile, offered, here = state.cores_profile, state.offered.amounts, state.passing_amounts
     for a in range(offered.size):
@@ -139,7 +137,7 @@ def _offer_amounts(state: BatchState, free: Offer, at: int, until: int) -> None:
 
 
 @compiled(inner=True)
-def keep_first(state: BatchState, lo: int, hi: int, cores: int, keep: int) -> None:
+def keep_first(state: b.BatchState, lo: int, hi: int, cores: int, keep: int) -> None:
     """Keep only the first ``keep`` of the ``cores`` offered in [lo, hi)."""
     offered, core = state.offered.words, hi - 1
     if keep == 0:
@@ -153,7 +151,7 @@ def keep_first(state: BatchState, lo: int, hi: int, cores: int, keep: int) -> No
 
 
 @compiled(inner=True)
-def _trim(state: BatchState, job: int) -> bool:
+def _trim(state: b.BatchState, job: int) -> bool:
     """Limit the offered cores of each host to the units that its other resources allow; False if too few remain."""
     hosts, needs, amounts, unit = state.offered.hosts, state.needs, state.offered.amounts, state.jobs.unit_cores[job]
     n_resources, n_licences = state.settings.n_resources, state.settings.n_licences
@@ -185,7 +183,7 @@ def _trim(state: BatchState, job: int) -> bool:
 
 
 @compiled(HOOK)
-def earliest_place(state: BatchState, job: int, _begin: int, before: int, _sign: int) -> int:
+def earliest_place(state: b.BatchState, job: int, _begin: int, before: int, _sign: int) -> int:
     """The earliest slot of a job before ``stop``, else ``NEVER``; its cores are ``n_placed`` intervals after the used pool."""
     jobs, settings, windows, profile = state.jobs, state.settings, state.windows, state.cores_profile
     ns, free, used = profile.ns, profile.free, profile.n_slices
@@ -211,8 +209,7 @@ def earliest_place(state: BatchState, job: int, _begin: int, before: int, _sign:
         if own >= 0 and (begin < windows.begin_ns[own] or stop > windows.end_ns[own]):
             at, tried = at + 1, False
             continue
-        # Without newly free cores the job fits no better than in the previous slice, unless other resources change
-        # the cores that may be used.
+        # Without newly free cores the job fits no better than in the previous slice, unless other resources change.
         if tried and not others and not _takes(profile, at, at + 1, False):
             at += 1
             continue

@@ -20,14 +20,13 @@ from bls.engine.profile import (
     next_in_order,
     waiting_from,
 )
-from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from traces.algorithms.copying import copy_first
 from traces.compiled import compiled
 
 
 @compiled(inner=True)
-def _hold_overdue(state: BatchState, sign: int) -> None:
+def _hold_overdue(state: b.BatchState, sign: int) -> None:
     """Take (-1) the cores of overdue jobs for the next ns, after which they are expected to end, or give them back (1)."""
     now = state.now_ns
     if state.settings.by_cores == 0:
@@ -40,7 +39,7 @@ def _hold_overdue(state: BatchState, sign: int) -> None:
 
 
 @compiled(merged=True)
-def _begin(state: BatchState, is_copied: bool) -> None:
+def _begin(state: b.BatchState, is_copied: bool) -> None:
     """Reset the blocked jobs of the previous pass, drop a plan that cannot be kept, and prepare the profile."""
     partitions = state.partitions
     # A job that starts on booting hosts holds its cores for longer than planned: drop the reservations that follow it.
@@ -67,7 +66,7 @@ def _begin(state: BatchState, is_copied: bool) -> None:
 
 
 @compiled(merged=True)
-def _earlier(state: BatchState, n: int, before: int) -> bool:
+def _earlier(state: b.BatchState, n: int, before: int) -> bool:
     """Whether n cores are free at some instant before ``before``: otherwise no slot of any length begins there.
 
     Does not hold for a profile of cores: a job that keeps its slot may have moved to other cores.
@@ -82,7 +81,7 @@ def _earlier(state: BatchState, n: int, before: int) -> bool:
 
 
 @compiled(merged=True)
-def _slot(state: BatchState, job: int, before: int, is_copied: bool) -> int:
+def _slot(state: b.BatchState, job: int, before: int, is_copied: bool) -> int:
     """The earliest slot of a job before an instant, else ``NEVER``; it must also fit during the boot of its hosts."""
     now = state.now_ns
     if state.settings.by_cores == 0:
@@ -98,7 +97,7 @@ def _slot(state: BatchState, job: int, before: int, is_copied: bool) -> int:
 
 
 @compiled(merged=True)
-def _start_as_reserved(state: BatchState, job: int) -> bool:
+def _start_as_reserved(state: b.BatchState, job: int) -> bool:
     """Start a job on its reserved cores; False if it cannot have them."""
     first, count, used = state.jobs.plan_first[job], state.jobs.plan_count[job], state.pool_used
     copy_first(state.pool.lo[used:], state.kept.lo[first:], count)
@@ -107,7 +106,7 @@ def _start_as_reserved(state: BatchState, job: int) -> bool:
 
 
 @compiled(merged=True)
-def _start_now(state: BatchState, job: int, is_copied: bool) -> bool:
+def _start_now(state: b.BatchState, job: int, is_copied: bool) -> bool:
     """Start a job whose slot is now; False if it cannot have the allocator's cores."""
     jobs, now = state.jobs, state.now_ns
     placed = state.settings.by_cores == 1 or state.n_away > 0
@@ -121,7 +120,7 @@ def _start_now(state: BatchState, job: int, is_copied: bool) -> bool:
 
 
 @compiled(merged=True)
-def _reserve(state: BatchState, job: int, slot: int, is_copied: bool) -> None:
+def _reserve(state: b.BatchState, job: int, slot: int, is_copied: bool) -> None:
     jobs, stop = state.jobs, slot + state.jobs.estimate_ns[job]
     if is_copied:
         count_cores(state.plan, slot, stop, -jobs.cores[job])
@@ -139,7 +138,7 @@ def _reserve(state: BatchState, job: int, slot: int, is_copied: bool) -> None:
 
 
 @compiled(HOOK)
-def plan(state: BatchState, _job: int, n_order: int, _stop: int, _sign: int) -> int:
+def plan(state: b.BatchState, _job: int, n_order: int, _stop: int, _sign: int) -> int:
     """A pass of any depth; ``begin``: the number of jobs in ``state.order``, if scores order them; a ``BatchStatus``."""
     settings, jobs, partitions = state.settings, state.jobs, state.partitions
     depth, by_cores = settings.max_reservations, settings.by_cores == 1
@@ -148,8 +147,7 @@ def plan(state: BatchState, _job: int, n_order: int, _stop: int, _sign: int) -> 
     is_copied = not keep and depth > 0 and not by_cores
     overdue = state.overdue_cores > 0
     _begin(state, is_copied)
-    # The next kept slot triggers a pass. The cores of overdue jobs are always expected in the next ns: that must not
-    # trigger a pass every ns.
+    # The next kept slot triggers a pass. The expected end of overdue jobs in the next ns must not, or there is one every ns.
     awake = now + 1 if overdue else now
     hull, moved, wake = state.hull_ns, 0, b.NEVER
     status, place, n_blocked, blocked = BatchStatus.RUNNING, -1, 0, False

@@ -4,7 +4,6 @@ import numpy as np
 
 from bls.engine import state as b
 from bls.engine.job_lifecycle import under_way
-from bls.engine.state import BatchState
 from traces.base.scale import WHOLE
 from traces.base.time import MAX_NS
 from traces.compiled import Array, compiled
@@ -13,27 +12,27 @@ MACHINE = 0  #: the domain that is the whole machine
 
 
 @compiled(inner=True)
-def planned_state(state: BatchState, job: int) -> int:
+def planned_state(state: b.BatchState, job: int) -> int:
     """The planned power state of a job: 0 (full speed) if it may not be slowed."""
     planned = state.power.planned
     return int(planned[state.jobs.origin[job]]) if planned.size > 0 else 0
 
 
 @compiled(merged=True)
-def place_of(state: BatchState, job: int, at: int) -> int:
+def place_of(state: b.BatchState, job: int, at: int) -> int:
     """The row of the tables for a state of the job's class."""
     kind = state.power.kind
     return int(at + kind[state.jobs.origin[job]] * state.power.states) if kind.size > 0 else at
 
 
 @compiled(merged=True)
-def drawn_mw(state: BatchState, job: int, at: int, group: int) -> int:
+def drawn_mw(state: b.BatchState, job: int, at: int, group: int) -> int:
     """The draw above idle of a core of a group on which the job works in a state, mW."""
     return int(state.power.more_mw[place_of(state, job, at), group])
 
 
 @compiled(merged=True)
-def more_mw(state: BatchState, job: int, at: int, group: int) -> int:
+def more_mw(state: b.BatchState, job: int, at: int, group: int) -> int:
     """The same as planned: predicted, if there are predictions."""
     predicted = state.power.predicted
     if predicted.size == 0:
@@ -45,13 +44,13 @@ def more_mw(state: BatchState, job: int, at: int, group: int) -> int:
 
 
 @compiled(merged=True)
-def speed_in(state: BatchState, job: int, at: int, group: int) -> int:
+def speed_in(state: b.BatchState, job: int, at: int, group: int) -> int:
     """The speed of a core of a group for the job in a state, parts per billion."""
     return int(state.power.speed[place_of(state, job, at), group])
 
 
 @compiled(inner=True)
-def cores_mw(state: BatchState, job: int, domain: int, lo: Array, hi: Array, count: int) -> int:
+def cores_mw(state: b.BatchState, job: int, domain: int, lo: Array, hi: Array, count: int) -> int:
     """The draw above idle of ``count`` intervals of cores, as far as they are in a domain, in the job's planned state, mW."""
     domains, at, total = state.domains, planned_state(state, job), 0
     for part in range(domains.first[domain], domains.first[domain + 1]):
@@ -64,7 +63,7 @@ def cores_mw(state: BatchState, job: int, domain: int, lo: Array, hi: Array, cou
 
 
 @compiled(inner=True)
-def core_mw(state: BatchState, job: int, core: int) -> int:
+def core_mw(state: b.BatchState, job: int, core: int) -> int:
     """The draw above idle of a core of a job in its planned state, mW."""
     power, group = state.power, 0
     while power.first_core.size > 2 and core >= power.first_core[group + 1]:
@@ -73,7 +72,7 @@ def core_mw(state: BatchState, job: int, core: int) -> int:
 
 
 @compiled(inner=True)
-def least_mw(state: BatchState, job: int) -> int:
+def least_mw(state: b.BatchState, job: int) -> int:
     """The least draw above idle of a waiting job on any cores, mW."""
     at = planned_state(state, job)
     least = more_mw(state, job, at, 0)
@@ -83,7 +82,7 @@ def least_mw(state: BatchState, job: int) -> int:
 
 
 @compiled(inner=True)
-def held_in(state: BatchState, job: int, part: int) -> int:
+def held_in(state: b.BatchState, job: int, part: int) -> int:
     """The number of cores that a job holds in a part of a domain."""
     jobs, begin, stop, total = state.jobs, state.domains.lo[part], state.domains.hi[part], 0
     if begin == 0 and stop == state.host_of.size:
@@ -99,7 +98,7 @@ def held_in(state: BatchState, job: int, part: int) -> int:
 
 
 @compiled(inner=True)
-def fits_within(state: BatchState, job: int, domain: int, lo: Array, hi: Array, count: int, room: int) -> bool:
+def fits_within(state: b.BatchState, job: int, domain: int, lo: Array, hi: Array, count: int, room: int) -> bool:
     """Whether a job on intervals of cores fits the power ``room`` of a domain; always if no core is in it."""
     domains = state.domains
     for part in range(domains.first[domain], domains.first[domain + 1]):
@@ -110,7 +109,7 @@ def fits_within(state: BatchState, job: int, domain: int, lo: Array, hi: Array, 
 
 
 @compiled(inner=True)
-def held_mw(state: BatchState, job: int, domain: int) -> int:
+def held_mw(state: b.BatchState, job: int, domain: int) -> int:
     """The draw above idle of the cores that a job holds in a domain, in its planned state, mW."""
     domains, at, total = state.domains, planned_state(state, job), 0
     for part in range(domains.first[domain], domains.first[domain + 1]):
@@ -119,7 +118,7 @@ def held_mw(state: BatchState, job: int, domain: int) -> int:
 
 
 @compiled(inner=True)
-def sum_within(state: BatchState, job: int, domain: int, table: Array, at: int) -> int:
+def sum_within(state: b.BatchState, job: int, domain: int, table: Array, at: int) -> int:
     """Sum the entries of a table (states × groups) in a state over the cores that a job holds in a domain."""
     domains, place, total = state.domains, place_of(state, job, at), 0
     for part in range(domains.first[domain], domains.first[domain + 1]):
@@ -128,21 +127,21 @@ def sum_within(state: BatchState, job: int, domain: int, table: Array, at: int) 
 
 
 @compiled(inner=True)
-def next_limit_ns(state: BatchState) -> int:
+def next_limit_ns(state: b.BatchState) -> int:
     """The next change of the known limits."""
     ns = state.power.ns
     return int(ns[state.next_power]) if state.next_power < ns.size else b.NEVER
 
 
 @compiled(inner=True)
-def left_mw(state: BatchState, domain: int) -> int:
+def left_mw(state: b.BatchState, domain: int) -> int:
     """The known limit of a domain minus the draw of its idle cores, mW; ``NEVER`` without a limit."""
     limit = state.domains.limit_mw[domain]
     return int(limit - state.domains.idle_mw[domain] if limit != b.NEVER else limit)
 
 
 @compiled(inner=True)
-def room_mw(state: BatchState, domain: int) -> int:
+def room_mw(state: b.BatchState, domain: int) -> int:
     """The same, minus the planned draw of all running jobs."""
     left = left_mw(state, domain)
     if left == b.NEVER:
@@ -153,12 +152,12 @@ def room_mw(state: BatchState, domain: int) -> int:
 
 
 @compiled()
-def power_left(state: BatchState) -> int:
+def power_left(state: b.BatchState) -> int:
     """The power left under the machine's known limit, mW, for callers outside the engine."""
     return room_mw(state, MACHINE) if state.domains.limit_mw.size > 0 else b.NEVER
 
 
-def planned_more_mw(state: BatchState, row: int) -> Array:
+def planned_more_mw(state: b.BatchState, row: int) -> Array:
     """The draw above idle of a core of each group in the planned state of a row's job, mW: int64 (G,)."""
     power, origin = state.power, state.jobs.origin[row]
     at = int(power.planned[origin]) if len(power.planned) else 0
@@ -166,8 +165,7 @@ def planned_more_mw(state: BatchState, row: int) -> Array:
         factor = int(power.predicted[row])
         return np.array([(2 * mw * factor + WHOLE) // (2 * WHOLE) for mw in power.more_mw[at].tolist()], np.int64)
     kind = int(power.kind[origin]) if len(power.kind) else 0
-    found: Array = power.more_mw[at + kind * power.states]
-    return found
+    return np.asarray(power.more_mw[at + kind * power.states])
 
 
 @compiled(inner=True)
@@ -180,13 +178,13 @@ def scaled(rest_ns: int, before: int, after: int, most: int) -> int:
 
 
 @compiled(inner=True)
-def planned_ns(state: BatchState, job: int) -> int:
+def planned_ns(state: b.BatchState, job: int) -> int:
     """The planned run time of a waiting job: its estimate, longer if its power state or level slows its slowest cores."""
     return planned_with(state, job, state.jobs.estimate_ns[job]) + int(state.late_ns)
 
 
 @compiled(inner=True)
-def planned_with(state: BatchState, job: int, estimate: int) -> int:
+def planned_with(state: b.BatchState, job: int, estimate: int) -> int:
     """The same with another estimate."""
     powered, domains, level = state.settings.powered, state.domains, 0
     if powered <= b.HOLD:

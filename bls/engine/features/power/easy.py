@@ -12,14 +12,13 @@ from bls.engine.features.running.directed import expect
 from bls.engine.hooks import HOOK, WIDTH, call_hook, is_played
 from bls.engine.job_lifecycle import held_back, start, suggest, under_way, why_now
 from bls.engine.profile import next_in_order
-from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from traces.algorithms.event_heap import drop_top, push
 from traces.compiled import compiled
 
 
 @compiled(inner=True)
-def _set_shadow(state: BatchState, job: int) -> int:
+def _set_shadow(state: b.BatchState, job: int) -> int:
     """Set ``shadow_ns``, the slot of the head, and ``extra_cores``; returns the extra power, mW."""
     power, ends = state.power, state.power.ends
     cores, need, mw = state.free_cores, state.jobs.cores[job], least_mw(state, job)
@@ -52,7 +51,7 @@ def _set_shadow(state: BatchState, job: int) -> int:
 
 
 @compiled(HOOK)
-def plan_with_power(state: BatchState, _job: int, n_order: int, _stop: int, _sign: int) -> int:
+def plan_with_power(state: b.BatchState, _job: int, n_order: int, _stop: int, _sign: int) -> int:
     """A pass with at most one reservation; see ``bls.engine.features.planning.plan_ahead.plan``."""
     settings, jobs = state.settings, state.jobs
     now, blocked, waits, extra_mw, place = state.now_ns, False, False, 0, -1

@@ -14,7 +14,6 @@ from bls.engine.features.running.directed import direct_running, expect
 from bls.engine.hooks import END_KNOWN, HOOK, publish
 from bls.engine.job_lifecycle import under_way
 from bls.engine.profile import drop_plan
-from bls.engine.state import BatchState
 from traces.compiled import compiled
 
 
@@ -34,7 +33,7 @@ def _compare(a: int, c: int, other_a: int, other_c: int) -> int:
 
 
 @compiled(inner=True)
-def _goes_first(state: BatchState, k: int, other: int) -> bool:
+def _goes_first(state: b.BatchState, k: int, other: int) -> bool:
     of, number = state.power.slowing, state.jobs.number
     order = of.saves[k] - of.saves[other]
     if state.power.slow_order == b.LEAST_SENSITIVE:
@@ -45,7 +44,7 @@ def _goes_first(state: BatchState, k: int, other: int) -> bool:
 
 
 @compiled(inner=True)
-def _settle(state: BatchState, n: int, at: int) -> None:
+def _settle(state: b.BatchState, n: int, at: int) -> None:
     """Move the entry at a place of the heap of n down to its position."""
     heap = state.power.slowing.heap
     while 2 * at + 1 < n:
@@ -59,7 +58,7 @@ def _settle(state: BatchState, n: int, at: int) -> None:
 
 
 @compiled(inner=True)
-def _enter(state: BatchState, k: int, domain: int) -> None:
+def _enter(state: b.BatchState, k: int, domain: int) -> None:
     """Compute the power that entry k saves in its slowest state, and the speed that its cores lose."""
     of = state.power.slowing
     job, at = of.job[k], of.state[k]
@@ -70,7 +69,7 @@ def _enter(state: BatchState, k: int, domain: int) -> None:
 
 
 @compiled(inner=True)
-def _slow(state: BatchState, n: int, domain: int, above: int) -> None:
+def _slow(state: b.BatchState, n: int, domain: int, above: int) -> None:
     """Slow entries until a domain draws ``above`` mW less, or all n are slowed."""
     of, heap, size, draws = state.power.slowing, state.power.slowing.heap, 0, state.power.more_mw
     for k in range(n):
@@ -97,7 +96,7 @@ def _slow(state: BatchState, n: int, domain: int, above: int) -> None:
 
 
 @compiled(inner=True)
-def _count(state: BatchState, k: int, domain: int) -> None:
+def _count(state: b.BatchState, k: int, domain: int) -> None:
     """Add the draw above idle of entry k's cores in a domain, for each possible level."""
     power, domains = state.power, state.domains
     job, at = power.slowing.job[k], power.slowing.state[k]
@@ -109,7 +108,7 @@ def _count(state: BatchState, k: int, domain: int) -> None:
 
 
 @compiled(inner=True)
-def _set_level(state: BatchState, n: int, domain: int) -> None:
+def _set_level(state: b.BatchState, n: int, domain: int) -> None:
     """Slow the n entries in a domain to the fastest level at which its draw fits the limit, or to the slowest level."""
     of, power, levels, left, level = state.power.slowing, state.power, state.domains.level, left_mw(state, domain), 0
     if left != b.NEVER:
@@ -130,7 +129,7 @@ def _set_level(state: BatchState, n: int, domain: int) -> None:
 
 
 @compiled(inner=True)
-def _direct_core(state: BatchState, job: int, core: int, scale: int) -> None:
+def _direct_core(state: b.BatchState, job: int, core: int, scale: int) -> None:
     """Scale the speed of one core of a job, or of all (-1)."""
     k, given = state.n_directed, state.directed
     given.job[k], given.what[k], given.core[k], given.value[k] = job, b.SCALED, core, scale
@@ -138,7 +137,7 @@ def _direct_core(state: BatchState, job: int, core: int, scale: int) -> None:
 
 
 @compiled(inner=True)
-def _put_into(state: BatchState, job: int, level: int) -> None:
+def _put_into(state: b.BatchState, job: int, level: int) -> None:
     """Change a job to its new power state if it is in another."""
     power, jobs, settings = state.power, state.jobs, state.settings
     if jobs.stop_ns[job] <= jobs.start_ns[job]:
@@ -167,7 +166,7 @@ def _put_into(state: BatchState, job: int, level: int) -> None:
 
 
 @compiled(inner=True)
-def _expect_at_full_speed(state: BatchState, now: int) -> None:
+def _expect_at_full_speed(state: b.BatchState, now: int) -> None:
     """Expect the ends at full speed of jobs that start now, until they are slowed."""
     jobs = state.jobs
     for k in range(state.running.n):  # includes replayed jobs that have just started
@@ -181,7 +180,7 @@ def _expect_at_full_speed(state: BatchState, now: int) -> None:
 
 
 @compiled(HOOK)
-def set_states(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
+def set_states(state: b.BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """Set the power states of running jobs after a pass; returns 0 or a status."""
     settings, of, n = state.settings, state.power.slowing, state.running.n + state.n_started
     levels, domains, level = settings.powered == b.LEVELS, state.domains.limit_mw.size, state.domains.level[0]

@@ -12,18 +12,17 @@ from bls.engine.features.power.draws import next_limit_ns
 from bls.engine.hooks import HOOK
 from bls.engine.job_lifecycle import set_host_free
 from bls.engine.profile import drop_plan, hold_host
-from bls.engine.state import BatchState
 from traces.compiled import compiled
 
 
 @compiled(inner=True)
-def _become(state: BatchState, host: int, what: int, due: int, now: int) -> None:
+def _become(state: b.BatchState, host: int, what: int, due: int, now: int) -> None:
     state.stops.host.state[host], state.stops.host.due_ns[host] = what, due
     log_host(state, now, host, what)
 
 
 @compiled(inner=True)
-def _leave(state: BatchState, host: int, now: int) -> None:
+def _leave(state: b.BatchState, host: int, now: int) -> None:
     takes = state.stops.passages[0, host]
     set_host_free(state, host, -1)
     state.n_stopped += 1
@@ -34,13 +33,13 @@ def _leave(state: BatchState, host: int, now: int) -> None:
 
 
 @compiled(inner=True)
-def _come_back(state: BatchState, host: int, now: int) -> None:
+def _come_back(state: b.BatchState, host: int, now: int) -> None:
     set_host_free(state, host, 1)
     _become(state, host, b.UP, b.NEVER, now)
 
 
 @compiled(inner=True)
-def _goes_down(state: BatchState, host: int, now: int) -> None:
+def _goes_down(state: b.BatchState, host: int, now: int) -> None:
     stops, what = state.stops, state.stops.host.state[host]
     if what != b.UP:
         if stops.host.until_ns[host] > now:
@@ -55,7 +54,7 @@ def _goes_down(state: BatchState, host: int, now: int) -> None:
 
 
 @compiled(inner=True)
-def _passages(state: BatchState, now: int) -> bool:
+def _passages(state: b.BatchState, now: int) -> bool:
     """Finish shutdowns and boots; returns whether there were any."""
     host, found = state.stops.host, False
     for h in range(host.state.size):
@@ -69,7 +68,7 @@ def _passages(state: BatchState, now: int) -> bool:
 
 
 @compiled(inner=True)
-def _stop_or_return(state: BatchState, limit: int, now: int) -> bool:
+def _stop_or_return(state: b.BatchState, limit: int, now: int) -> bool:
     """Stop as many idle hosts as needed, or return those that the limit allows; returns whether there were any."""
     stops, host, found = state.stops, state.stops.host, False
     n = host.state.size
@@ -97,7 +96,7 @@ def _stop_or_return(state: BatchState, limit: int, now: int) -> bool:
 
 
 @compiled(inner=True)
-def _back_at(state: BatchState, host: int, drawn: int) -> int:
+def _back_at(state: b.BatchState, host: int, drawn: int) -> int:
     """The expected return of a stopped host: when the limits allow ``drawn``, the greatest draw with it."""
     stops, k = state.stops, state.next_power - 1
     what, boot = stops.host.state[host], stops.passages[1, host]
@@ -117,7 +116,7 @@ def _back_at(state: BatchState, host: int, drawn: int) -> int:
 
 
 @compiled(inner=True)
-def _plan_again(state: BatchState, now: int) -> None:
+def _plan_again(state: b.BatchState, now: int) -> None:
     settings, host, dropped = state.settings, state.stops.host, False
     n, drawn = host.state.size, state.max_mw  # with the hosts of lower numbers, which return before
     for h in range(n):
@@ -145,7 +144,7 @@ def _plan_again(state: BatchState, now: int) -> None:
 
 
 @compiled(HOOK)
-def stop_hosts(state: BatchState, host: int, now: int, _stop: int, sign: int) -> int:
+def stop_hosts(state: b.BatchState, host: int, now: int, _stop: int, sign: int) -> int:
     """Stop hosts and let them return at the instant ``begin``; ``host`` goes down (``sign`` -1) or has come back (1)."""
     power = state.power
     if host >= 0:

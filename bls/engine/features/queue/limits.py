@@ -1,17 +1,11 @@
 """Limits of partitions, and of each user there, on running jobs and their cores."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from bls.engine.hooks import HOOK
 from bls.engine.state import BatchState
+from bls.engine.validation import BatchChecks
 from traces.compiled import compiled
-
-if TYPE_CHECKING:
-    from bls.engine.validation import BatchChecks
 
 
 @compiled(merged=True)

@@ -6,7 +6,6 @@ from bls.engine.hooks import HOOK, INSTANT, publish
 from bls.engine.job_lifecycle import arrive, send_away, start, suggest_now
 from bls.engine.profile import drop_slot
 from bls.engine.scheduling_pass import prepare
-from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from traces.algorithms.event_heap import drop_top, push
 from traces.base.time import MAX_NS
@@ -14,7 +13,7 @@ from traces.compiled import compiled
 
 
 @compiled(HOOK)
-def next_other(state: BatchState, _job: int, _begin: int, _stop: int, sign: int) -> int:
+def next_other(state: b.BatchState, _job: int, _begin: int, _stop: int, sign: int) -> int:
     """The next instant of a dependent arrival, a cancellation, a window, or (unless ``sign`` is 0) a wake-up."""
     t = state.wake_ns if sign != 0 else b.NEVER
     if state.arriving.n > 0:
@@ -27,7 +26,7 @@ def next_other(state: BatchState, _job: int, _begin: int, _stop: int, sign: int)
 
 
 @compiled(inner=True)
-def _withdraw(state: BatchState, now: int) -> None:
+def _withdraw(state: b.BatchState, now: int) -> None:
     """Cancel waiting jobs; running jobs have had their ``stop_ns`` since their start."""
     jobs, rows = state.jobs, state.cancel_order
     while state.next_cancel < rows.size and jobs.cancel_ns[rows[state.next_cancel]] <= now:
@@ -43,7 +42,7 @@ def _withdraw(state: BatchState, now: int) -> None:
 
 
 @compiled(HOOK)
-def others(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
+def others(state: b.BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """Handle windows, cancellations, dependent arrivals and wake-ups of the instant ``begin``."""
     jobs = state.jobs
     while state.next_boundary < state.boundaries.size and state.boundaries[state.next_boundary] <= now:
@@ -71,7 +70,7 @@ def others(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> in
 
 
 @compiled(HOOK)
-def let_children_come(state: BatchState, job: int, now: int, _stop: int, _sign: int) -> int:
+def let_children_come(state: b.BatchState, job: int, now: int, _stop: int, _sign: int) -> int:
     """Let the jobs that depend on an ended job arrive."""
     jobs, origin = state.jobs, state.jobs.origin[job]
     for k in range(state.child_first[origin], state.child_first[origin + 1]):
@@ -89,7 +88,7 @@ def let_children_come(state: BatchState, job: int, now: int, _stop: int, _sign: 
 
 
 @compiled(HOOK)
-def wait_for_switches(state: BatchState, job: int, now: int, _stop: int, _sign: int) -> int:
+def wait_for_switches(state: b.BatchState, job: int, now: int, _stop: int, _sign: int) -> int:
     """Schedule a pass at the instant from which a job that joins the queue accepts more switches."""
     wait = state.settings.switch_wait_ns
     if state.jobs.switch_limit[job] > 0 and 0 < wait < b.NEVER - now:
@@ -98,7 +97,7 @@ def wait_for_switches(state: BatchState, job: int, now: int, _stop: int, _sign: 
 
 
 @compiled(HOOK)
-def start_presets(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
+def start_presets(state: b.BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
     """Start the jobs that run from the beginning; jobs without room wait. Returns 0 or a ``BatchStatus``."""
     jobs, settings = state.jobs, state.settings
     if state.presets_left == 0:

@@ -2,13 +2,12 @@
 
 from bls.engine import state as b
 from bls.engine.hooks import HOOK
-from bls.engine.state import BatchState
 from traces.base.scale import WHOLE
 from traces.compiled import compiled
 
 
 @compiled(HOOK)
-def predict(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) -> int:
+def predict(state: b.BatchState, job: int, _begin: int, _stop: int, _sign: int) -> int:
     """Set the estimate of an arriving job: the mean of the latest run times in the closest group with enough ended jobs.
 
     It is at least ``shortest_ns`` and at most the request, and the request if no group has enough jobs or the job runs in an
@@ -43,7 +42,7 @@ def predict(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) ->
 
 
 @compiled(HOOK)
-def predict_again(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
+def predict_again(state: b.BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """Predict later attempts after all ends of the instant, not only those before the attempt."""
     while state.n_predicted < state.n_rows:
         predict(state, state.n_predicted, now, now, 0)
@@ -52,7 +51,7 @@ def predict_again(state: BatchState, _job: int, now: int, _stop: int, _sign: int
 
 
 @compiled(HOOK)
-def learn(state: BatchState, job: int, now: int, _stop: int, _sign: int) -> int:
+def learn(state: b.BatchState, job: int, now: int, _stop: int, _sign: int) -> int:
     """Store the run time and the power draw of a job that ends at ``begin``."""
     history, seen, origin = state.history, state.power.seen, state.jobs.origin[job]
     if state.jobs.state[job] != b.COMPLETED and state.jobs.state[job] != b.KILLED:

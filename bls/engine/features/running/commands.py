@@ -11,7 +11,6 @@ from bls.engine.features.running.state import CommandLog
 from bls.engine.hooks import HOOK
 from bls.engine.job_lifecycle import held_back, set_stop
 from bls.engine.profile import next_in_order
-from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from traces.algorithms.event_heap import move, remove_keys
 from traces.base.time import MAX_NS
@@ -19,13 +18,13 @@ from traces.compiled import compiled
 
 
 @compiled(HOOK)
-def room(state: BatchState, _job: int, _now: int, _stop: int, _sign: int) -> int:
+def room(state: b.BatchState, _job: int, _now: int, _stop: int, _sign: int) -> int:
     """Return 0 if the command log has room for one pass, else a status."""
     return BatchStatus.COMMANDS_FULL if state.n_commands + state.settings.max_commands > state.commands.job.size else 0
 
 
 @compiled(inner=True)
-def head_of_queue(state: BatchState) -> int:
+def head_of_queue(state: b.BatchState) -> int:
     """The first job of the queue that no limit blocks, -1 if there is none."""
     jobs, place = state.jobs, -1
     while True:
@@ -37,14 +36,14 @@ def head_of_queue(state: BatchState) -> int:
 
 
 @compiled(inner=True)
-def usable(state: BatchState, job: int, core: int) -> bool:
+def usable(state: b.BatchState, job: int, core: int) -> bool:
     """Whether a core is in a job's partition."""
     p = state.jobs.partition[job]
     return bool(state.partitions.masked[p] == 0 or (state.masks[p, core >> 5] >> (core & 31)) & 1 == 1)
 
 
 @compiled(inner=True)
-def free_for(state: BatchState, job: int) -> int:
+def free_for(state: b.BatchState, job: int) -> int:
     """The number of free cores that a job can use."""
     if state.partitions.masked[state.jobs.partition[job]] == 0:
         return int(state.free_cores)
@@ -55,7 +54,7 @@ def free_for(state: BatchState, job: int) -> int:
 
 
 @compiled(inner=True)
-def end_of_working(state: BatchState, job: int) -> int:
+def end_of_working(state: b.BatchState, job: int) -> int:
     """One past the last core that a job computes on."""
     if state.settings.resizing != b.NO_RESIZE:
         return state.host_of.size  # hosts are shared: a job computes on all its cores
@@ -67,7 +66,7 @@ def end_of_working(state: BatchState, job: int) -> int:
 
 
 @compiled(inner=True)
-def append_command(state: BatchState, job: int, now: int, core: int, what: int, value: int, wanted: int) -> None:
+def append_command(state: b.BatchState, job: int, now: int, core: int, what: int, value: int, wanted: int) -> None:
     """Append a command to a running job to the command log."""
     commands, k = state.commands, state.n_commands
     commands.job[k], commands.at_ns[k], commands.core[k] = job, now, core
@@ -76,7 +75,7 @@ def append_command(state: BatchState, job: int, now: int, core: int, what: int, 
 
 
 @compiled(inner=True)
-def send(state: BatchState, job: int, first: int) -> None:
+def send(state: b.BatchState, job: int, first: int) -> None:
     """Send a job its commands from ``first`` on."""
     jobs = state.jobs
     jobs.command_first[job], jobs.command_count[job] = first, state.n_commands - first
@@ -86,7 +85,7 @@ def send(state: BatchState, job: int, first: int) -> None:
 
 
 @compiled(inner=True)
-def walltime_end(state: BatchState, job: int) -> int:
+def walltime_end(state: b.BatchState, job: int) -> int:
     """The end of a running job's walltime; ``NEVER`` if jobs are not killed."""
     if state.settings.kills == 0:
         return b.NEVER
@@ -94,7 +93,7 @@ def walltime_end(state: BatchState, job: int) -> int:
 
 
 @compiled(inner=True)
-def stretch_walltime(state: BatchState, job: int, now: int, before: int, after: int) -> None:
+def stretch_walltime(state: b.BatchState, job: int, now: int, before: int, after: int) -> None:
     """Change the rest of a job's walltime in the ratio of its widths or speeds."""
     jobs = state.jobs
     left = jobs.start_ns[job] + jobs.walltime_ns[job] + jobs.stretch_ns[job] - now
@@ -103,7 +102,7 @@ def stretch_walltime(state: BatchState, job: int, now: int, before: int, after: 
 
 
 @compiled(inner=True)
-def set_stop_again(state: BatchState, job: int) -> None:
+def set_stop_again(state: b.BatchState, job: int) -> None:
     """Set the latest end of a running job again."""
     set_stop(state, job, walltime_end(state, job))
     if state.settings.directs & b.CUTS:
@@ -111,7 +110,7 @@ def set_stop_again(state: BatchState, job: int) -> None:
 
 
 @compiled(inner=True)
-def drop_width_requests(state: BatchState, job: int) -> None:
+def drop_width_requests(state: b.BatchState, job: int) -> None:
     """Remove the future requests of a job."""
     requested_widths = state.requested_widths
     if requested_widths.width.size == 0 or requested_widths.count[job] == 0:
@@ -127,7 +126,7 @@ def drop_width_requests(state: BatchState, job: int) -> None:
 
 
 @compiled()
-def take_back(state: BatchState, job: int) -> bool:
+def take_back(state: b.BatchState, job: int) -> bool:
     """Reopen the end of the running ``job`` after a command: forget its reported end, releases and requests.
 
     They must be reported again. False if nothing was reported yet.
@@ -147,7 +146,7 @@ def take_back(state: BatchState, job: int) -> bool:
 
 
 @compiled(inner=True)
-def end_as_directed(state: BatchState, job: int) -> None:
+def end_as_directed(state: b.BatchState, job: int) -> None:
     """Cut a job at the end that its policy has set, unless it is cut earlier."""
     at, jobs = state.scaling.cut_at[job], state.jobs
     if 0 < at < jobs.stop_ns[job]:
@@ -155,7 +154,7 @@ def end_as_directed(state: BatchState, job: int) -> None:
 
 
 @compiled(inner=True)
-def _once_each(state: BatchState, first: int) -> int:
+def _once_each(state: b.BatchState, first: int) -> int:
     """Remove duplicates from ``interrupted``, in order; sets command_count to 0 for these jobs and to -1 for others."""
     jobs, commands, n = state.jobs, state.commands, 0
     for k in range(first, state.n_commands):
@@ -177,7 +176,7 @@ def _copy(commands: CommandLog, source: int, target: int) -> None:
 
 
 @compiled(inner=True)
-def _gather(state: BatchState, first: int) -> None:
+def _gather(state: b.BatchState, first: int) -> None:
     """Sort the commands from ``first`` on by job in the order of ``interrupted``, followed by those of other jobs."""
     jobs, commands, stop = state.jobs, state.commands, state.n_commands
     interrupted, size = _once_each(state, first), stop - first
@@ -207,7 +206,7 @@ def _gather(state: BatchState, first: int) -> None:
 
 
 @compiled(HOOK)
-def sort_commands(state: BatchState, _job: int, _now: int, _stop: int, _sign: int) -> int:
+def sort_commands(state: b.BatchState, _job: int, _now: int, _stop: int, _sign: int) -> int:
     """Sort the commands of all features after a pass by job."""
     _gather(state, state.first_command)
     return 0

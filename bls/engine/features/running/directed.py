@@ -11,7 +11,6 @@ from bls.engine.features.power.draws import scaled
 from bls.engine.features.running.commands import append_command, end_as_directed, send
 from bls.engine.hooks import END_KNOWN, HOOK, publish
 from bls.engine.profile import drop_plan, hold_until
-from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from traces.algorithms.event_heap import move
 from traces.base.scale import WHOLE
@@ -20,12 +19,12 @@ from traces.compiled import compiled
 
 
 @compiled(inner=True)
-def _holds(state: BatchState, job: int, core: int) -> bool:
+def _holds(state: b.BatchState, job: int, core: int) -> bool:
     return bool(state.settings.releases == b.NO_RELEASES or state.holder[core] == job)
 
 
 @compiled(inner=True)
-def _mean_scale(state: BatchState, job: int) -> int:
+def _mean_scale(state: b.BatchState, job: int) -> int:
     if state.scaling.apart[job] == 0:
         return int(state.scaling.scale[job])
     jobs, total, n = state.jobs, 0, 0
@@ -38,7 +37,7 @@ def _mean_scale(state: BatchState, job: int) -> int:
 
 
 @compiled(inner=True)
-def _scale(state: BatchState, job: int, core: int, scale: int) -> None:
+def _scale(state: b.BatchState, job: int, core: int, scale: int) -> None:
     """Set the scale of one core of a job, or of all (-1)."""
     if core < 0:
         state.scaling.scale[job], state.scaling.apart[job] = scale, 0
@@ -54,7 +53,7 @@ def _scale(state: BatchState, job: int, core: int, scale: int) -> None:
 
 
 @compiled(inner=True)
-def _set_end(state: BatchState, job: int) -> None:
+def _set_end(state: b.BatchState, job: int) -> None:
     """Set the new end of a replayed job, or the instant at which it is cut."""
     jobs, stop, end_ns = state.jobs, state.jobs.stop_ns[job], state.scaling.runs_until_ns[job]
     if end_ns == 0:
@@ -65,7 +64,7 @@ def _set_end(state: BatchState, job: int) -> None:
 
 
 @compiled(inner=True)
-def _run_on(state: BatchState, job: int, now: int, before: int, scale: int) -> bool:
+def _run_on(state: b.BatchState, job: int, now: int, before: int, scale: int) -> bool:
     """Continue a replayed job at ``scale`` instead of ``before``; False if its end exceeds ``MAX_NS``."""
     own, jobs = state.scaling, state.jobs
     if own.left_since[job] == 0:
@@ -90,7 +89,7 @@ def _run_on(state: BatchState, job: int, now: int, before: int, scale: int) -> b
 
 
 @compiled(inner=True)
-def expect(state: BatchState, job: int, end: int) -> None:
+def expect(state: b.BatchState, job: int, end: int) -> None:
     """Change the end that the scheduler expects of a running job."""
     jobs, thought = state.jobs, state.jobs.expected_end_ns[job]
     if state.settings.plans == 0 or end == thought:
@@ -110,7 +109,7 @@ def expect(state: BatchState, job: int, end: int) -> None:
 
 
 @compiled(inner=True)
-def _direct(state: BatchState, job: int, now: int, first: int, stop: int) -> bool:
+def _direct(state: b.BatchState, job: int, now: int, first: int, stop: int) -> bool:
     """Execute the decisions ``first`` to ``stop`` about a job; False if its end exceeds ``MAX_NS``."""
     jobs, given = state.jobs, state.directed
     begin, before, scales = state.n_commands, _mean_scale(state, job), False
@@ -140,7 +139,7 @@ def _direct(state: BatchState, job: int, now: int, first: int, stop: int) -> boo
 
 
 @compiled(HOOK)
-def direct_running(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
+def direct_running(state: b.BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """Execute the decisions of a pass about running jobs after it; returns 0 or a status."""
     given, k = state.directed, 0
     while k < state.n_directed and given.what[k] == b.HINTED:
@@ -157,7 +156,7 @@ def direct_running(state: BatchState, _job: int, now: int, _stop: int, _sign: in
 
 
 @compiled(HOOK)
-def use_known_end(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) -> int:
+def use_known_end(state: b.BatchState, job: int, _begin: int, _stop: int, _sign: int) -> int:
     """Plan from the next pass on with the end of a running job that is now known, unless its user or a host will cut it."""
     jobs, end = state.jobs, max(state.jobs.end_ns[job], state.now_ns + 1)
     if jobs.cut[job] == 1 and jobs.stop_state[job] != b.KILLED:

@@ -8,18 +8,17 @@ computes, the highest numbers. (A job can only prefer its other cores if not all
 from bls.engine import state as b
 from bls.engine.features.running.commands import append_command, end_of_working, free_for, head_of_queue, send, usable
 from bls.engine.hooks import HOOK
-from bls.engine.state import BatchState
 from traces.algorithms.event_heap import drop_top, push
 from traces.compiled import compiled
 
 
 @compiled(inner=True)
-def _is_asked(state: BatchState, core: int) -> bool:
+def _is_asked(state: b.BatchState, core: int) -> bool:
     return bool(state.asked.size > 0 and state.asked[core] == 1)
 
 
 @compiled(inner=True)
-def _are_asked(state: BatchState, head: int) -> int:
+def _are_asked(state: b.BatchState, head: int) -> int:
     """The number of cores useful to the head that running jobs were asked for and still hold."""
     n = 0
     for core in range(state.asked.size):
@@ -28,7 +27,7 @@ def _are_asked(state: BatchState, head: int) -> int:
 
 
 @compiled(inner=True)
-def _want_of(state: BatchState, head: int, job: int, most: int) -> int:
+def _want_of(state: b.BatchState, head: int, job: int, most: int) -> int:
     """Mark up to ``most`` cores of a job as wanted, at most half of those on which it computes; returns their number."""
     jobs, holder = state.jobs, state.holder
     first, count, stop = jobs.held_first[job], jobs.held_count[job], end_of_working(state, job)
@@ -45,7 +44,7 @@ def _want_of(state: BatchState, head: int, job: int, most: int) -> int:
 
 
 @compiled(inner=True)
-def _want_named(state: BatchState, head: int) -> int:
+def _want_named(state: b.BatchState, head: int) -> int:
     """Mark the cores that the head requests by number and other jobs hold; returns their number."""
     origin, found = state.jobs.origin[head], 0
     for k in range(state.wanted_first[origin], state.wanted_first[origin + 1]):
@@ -57,7 +56,7 @@ def _want_named(state: BatchState, head: int) -> int:
 
 
 @compiled(inner=True)
-def _lack_of(state: BatchState, job: int) -> int:
+def _lack_of(state: b.BatchState, job: int) -> int:
     """The number of cores that a waiting job lacks; for requests by number, those that other jobs hold."""
     jobs = state.jobs
     origin, found = jobs.origin[job], 0
@@ -70,7 +69,7 @@ def _lack_of(state: BatchState, job: int) -> int:
 
 
 @compiled(inner=True)
-def _news_for(state: BatchState, job: int) -> int:
+def _news_for(state: b.BatchState, job: int) -> int:
     """Store which cores of a job are wanted; returns their number, -1 if nothing has changed."""
     jobs, news, count = state.jobs, False, 0
     for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
@@ -87,7 +86,7 @@ def _news_for(state: BatchState, job: int) -> int:
 
 
 @compiled(HOOK)
-def hint_running(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
+def hint_running(state: b.BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """Send hints after a pass; their jobs are in ``state.interrupted`` in the order of expected ends."""
     jobs = state.jobs
     head = head_of_queue(state) if state.n_waiting > 0 else -1
@@ -129,7 +128,7 @@ def hint_running(state: BatchState, _job: int, now: int, _stop: int, _sign: int)
 
 
 @compiled(HOOK)
-def hint_as_decided(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
+def hint_as_decided(state: b.BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """Send the hints of a policy after a pass if they have changed; their jobs are in ``state.interrupted``."""
     given, k = state.directed, 0
     while k < state.n_directed and given.what[k] == b.HINTED:

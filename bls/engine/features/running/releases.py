@@ -5,10 +5,6 @@ reported after the start, when the application is known. At their instants, rele
 and host events; a scheduling pass follows. The scheduler learns of lost cores only at the end of the job.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from bls.engine import state as b
@@ -16,22 +12,18 @@ from bls.engine.features.running.commands import drop_width_requests, end_of_wor
 from bls.engine.hooks import COUNTED, FREED, HELD, HOOK, REQUESTED, publish
 from bls.engine.job_lifecycle import answer, is_open, next_down_ns, set_free
 from bls.engine.profile import hold_pool, planned_until
-from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
+from bls.engine.validation import BatchChecks
 from traces.algorithms.event_heap import drop_top, push
 from traces.compiled import Array, compiled
 from traces.kernels.signatures import Ints
-
-if TYPE_CHECKING:
-    from bls.engine.validation import BatchChecks
-
 
 #: Results of :func:`report_job_releases` and ``report_width_requests``; with FULL the table of requests must grow first.
 REFUSED, ACCEPTED, FULL = 0, 1, 2
 
 
 @compiled(inner=True)
-def list_left(state: BatchState, job: int) -> int:
+def list_left(state: b.BatchState, job: int) -> int:
     """Write the intervals that a job still holds to ``state.left``; returns their number."""
     jobs, holder, count = state.jobs, state.holder, 0
     for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
@@ -49,7 +41,7 @@ def list_left(state: BatchState, job: int) -> int:
 
 
 @compiled(HOOK)
-def take_up(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) -> int:
+def take_up(state: b.BatchState, job: int, _begin: int, _stop: int, _sign: int) -> int:
     """Make a starting job the holder of its cores."""
     jobs = state.jobs
     for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
@@ -61,7 +53,7 @@ def take_up(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) ->
 
 
 @compiled(HOOK)
-def give_up(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) -> int:
+def give_up(state: b.BatchState, job: int, _begin: int, _stop: int, _sign: int) -> int:
     """Free the cores that an ending job still holds; ``holder`` is kept for the update of the profile."""
     for k in range(list_left(state, job)):
         set_free(state, state.left.lo[k], state.left.hi[k], 1)
@@ -69,13 +61,13 @@ def give_up(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) ->
 
 
 @compiled(HOOK)
-def next_release(state: BatchState, _job: int, before: int, _stop: int, _sign: int) -> int:
+def next_release(state: b.BatchState, _job: int, before: int, _stop: int, _sign: int) -> int:
     """The next instant at which a running job releases or requests cores."""
     return int(min(before, state.releasing.ns[0])) if state.releasing.n > 0 else before
 
 
 @compiled(HOOK)
-def handle_releases(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
+def handle_releases(state: b.BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """Handle the releases and then the requests of the instant ``begin``; returns 0 or a status."""
     n_cores = state.host_of.size
     if state.releasing.n == 0 or state.releasing.ns[0] > now:
@@ -91,7 +83,7 @@ def handle_releases(state: BatchState, _job: int, now: int, _stop: int, _sign: i
 
 
 @compiled(inner=True)
-def _release_of(state: BatchState, job: int, now: int) -> None:
+def _release_of(state: b.BatchState, job: int, now: int) -> None:
     settings, jobs = state.settings, state.jobs
     n_cores = state.host_of.size
     until, records = planned_until(state, job, now), state.releases
@@ -129,7 +121,7 @@ def _release_of(state: BatchState, job: int, now: int) -> None:
 
 
 @compiled(inner=True)
-def _all_once(state: BatchState, job: int, core_number: Ints, released_ns: Ints) -> bool:
+def _all_once(state: b.BatchState, job: int, core_number: Ints, released_ns: Ints) -> bool:
     """Whether a report contains each core that a job of changing width holds once; sets ``resizing.place``."""
     holder, place, now = state.holder, state.resizing.place, state.now_ns
     for c in range(core_number.size):
@@ -151,7 +143,7 @@ def _all_once(state: BatchState, job: int, core_number: Ints, released_ns: Ints)
 
 
 @compiled()
-def report_job_releases(state: BatchState, job: int, core_number: Ints, released_ns: Ints, end_ns: int) -> int:
+def report_job_releases(state: b.BatchState, job: int, core_number: Ints, released_ns: Ints, end_ns: int) -> int:
     """Report the cores that the running ``job`` releases before its end at ``end_ns``; its outcome follows.
 
     ``core_number``: the cores on which it computes, ascending; with changing widths in any order, including earlier cores.
@@ -202,7 +194,7 @@ def report_job_releases(state: BatchState, job: int, core_number: Ints, released
 
 
 @compiled()
-def stop_after(state: BatchState, job: int, core_number: Ints, released_ns: Ints) -> bool:
+def stop_after(state: b.BatchState, job: int, core_number: Ints, released_ns: Ints) -> bool:
     """Delay ``stop_ns`` of ``job`` if a host failure sets it and the job will have released that host before.
 
     Returns whether ``stop_ns`` has changed: the application must then be simulated up to the new ``stop_ns``.
@@ -224,7 +216,7 @@ def stop_after(state: BatchState, job: int, core_number: Ints, released_ns: Ints
 
 
 @compiled(inner=True)
-def _gone_by(state: BatchState, host: int, instant: int, core_number: Ints, released_ns: Ints) -> bool:
+def _gone_by(state: b.BatchState, host: int, instant: int, core_number: Ints, released_ns: Ints) -> bool:
     """Whether a job computes on cores of a host and has released all of these by an instant."""
     lo, hi, any_there = state.host_first[host], state.host_first[host + 1], False
     for c in range(core_number.size):
@@ -239,7 +231,7 @@ CAME_AND_WENT = -1  #: instead of the core lost last: the job's width has change
 
 
 @compiled()
-def report_loss(state: BatchState, job: int, end_ns: int, core: int) -> bool:
+def report_loss(state: b.BatchState, job: int, end_ns: int, core: int) -> bool:
     """Report that the running ``job`` has failed because all its cores are lost; ``core``: the last one, or ``CAME_AND_WENT``.
 
     It gets another attempt if jobs cut by host failures do, unless it lost all cores at its start or this was its last attempt.
@@ -263,25 +255,22 @@ def report_loss(state: BatchState, job: int, end_ns: int, core: int) -> bool:
 
 
 @compiled(HOOK)
-def make_width_request(state: BatchState, job: int, _now: int, _stop: int, _sign: int) -> int:
+def make_width_request(state: b.BatchState, job: int, _now: int, _stop: int, _sign: int) -> int:
     """Make the request that is first in the heap."""
-    requested_widths = state.requested_widths
+    of_job, requests = state.requested_widths, state.width_requests
     drop_top(state.releasing)
-    k = requested_widths.first[job]
-    requested_widths.width[job], requested_widths.n_made[job] = (
-        state.width_requests.cores[k],
-        state.width_requests.place[k] + 1,
-    )
-    requested_widths.first[job] += 1
-    requested_widths.count[job] -= 1
-    if requested_widths.count[job] > 0:
-        push(state.releasing, state.width_requests.at_ns[k + 1], b.WIDTH_REQUEST_KEY + job)
+    k = of_job.first[job]
+    of_job.width[job], of_job.n_made[job] = requests.cores[k], requests.place[k] + 1
+    of_job.first[job] += 1
+    of_job.count[job] -= 1
+    if of_job.count[job] > 0:
+        push(state.releasing, requests.at_ns[k + 1], b.WIDTH_REQUEST_KEY + job)
     state.changed = 1
     return 0
 
 
 @compiled()
-def report_width_requests(state: BatchState, job: int, width_request_ns: Ints, cores: Ints, until_ns: int) -> int:
+def report_width_requests(state: b.BatchState, job: int, width_request_ns: Ints, cores: Ints, until_ns: int) -> int:
     """Report the requests for cores that the running ``job`` makes before ``until_ns``; its outcome or promise follows.
 
     They replace its earlier reported requests that are still to come. ``width_request_ns`` are the instants of all requests

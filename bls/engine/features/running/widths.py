@@ -18,20 +18,19 @@ from bls.engine.features.running.commands import append_command, head_of_queue, 
 from bls.engine.hooks import COUNTED, HELD, HOOK, publish
 from bls.engine.job_lifecycle import set_free
 from bls.engine.profile import drop_plan, hold_pool, planned_until
-from bls.engine.state import BatchState
 from traces.algorithms.event_heap import drop_top, move, push
 from traces.base.time import MAX_NS
 from traces.compiled import compiled
 
 
 @compiled(inner=True)
-def _stay(state: BatchState, job: int) -> int:
+def _stay(state: b.BatchState, job: int) -> int:
     """The number of cores that a running job keeps, without those that it was asked for."""
     return int(state.jobs.held_cores[job] - state.jobs.asked[job])
 
 
 @compiled(inner=True)
-def _in_order(state: BatchState, now: int) -> int:
+def _in_order(state: b.BatchState, now: int) -> int:
     """Write the running jobs whose width may change to ``resizing``, by start and row; returns their number."""
     jobs, ordered, n = state.jobs, state.ordered, 0
     ordered.n = 0
@@ -51,7 +50,7 @@ def _in_order(state: BatchState, now: int) -> int:
 
 
 @compiled(inner=True)
-def _held_for(state: BatchState, head: int, job: int, asked: int) -> int:
+def _held_for(state: b.BatchState, head: int, job: int, asked: int) -> int:
     """The number of a running job's cores that the head can use, among those that it was (1) or was not (0) asked for."""
     jobs = state.jobs
     if not uses_some_cores(state, head):
@@ -64,14 +63,14 @@ def _held_for(state: BatchState, head: int, job: int, asked: int) -> int:
 
 
 @compiled(inner=True)
-def _first_core(state: BatchState, job: int) -> int:
+def _first_core(state: b.BatchState, job: int) -> int:
     jobs = state.jobs
     at = jobs.given_first[job] if jobs.given_count[job] > 0 else jobs.held_first[job]
     return int(state.pool.lo[at])
 
 
 @compiled(inner=True)
-def _most_asked(state: BatchState, head: int, job: int, least: int) -> int:
+def _most_asked(state: b.BatchState, head: int, job: int, least: int) -> int:
     """The number of cores useful to the head that a running job can be asked for."""
     first = _first_core(state, job)
     n = _held_for(state, head, job, 0)
@@ -80,7 +79,7 @@ def _most_asked(state: BatchState, head: int, job: int, least: int) -> int:
 
 
 @compiled(inner=True)
-def _plan_again(state: BatchState, job: int, now: int, before: int, first: int, at: int, count: int) -> None:
+def _plan_again(state: b.BatchState, job: int, now: int, before: int, first: int, at: int, count: int) -> None:
     """Update a job after the commands from ``first`` on; its cores are then ``count`` intervals of the pool from ``at`` on."""
     settings, jobs = state.settings, state.jobs
     drop_plan(state)
@@ -106,7 +105,7 @@ def _plan_again(state: BatchState, job: int, now: int, before: int, first: int, 
 
 
 @compiled(inner=True)
-def _add_interval(state: BatchState, first: int, count: int, core: int) -> int:
+def _add_interval(state: b.BatchState, first: int, count: int, core: int) -> int:
     """Append a core to the ascending intervals of the pool from ``first`` on; returns their new number."""
     last = first + count - 1
     if count > 0 and state.pool.hi[last] == core:
@@ -117,7 +116,7 @@ def _add_interval(state: BatchState, first: int, count: int, core: int) -> int:
 
 
 @compiled(inner=True)
-def _list_cores(state: BatchState, job: int, command_first: int) -> int:
+def _list_cores(state: b.BatchState, job: int, command_first: int) -> int:
     """Write a job's cores and the ascending new ones to the pool; returns the number of intervals."""
     jobs = state.jobs
     first, count, given = state.pool_used, 0, command_first
@@ -137,7 +136,7 @@ def _list_cores(state: BatchState, job: int, command_first: int) -> int:
 
 
 @compiled(inner=True)
-def _give(state: BatchState, job: int, most: int, now: int) -> None:
+def _give(state: b.BatchState, job: int, most: int, now: int) -> None:
     """Give a running job up to ``most`` free cores that it can use, lowest numbers first."""
     jobs, words, powered = state.jobs, state.free_words, state.settings.powered != b.UNPOWERED
     first, n, before = state.n_commands, 0, jobs.held_cores[job]
@@ -181,7 +180,7 @@ def _give(state: BatchState, job: int, most: int, now: int) -> None:
 
 
 @compiled(inner=True)
-def _ask(state: BatchState, head: int, job: int, most: int, now: int) -> None:
+def _ask(state: b.BatchState, head: int, job: int, most: int, now: int) -> None:
     """Ask a running job for ``most`` cores, latest gifts first, then highest numbers; with a head (not -1) only usable ones."""
     jobs, ordered = state.jobs, state.ordered
     first, before, spared = state.n_commands, _stay(state, job), _first_core(state, job)
@@ -203,7 +202,7 @@ def _ask(state: BatchState, head: int, job: int, most: int, now: int) -> None:
 
 
 @compiled(inner=True)
-def _ask_for_the_rest(state: BatchState, n: int, now: int) -> None:
+def _ask_for_the_rest(state: b.BatchState, n: int, now: int) -> None:
     """Ask each of n jobs for its cores beyond ``resizing.most``."""
     for k in range(n):
         job = state.resizing.job[k]
@@ -213,7 +212,7 @@ def _ask_for_the_rest(state: BatchState, n: int, now: int) -> None:
 
 
 @compiled(inner=True)
-def _give_up_to_most(state: BatchState, n: int, now: int) -> None:
+def _give_up_to_most(state: b.BatchState, n: int, now: int) -> None:
     """Give free cores to n jobs in order, up to ``resizing.most`` of each and the limits of its partition."""
     jobs = state.jobs
     for k in range(n):
@@ -224,7 +223,7 @@ def _give_up_to_most(state: BatchState, n: int, now: int) -> None:
 
 
 @compiled(inner=True)
-def _shrink(state: BatchState, head: int, now: int) -> None:
+def _shrink(state: b.BatchState, head: int, now: int) -> None:
     """If the head lacks cores, ask the jobs that started last."""
     lack = state.jobs.cores[head] - free_now_for(state, head)
     if lack <= 0:
@@ -248,7 +247,7 @@ def _shrink(state: BatchState, head: int, now: int) -> None:
 
 
 @compiled(inner=True)
-def _shared(state: BatchState, n: int, level: int) -> int:
+def _shared(state: b.BatchState, n: int, level: int) -> int:
     """The total width of jobs that each have ``level`` cores, within their bounds."""
     together = 0
     for k in range(n):
@@ -257,7 +256,7 @@ def _shared(state: BatchState, n: int, level: int) -> int:
 
 
 @compiled(inner=True)
-def _equal(state: BatchState, head: int, now: int) -> None:
+def _equal(state: b.BatchState, head: int, now: int) -> None:
     """Share held and free cores evenly, without the head's request."""
     n = _in_order(state, now)
     pool = state.free_cores - (state.jobs.cores[head] if head >= 0 else 0)
@@ -285,7 +284,7 @@ def _equal(state: BatchState, head: int, now: int) -> None:
 
 
 @compiled(inner=True)
-def _evolve(state: BatchState, now: int) -> None:
+def _evolve(state: b.BatchState, now: int) -> None:
     """Ask each job in order for surplus cores, or give it free ones up to its requested width."""
     n = _in_order(state, now)
     for k in range(n):
@@ -297,7 +296,7 @@ def _evolve(state: BatchState, now: int) -> None:
 
 
 @compiled(HOOK)
-def resize_running(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
+def resize_running(state: b.BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """Change widths after a pass; the changed jobs are in ``state.interrupted``."""
     when = state.settings.resizing
     if when == b.EVOLVE or when == b.AS_DECIDED:
@@ -314,13 +313,13 @@ def resize_running(state: BatchState, _job: int, now: int, _stop: int, _sign: in
 
 
 @compiled(inner=True)
-def uses_some_cores(state: BatchState, job: int) -> bool:
+def uses_some_cores(state: b.BatchState, job: int) -> bool:
     """Whether a job may use only some of the cores."""
     return bool(state.partitions.masked[state.jobs.partition[job]] == 1 or state.windows.begin_ns.size > 0)
 
 
 @compiled(inner=True)
-def may_have(state: BatchState, job: int, core: int) -> bool:
+def may_have(state: b.BatchState, job: int, core: int) -> bool:
     """Whether partition and windows let a job have a core from now until its end."""
     jobs, windows, masks, now = state.jobs, state.windows, state.masks, state.now_ns
     if not usable(state, job, core):
@@ -338,7 +337,7 @@ def may_have(state: BatchState, job: int, core: int) -> bool:
 
 
 @compiled(inner=True)
-def free_now_for(state: BatchState, job: int) -> int:
+def free_now_for(state: b.BatchState, job: int) -> int:
     """The number of free cores that a job may have."""
     if not uses_some_cores(state, job):
         return int(state.free_cores)
@@ -349,7 +348,7 @@ def free_now_for(state: BatchState, job: int) -> int:
 
 
 @compiled(inner=True)
-def may_come(state: BatchState, job: int, core: int, first: int) -> bool:
+def may_come(state: b.BatchState, job: int, core: int, first: int) -> bool:
     """Whether a job may be given a free core and the host's resources for it, besides the commands from ``first`` on."""
     if not may_have(state, job, core):
         return False

@@ -8,10 +8,6 @@ The states of hosts are updated only when they have an effect, in the order of t
 outage cuts them short.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from bls.availability.free_cores import free_all
@@ -20,16 +16,13 @@ from bls.engine.features.hosts.host_events import log_host
 from bls.engine.hooks import HOOK
 from bls.engine.job_lifecycle import set_stop
 from bls.engine.profile import drop_plan, hold_until
-from bls.engine.state import BatchState
+from bls.engine.validation import BatchChecks
 from traces.algorithms.event_heap import drop_top, move, push, replace_top
 from traces.compiled import Array, compiled
 
-if TYPE_CHECKING:
-    from bls.engine.validation import BatchChecks
-
 
 @compiled(inner=True)
-def _mark(state: BatchState, words: Array, host: int, there: bool) -> None:
+def _mark(state: b.BatchState, words: Array, host: int, there: bool) -> None:
     """Add the cores of a host to a set of cores, or remove them."""
     lo, hi = state.host_first[host], state.host_first[host + 1]
     for word in range(lo >> 5, ((hi - 1) >> 5) + 1):
@@ -39,7 +32,7 @@ def _mark(state: BatchState, words: Array, host: int, there: bool) -> None:
 
 
 @compiled(inner=True)
-def _wakes(state: BatchState, host: int) -> None:
+def _wakes(state: b.BatchState, host: int) -> None:
     state.sleep.host.state[host] = b.UP
     _mark(state, state.sleep.away, host, False)
     _mark(state, state.sleep.booting, host, False)
@@ -47,7 +40,7 @@ def _wakes(state: BatchState, host: int) -> None:
 
 
 @compiled(inner=True)
-def _fall_asleep(state: BatchState, host: int, at: int) -> None:
+def _fall_asleep(state: b.BatchState, host: int, at: int) -> None:
     sleep = state.sleep
     off = at + sleep.passages[0, host]
     sleep.host.state[host], sleep.host.due_ns[host] = b.OFF, off
@@ -60,7 +53,7 @@ def _fall_asleep(state: BatchState, host: int, at: int) -> None:
 
 
 @compiled(inner=True)
-def _booted(state: BatchState, now: int) -> None:
+def _booted(state: b.BatchState, now: int) -> None:
     sleep = state.sleep
     while sleep.boots.n > 0 and sleep.boots.ns[0] <= now:
         due, host = sleep.boots.ns[0], sleep.boots.key[0]
@@ -70,7 +63,7 @@ def _booted(state: BatchState, now: int) -> None:
 
 
 @compiled(inner=True)
-def _settle(state: BatchState, now: int) -> None:
+def _settle(state: b.BatchState, now: int) -> None:
     sleep = state.sleep
     _booted(state, now)
     while sleep.sleepy.n > 0:
@@ -94,7 +87,7 @@ def _settle(state: BatchState, now: int) -> None:
 
 
 @compiled(inner=True)
-def _idles(state: BatchState, host: int, now: int) -> None:
+def _idles(state: b.BatchState, host: int, now: int) -> None:
     """Mark a host as idle from now on, or from the end of its boot, if no job holds its cores."""
     sleep = state.sleep
     if sleep.host.state[host] == b.OFF or sleep.host.idle_since_ns[host] != b.NEVER:
@@ -114,7 +107,7 @@ def _idles(state: BatchState, host: int, now: int) -> None:
 
 
 @compiled(inner=True)
-def _idles_no_more(state: BatchState, host: int, now: int) -> None:
+def _idles_no_more(state: b.BatchState, host: int, now: int) -> None:
     if state.sleep.host.idle_since_ns[host] != b.NEVER:
         state.sleep.host.idle_since_ns[host] = b.NEVER
         state.n_idle -= 1
@@ -122,14 +115,14 @@ def _idles_no_more(state: BatchState, host: int, now: int) -> None:
 
 
 @compiled(inner=True)
-def _cut_short(state: BatchState, k: int, now: int) -> None:
+def _cut_short(state: b.BatchState, k: int, now: int) -> None:
     """End the logged sleep or boot at ``k`` and ``k + 1`` now."""
     at_ns = state.host_log.at_ns
     at_ns[k], at_ns[k + 1] = min(at_ns[k], now), min(at_ns[k + 1], now)
 
 
 @compiled(inner=True)
-def _goes_down(state: BatchState, host: int, now: int) -> None:
+def _goes_down(state: b.BatchState, host: int, now: int) -> None:
     """Take a host down in any state; it will come back up and awake."""
     sleep = state.sleep
     what = sleep.host.state[host]
@@ -146,7 +139,7 @@ def _goes_down(state: BatchState, host: int, now: int) -> None:
 
 
 @compiled(HOOK)
-def let_sleep(state: BatchState, job: int, now: int, _stop: int, sign: int) -> int:
+def let_sleep(state: b.BatchState, job: int, now: int, _stop: int, sign: int) -> int:
     """Update the states of hosts to ``begin``; mark idle hosts of ``job`` (with a ``sign``: a host that goes or comes)."""
     _settle(state, now)
     if sign < 0:
@@ -162,7 +155,7 @@ def let_sleep(state: BatchState, job: int, now: int, _stop: int, sign: int) -> i
 
 
 @compiled(inner=True)
-def late_on(state: BatchState, host: int, at: int) -> int:
+def late_on(state: b.BatchState, host: int, at: int) -> int:
     """The time until a host has booted, for a job placed on it at an instant."""
     sleep = state.sleep
     what, due = sleep.host.state[host], sleep.host.due_ns[host]
@@ -174,7 +167,7 @@ def late_on(state: BatchState, host: int, at: int) -> int:
 
 
 @compiled(inner=True)
-def _boot(state: BatchState, host: int, at: int) -> None:
+def _boot(state: b.BatchState, host: int, at: int) -> None:
     """Boot a sleeping host: now, or as soon as it is off."""
     sleep = state.sleep
     begin = max(at, sleep.host.due_ns[host])
@@ -187,7 +180,7 @@ def _boot(state: BatchState, host: int, at: int) -> None:
 
 
 @compiled(HOOK)
-def boot_hosts(state: BatchState, job: int, start: int, _stop: int, _sign: int) -> int:
+def boot_hosts(state: b.BatchState, job: int, start: int, _stop: int, _sign: int) -> int:
     """Boot the sleeping hosts of a job that would start at ``begin``, and delay its start until they are up or it is cut."""
     settings, jobs, sleep = state.settings, state.jobs, state.sleep
     now, first, late = state.now_ns, jobs.held_first[job], 0

@@ -11,12 +11,11 @@ from bls.engine.features.sleep.hosts import late_on
 from bls.engine.hooks import EARLIEST, HOOK, call_hook
 from bls.engine.job_lifecycle import ask_allocator
 from bls.engine.profile import earliest_by_counts
-from bls.engine.state import BatchState
 from traces.compiled import Array, compiled
 
 
 @compiled(inner=True)
-def _offer_awake(state: BatchState, among: Array) -> int:
+def _offer_awake(state: b.BatchState, among: Array) -> int:
     """Offer the awake cores in ``among``; returns their number. The caller fills the upper levels of the set."""
     words, hosts, away, n = state.sleep.offered.words, state.sleep.offered.hosts, state.sleep.away, 0
     for word in range(state.free_starts[1]):
@@ -28,7 +27,7 @@ def _offer_awake(state: BatchState, among: Array) -> int:
 
 
 @compiled(inner=True)
-def _usable(state: BatchState, job: int, words: Array, host: int) -> int:
+def _usable(state: b.BatchState, job: int, words: Array, host: int) -> int:
     """The number of cores of a host in ``words`` that units of a job can use."""
     lo, hi = state.host_first[host], state.host_first[host + 1]
     if state.settings.whole_hosts == 1 and not free_all(words, lo, hi):
@@ -44,7 +43,7 @@ def _usable(state: BatchState, job: int, words: Array, host: int) -> int:
 
 
 @compiled(inner=True)
-def _add_hosts(state: BatchState, job: int, among: Array, lacking: int) -> None:
+def _add_hosts(state: b.BatchState, job: int, among: Array, lacking: int) -> None:
     """Offer the cores in ``among`` of as many further hosts as a job needs; of all hosts, if these do not suffice."""
     sleep, words = state.sleep, state.sleep.offered.words
     for asleep in range(2):
@@ -66,7 +65,7 @@ def _add_hosts(state: BatchState, job: int, among: Array, lacking: int) -> None:
 
 
 @compiled(inner=True)
-def _place_by_counts(state: BatchState, job: int) -> int:
+def _place_by_counts(state: b.BatchState, job: int) -> int:
     """Let the allocator choose without telling cores apart; returns the intervals at the end of the pool."""
     offered, lacking = state.sleep.offered, state.jobs.cores[job] - _offer_awake(state, state.free_words)
     if lacking > 0:
@@ -76,7 +75,7 @@ def _place_by_counts(state: BatchState, job: int) -> int:
 
 
 @compiled(inner=True)
-def _try_now(state: BatchState, job: int) -> bool:
+def _try_now(state: b.BatchState, job: int) -> bool:
     """Whether a job fits now on the offered cores, which replace the free cores of the profile."""
     sleep, now = state.sleep, state.now_ns
     fill_levels(sleep.offered.words, state.free_starts)
@@ -85,7 +84,7 @@ def _try_now(state: BatchState, job: int) -> bool:
 
 
 @compiled(inner=True)
-def _latest(state: BatchState) -> int:
+def _latest(state: b.BatchState) -> int:
     """The longest time until a sleeping or booting host is up."""
     late = 0
     for host in range(state.sleep.host.state.size):
@@ -94,7 +93,7 @@ def _latest(state: BatchState) -> int:
 
 
 @compiled(inner=True)
-def _place_by_cores(state: BatchState, job: int) -> int:
+def _place_by_cores(state: b.BatchState, job: int) -> int:
     """Let the allocator choose among cores (during the boot of the slowest host, too); returns the intervals, 0 if none fit."""
     sleep = state.sleep
     copy_cores(sleep.saved, state.cores_profile.now)
@@ -116,7 +115,7 @@ def _place_by_cores(state: BatchState, job: int) -> int:
 
 
 @compiled(HOOK)
-def place_awake(state: BatchState, job: int, shadow: int, extra: int, _sign: int) -> int:
+def place_awake(state: b.BatchState, job: int, shadow: int, extra: int, _sign: int) -> int:
     """Place a job now, at the end of the pool; sets ``boot_wait_ns`` and returns the number of intervals, 0 if none fit.
 
     -1 if it would run beyond the head's slot ``begin`` with more than the extra cores ``stop``.
@@ -134,7 +133,7 @@ def place_awake(state: BatchState, job: int, shadow: int, extra: int, _sign: int
 
 
 @compiled(HOOK)
-def slot_awake(state: BatchState, job: int, now: int, before: int, is_copied: int) -> int:
+def slot_awake(state: b.BatchState, job: int, now: int, before: int, is_copied: int) -> int:
     """The earliest slot before ``stop`` of a job that could start now (``begin``) if all hosts were awake."""
     jobs = state.jobs
     count = place_awake(state, job, b.NEVER, 0, 0)
