@@ -1,4 +1,4 @@
-"""The list of commands of ``twolevel``, and the command ``run``."""
+"""The list of commands of ``twolevel``, and the commands ``run`` and ``worker``."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bridge.options import declared as d
 from bridge.options.bundles import QuickCommand, QuickGroup, bundled
-from bridge.options.declared import FORCE, OUT, SAME_AS, TRACE_CORES, TRACE_DETAIL
 from bridge.options.output import RunOutput
 
 # Everything else is imported by the command that needs it, so that --help is quick.
@@ -45,7 +45,7 @@ COMMANDS: dict[str, _Command] = {
     ),
     "replay": _Command("replay", "Run a workload through the real Slurm.", "sample --select first:50 --out replay"),
     "worker": _Command(
-        "worker",
+        "run",
         "Run application processes for a simulation on another host.",
         "tls://node1:7411 --token-file token --workers 8 --patience 10min",
     ),
@@ -214,9 +214,9 @@ def _errors_name_config(command: Callable[..., None]) -> Callable[..., None]:
 def run_command(
     *,
     scenario: Scenario,
-    out: Annotated[str, OUT],
+    out: Annotated[str, d.OUT],
     output: RunOutput,
-    force: Annotated[bool, FORCE] = FORCE.default,
+    force: Annotated[bool, d.FORCE] = d.FORCE.default,
     config: Annotated[str | None, CONFIG] = None,
 ) -> None:
     """Simulate a workload; write a table of its jobs, a record of the run, and a trace."""
@@ -283,10 +283,42 @@ def _run(
         same = None if output.other is None else note_same(folder, output.other)
     _say_run(result, [] if same is None else same.rows())
     if trace and (
-        line := trace.note(result.ledger.machine, f"add {TRACE_DETAIL:task} for all cores, {TRACE_CORES} for some")
+        line := trace.note(result.ledger.machine, f"add {d.TRACE_DETAIL:task} for all cores, {d.TRACE_CORES} for some")
     ):
         say(line)
     say(f"results: {target}" + "".join(f"; trace: {target / 'trace' / path}" for path in written))
     if same is not None and same.others:
         where = f"twolevel compare {output.same_as} {target} says where"
-        raise InputError(f"{SAME_AS}: not the tables of {output.same_as}: {', '.join(same.others)}; {where}")
+        raise InputError(f"{d.SAME_AS}: not the tables of {output.same_as}: {', '.join(same.others)}; {where}")
+
+
+@bundled
+def worker_command(
+    *,
+    address: Annotated[str, d.RUN_ADDRESS],
+    token_file: Annotated[str, d.TOKEN_FILE],
+    certificate: Annotated[str | None, d.CERTIFICATE] = d.CERTIFICATE.default,
+    workers: Annotated[int | None, d.HOST_WORKERS] = d.HOST_WORKERS.default,
+    patience: Annotated[float, d.PATIENCE] = d.PATIENCE.default,
+) -> None:
+    """Run application processes on this host for a simulation on another host, until that ends."""
+    from importlib.metadata import version
+
+    from bridge.runs.kernels import prepare_workers
+    from bridge.scenarios.scenario import Execution
+    from bridge.workers.address import tls_address
+    from bridge.workers.credentials import CERTIFICATE_ENDING, read_token
+    from bridge.workers.host import serve_run
+
+    tls_address(address, "ADDRESS")
+    read_token(token_file)  # before anything is compiled
+    prepare_workers()
+    serve_run(
+        address,
+        token_file=token_file,
+        certificate=certificate or token_file + CERTIFICATE_ENDING,
+        workers=Execution(workers=workers).how_many(),
+        patience_s=d.PATIENCE.check(patience),
+        package=version("twolevel"),
+        say=lambda line: say(f"twolevel worker: {line}"),
+    )

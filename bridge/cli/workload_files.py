@@ -1,10 +1,13 @@
 """Work of the ``twolevel workload`` commands: read logs, write whole files, export results, generate jobs."""
 
+from __future__ import annotations
+
 import math
 import re
 import tempfile
 from dataclasses import fields, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,7 +20,6 @@ from bls.workloads.generators.accasim import LIMITS, Gpus, generate_like, machin
 from bls.workloads.generators.lublin import generate_lublin
 from bls.workloads.header import named_size
 from bls.workloads.workload import Workload
-from bridge.options.generation import GenerationRequest
 from bridge.runs.directory import check_file, fresh_file, read_record
 from bridge.runs.stored import ids_of
 from bridge.scenarios.machine import given_platform, platform_for
@@ -29,6 +31,9 @@ from traces.compiled import Array
 from traces.intervals import parse_intervals
 from traces.ledger import MachineShape
 from traces.tables import rows_frame
+
+if TYPE_CHECKING:
+    from bridge.cli.workload_commands import GenerationRequest
 
 #: What a finished run can be written as, and the endings of such files.
 EXPORTS: dict[str, tuple[str, ...]] = {"swf": (".swf", ".swf.gz"), "batsim": (".csv",)}
