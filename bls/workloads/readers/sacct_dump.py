@@ -8,16 +8,8 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from bls.workloads.readers import sacct_columns as sc
 from bls.workloads.readers.lines import BLOCK_BYTES, LINE_BYTES, Readable, text_lines
-from bls.workloads.readers.sacct_columns import (
-    USES,
-    DumpColumns,
-    further_columns,
-    is_step,
-    is_waiting_tasks,
-    job_number,
-    time_ns,
-)
 from traces.base.errors import InputError, shown
 from traces.base.given_file import GivenFile
 
@@ -153,7 +145,7 @@ def _words(job: dict[str, Any]) -> dict[str, str]:
     owner = _part(job, "association")
     values = {use: _at(job, key) for use, key in KEYS.items()}
     current = values["state"]
-    return dict.fromkeys(USES, "") | {
+    return dict.fromkeys(sc.USES, "") | {
         **{use: _word(value) for use, value in values.items()},
         "job_id": _identity(job),
         "alloc_tres": _tres(values["alloc_tres"]),
@@ -245,12 +237,12 @@ class Dump:
         self._jobs: Iterator[Job]
         ahead = _Ahead(file)
         if ahead.begins_with(b"{"):
-            self.further = further_columns(set(USES))
+            self.further = sc.further_columns(set(sc.USES))
             self._jobs = ((place, [] if words is None else [words]) for place, words in json_jobs(ahead, source))
             return
         lines = text_lines(ahead, source)
         line, header = next(((line, text) for line, text in lines if not self._is_comment(text)), (1, ""))
-        self._columns = DumpColumns(header, f"{source}: line {line}")
+        self._columns = sc.DumpColumns(header, f"{source}: line {line}")
         self.further, self.free, self.names = self._columns.further, self._columns.free, self._columns.names
         self._jobs = self._of_lines(lines)
 
@@ -296,7 +288,7 @@ class Dump:
                 and not _is_identity(self._columns.first_word(text))
             )
         found = self._columns.words(text)
-        return not any(_is_identity(word["job_id"]) and time_ns(word["submit"]) is not None for word in found)
+        return not any(_is_identity(word["job_id"]) and sc.time_ns(word["submit"]) is not None for word in found)
 
     def _ended(self, begun: list[tuple[int, str]]) -> Iterator[Job]:
         words = self._columns.words(_joined(begun)) if begun else []
@@ -311,7 +303,7 @@ def _joined(lines: list[tuple[int, str]]) -> str:
 
 
 def _is_identity(word: str) -> bool:
-    return job_number(word) is not None or is_step(word) or is_waiting_tasks(word)
+    return sc.job_number(word) is not None or sc.is_step(word) or sc.is_waiting_tasks(word)
 
 
 class _Ahead:
@@ -347,6 +339,6 @@ def sacct_words(path: str | os.PathLike[str], jobs: Mapping[int, int]) -> dict[i
         for line, candidates in Dump(file, source):
             if line in jobs:
                 for words in candidates:
-                    if job_number(words["job_id"]) == jobs[line]:
+                    if sc.job_number(words["job_id"]) == jobs[line]:
                         found.setdefault(jobs[line], words)
     return found
