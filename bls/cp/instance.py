@@ -50,10 +50,8 @@ class Prices(Columns):
 
     def weighed(self, energy: int, carbon: int) -> Weighed:
         """Contribution of a kWh to Z. Weights are millionths, per unit of the currency and per kg CO2e."""
-        values = [
-            1000 * energy * price + carbon * g
-            for price, g in zip(self.price.tolist(), self.carbon.tolist(), strict=True)
-        ]
+        pairs = zip(self.price.tolist(), self.carbon.tolist(), strict=True)
+        values = [1000 * energy * price + carbon * g for price, g in pairs]
         at = [0, *(k for k in range(1, len(values)) if values[k] != values[k - 1])]
         return Weighed([int(self.from_s[k]) for k in at], [values[k] for k in at])
 

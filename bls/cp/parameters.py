@@ -86,11 +86,8 @@ class Parameters:
 
     def __post_init__(self) -> None:
         where = "constraint programming"
-        for name, kind, known in (
-            ("which", "choice of jobs", WHICH),
-            ("goal", "goal", GOALS),
-            ("search", "search", SEARCHES),
-        ):
+        choices = ("which", "choice of jobs", WHICH), ("goal", "goal", GOALS), ("search", "search", SEARCHES)
+        for name, kind, known in choices:
             if getattr(self, name) not in known:
                 raise one_of(kind, getattr(self, name), known, f"{where}: {name}")
         for name, least, most in (

@@ -83,10 +83,8 @@ def filter_jobs(
     what = ", ".join(stated) or "all"
     if not kept.any():
         raise InputError(f"{workload.source}: none of {len(workload)} jobs is left ({what})")
-    n = int(np.count_nonzero(kept))
-    return workload.take(
-        kept, header=moved_header(workload.header, n, 0, f"the jobs with {what} of {log_name(workload)}")
-    )
+    note = f"the jobs with {what} of {log_name(workload)}"
+    return workload.take(kept, header=moved_header(workload.header, int(np.count_nonzero(kept)), 0, note))
 
 
 def scale(
@@ -132,9 +130,8 @@ def scale(
             raise _beyond("begin_ns", workload.source)
         changed["begin_ns"] = np.where(workload.held, submit + hold, -1)
     what = ", ".join(f"{name} × {float(value):g}" for name, value in given.items())
-    header = moved_header(
-        workload.header, len(workload), 0, f"{log_name(workload)} with {what}", same_span=load is None
-    )
+    note = f"{log_name(workload)} with {what}"
+    header = moved_header(workload.header, len(workload), 0, note, same_span=load is None)
     # Jobs submitted one after the other may now be submitted together: then the order of lines decides.
     if np.any((np.diff(submit) == 0) & (np.diff(workload.line) < 0)):
         order = np.lexsort((workload.line, submit))

@@ -300,10 +300,8 @@ class Workload:
             kept = np.sort(np.unique(columns[0], return_index=True)[1])
             duplicates = len(columns[0]) - len(kept)
             again = np.setdiff1d(np.arange(len(columns[0])), kept, assume_unique=True)[:KEPT]
-            numbers, lines = np.asarray(columns[0])[again].tolist(), np.asarray(columns[5])[again].tolist()
-            twice = [
-                RejectedLine(DUPLICATE, line, "job number", f"{job}") for job, line in zip(numbers, lines, strict=True)
-            ]
+            later = zip(*(np.asarray(columns[k])[again].tolist() for k in (0, 5)), strict=True)
+            twice = [RejectedLine(DUPLICATE, line, "job number", f"{job}") for job, line in later]
             rejected = first_rejects((*rejected, *twice))
             submit = submit[kept]
         if np.any(submit[1:] < submit[:-1]):

@@ -227,9 +227,8 @@ class _Redirects(HTTPRedirectHandler):
         allowed = ("https",) if req.type == "https" else ("http", "https")
         if urlsplit(newurl).scheme not in allowed:
             fp.close()
-            raise FetchError(
-                f"{req.full_url}: the server redirects to {one_line(newurl)}; allowed: {' or '.join(allowed)}"
-            )
+            to = one_line(newurl)
+            raise FetchError(f"{req.full_url}: the server redirects to {to}; allowed: {' or '.join(allowed)}")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 

@@ -108,9 +108,8 @@ def examine() -> list[Finding]:
 
     findings = [_installation()]
     spared = ("numba", "llvmlite") if units() else ()  # machine code came with the package
-    findings += [
-        (name, text, text != NOT_INSTALLED or name in spared) for name, text in versions().items() if name != "twolevel"
-    ]
+    libraries = ((name, text) for name, text in versions().items() if name != "twolevel")
+    findings += [(name, text, text != NOT_INSTALLED or name in spared) for name, text in libraries]
     return [*findings, *_shadows(), _cache(), _otf2_library(), *_optional()]
 
 

@@ -91,11 +91,8 @@ COMMANDS: dict[str, _Command] = {
     "cite": _Command("installation", "Print how to cite this software.", "--bibtex >> references.bib"),
 }
 
-#: Name → the module of its commands, and its typer there.
-_GROUPS = {
-    "trace": ("bridge.cli.trace_commands", "trace_app"),
-    "workload": ("bridge.cli.workload_commands", "workload_app"),
-}
+#: Groups of commands: ``NAME_app`` of the module ``NAME_commands``.
+_GROUPS = ("trace", "workload")
 
 _OF_ALL = ("-h", "--help", "--version")  #: words for which no command is loaded
 
@@ -120,9 +117,9 @@ def command_line(first_word: str) -> typer.Typer:
             example = f"Example: twolevel {name} {command.example}".rstrip()
             add = app.command(name, cls=QuickCommand, short_help=command.short_help, epilog=example)
             add(_unused if first_word in _OF_ALL else command.function(name))
-    for name, (home, group) in _GROUPS.items():
+    for name in _GROUPS:
         if alone in (None, name):
-            several = getattr(import_module(home), group)
+            several = getattr(import_module(f"bridge.cli.{name}_commands"), f"{name}_app")
             for one in several.registered_commands:
                 one.cls = QuickCommand
             app.add_typer(several, name=name)
@@ -240,11 +237,8 @@ def run_command(
     trace = requested(output)
     check(TYPED, given | values(output))
     given_platform(scenario.machine.platform)  # a file is checked before a long log is read
-    arguments = {
-        **scenario.source(),
-        **scenario.execution.names(),
-        **output.names(() if trace is None else trace.formats),
-    }
+    formats = () if trace is None else trace.formats
+    arguments = {**scenario.source(), **scenario.execution.names(), **output.names(formats)}
     if output.stream:
         from bridge.cli.stream_run import stream_run
 
@@ -282,9 +276,8 @@ def _run(
         written = write_run(result, folder, arguments, tasks=output.tasks, trace=trace, nodes=output.nodes)
         same = None if output.other is None else note_same(folder, output.other)
     _say_run(result, [] if same is None else same.rows())
-    if trace and (
-        line := trace.note(result.ledger.machine, f"add {d.TRACE_DETAIL:task} for all cores, {d.TRACE_CORES} for some")
-    ):
+    how = f"add {d.TRACE_DETAIL:task} for all cores, {d.TRACE_CORES} for some"
+    if trace and (line := trace.note(result.ledger.machine, how)):
         say(line)
     say(f"results: {target}" + "".join(f"; trace: {target / 'trace' / path}" for path in written))
     if same is not None and same.others:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import astuple, dataclass, fields, replace
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 from als import options as a
@@ -137,16 +137,14 @@ def _given(*bundles: Any) -> Iterator[str]:
     # The names of the options of these dataclasses that have another value than by default.
     for bundle in bundles:
         hints = get_type_hints(type(bundle), include_extras=True)
-        yield from (
-            str(declaration(hints[one.name])) for one in fields(bundle) if getattr(bundle, one.name) != one.default
-        )
+        changed = (one.name for one in fields(bundle) if getattr(bundle, one.name) != one.default)
+        yield from (str(declaration(hints[name])) for name in changed)
 
 
 def _check_chunks(speed_gflops: tuple[float, ...], steps: int, *bundles: Any) -> None:
     # Options of how a loop runs have no effect if only its chunks are printed.
-    used = {str(option) for option in (N_TASKS, CORES, SEED)} | (
-        {str(d.CORE_SPEED)} if len(set(speed_gflops)) == 1 else set()
-    )
+    equal = [d.CORE_SPEED] if len(set(speed_gflops)) == 1 else []
+    used = {str(option) for option in (N_TASKS, CORES, SEED, *equal)}
     for name in [*_given(*bundles), *([str(STEPS)] if steps != STEPS.default else [])]:
         if name not in used:
             raise InputError(
@@ -169,7 +167,6 @@ def _print_chunks(als: str, n: int | None, cores: int, seed: int) -> None:
 
 def _check_source(tasks: LoopTasks) -> None:
     # The lengths are read, or drawn.
-
     said = [name for name, value in {str(N_TASKS): tasks.n, **tasks.drawing}.items() if value is not None]
     if tasks.lengths_file is not None and said:
         raise InputError(f"{said[0]}: not with {LENGTHS_FILE}, from which the lengths are read; give one of them")
@@ -201,7 +198,7 @@ def _of_technique(option: AnyOption) -> AnyOption:
 
 @dataclass(frozen=True)
 class GraphDrawing:
-    """Of a generator's graph, and of a file's; None stands for an option that is not given."""
+    """Of a generator's graph, and of a file's, as in ``GraphSource``; None stands for an option that is not given."""
 
     tasks: Annotated[int | None, d.GRAPH_TASKS] = None
     mean: Annotated[float | None, replace(MEAN, help="Mean work of a task; needs a generator")] = None
@@ -266,9 +263,7 @@ def graph_command(
     from bridge.single.own_cores import given_speeds
 
     speed_gflops = given_speeds(cores.core_speed, cores.cores)
-    source = GraphSource(
-        graph, drawing.tasks, drawing.mean, drawing.variation, drawing.file_format, drawing.core_gflops
-    )
+    source = GraphSource(graph, *astuple(drawing))
     given = links.given()
     options = GraphOptions(
         als,

@@ -38,11 +38,7 @@ class RunOutput:
 
     def names(self, formats: Sequence[str]) -> dict[str, Any]:
         """Return the entries of the record of a run whose traces have these formats."""
-        return {
-            "observe": list(self.observe),
-            "tasks_table": self.tasks,
-            **self.trace_names(formats),
-        }
+        return {"observe": list(self.observe), "tasks_table": self.tasks, **self.trace_names(formats)}
 
     def trace_names(self, formats: Sequence[str]) -> dict[str, Any]:
         """Return the entries of the record about traces."""

@@ -174,9 +174,8 @@ class AllMetrics:
             rows = []
             for k, one in enumerate(metrics):
                 value = f"{text(one.value)} {text(one.unit)}".strip()
-                rows.append(
-                    _defined("div", one, f"metric-{g}-{k}", element("dt", text(one.name)) + element("dd", value))
-                )
+                inside = element("dt", text(one.name)) + element("dd", value)
+                rows.append(_defined("div", one, f"metric-{g}-{k}", inside))
             made.append(element("div", element("h3", text(heading)), element("dl", *rows), class_="group"))
         return element("div", *made, class_="all")
 

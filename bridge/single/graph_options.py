@@ -74,21 +74,17 @@ class GraphOptions(OwnCores):
     def _check_use(self) -> None:
         if self.order != ORDER.default:
             self.check_order_use()
-        if isinstance(self.scheduler, Technique):
+        if isinstance(chosen := self.scheduler, Technique):
             return
         given = ((OVERHEAD, self.overhead_ns), (LATENCY, self.latency_ns), (ASSIGNMENT, self.assignment))
         for option, value in given:
             if value != option.default:
-                raise InputError(
-                    f"{option}: not with {self.scheduler.name}: no core asks for chunks; allowed: a technique"
-                )
+                raise InputError(f"{option}: not with {chosen.name}: no core asks for chunks; allowed: a technique")
 
     def check_order_use(self) -> None:
         """Refuse any order, the default one too, if a planner has its own, with an InputError."""
-        if isinstance(self.scheduler, Planner):
-            raise InputError(
-                f"{ORDER}: not with {self.scheduler.name}, which plans every task's place before the start"
-            )
+        if isinstance(planner := self.scheduler, Planner):
+            raise InputError(f"{ORDER}: not with {planner.name}, which plans every task's place before the start")
 
     def _network(self) -> NetworkState:
         LINK_BANDWIDTH.check(self.bandwidth_gbps)

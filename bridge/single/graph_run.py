@@ -60,11 +60,8 @@ class GraphResult:
         return by_name(LOOP_METRICS, self.loop_values) | by_name(GRAPH_METRICS, self.graph_values)
 
     def _repr_html_(self) -> str:
-        head = [
-            ("graph", self.graph.name or "–"),
-            ("tasks", f"{self.graph.n_tasks}"),
-            ("makespan", format_ns(self.makespan_ns)),
-        ]
+        graph, makespan = self.graph, format_ns(self.makespan_ns)
+        head = [("graph", graph.name or "–"), ("tasks", f"{graph.n_tasks}"), ("makespan", makespan)]
         return html_table(head + [(name, f"{value:g}") for name, value in self.metrics.items()])
 
     @cached_property
@@ -201,9 +198,8 @@ def _result(graph: TaskGraph, options: GraphOptions, application: ApplicationSim
     loop_values, graph_values = measured(application, at_start, graph.gflop, cov), np.empty(len(GRAPH_METRICS))
     transfers = _transfers(application) if options.has_network else None
     measure_graph(graph_values, application.state, 0, application.end_ns, float(at_start.max()), False)
-    return GraphResult(
-        options, graph, application.end_ns, application.chunks, tasks, transfers, loop_values, graph_values
-    )
+    end_ns, n_chunks = application.end_ns, application.chunks
+    return GraphResult(options, graph, end_ns, n_chunks, tasks, transfers, loop_values, graph_values)
 
 
 def _transfers(application: ApplicationSimulator) -> dict[str, Array]:

@@ -90,14 +90,13 @@ def _parsed(path: str | os.PathLike[str], source: str) -> dict[str, Any]:
         raise InputError(f"{source}: the file is empty")
     # Decimals, since 0.1 s is not a float; a job with NaN or Infinity is a reject.
     data = parse_json(b"".join(parts), source, parse_float=Decimal, parse_constant=str)
+    wrong = f"{source}: not a workload of Batsim"
     if not isinstance(data, dict):
-        raise InputError(
-            f"{source}: not a workload of Batsim: a {type(data).__name__}, no object with jobs and profiles"
-        )
+        raise InputError(f"{wrong}: a {type(data).__name__}, no object with jobs and profiles")
     for key, kind, name in (("jobs", list, "a list"), ("profiles", dict, "an object")):
         if not isinstance(data.get(key), kind):
             found = f"a {type(data[key]).__name__}" if key in data else "missing"
-            raise InputError(f"{source}: not a workload of Batsim: {key} is {found}; it must be {name}")
+            raise InputError(f"{wrong}: {key} is {found}; it must be {name}")
     return data
 
 

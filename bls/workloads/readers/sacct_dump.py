@@ -282,11 +282,8 @@ class Dump:
         if text == self._columns.text or len(begun) == _MOST_LINES or len(_joined(begun)) > _MOST_CHARACTERS:
             return False
         if self._columns.words(_joined(begun)):  # a whole job, whose last word may continue
-            return (
-                not text.startswith("#")
-                and not self._columns.words(text)
-                and not _is_identity(self._columns.first_word(text))
-            )
+            begins_job = self._columns.words(text) or _is_identity(self._columns.first_word(text))
+            return not text.startswith("#") and not begins_job
         found = self._columns.words(text)
         return not any(_is_identity(word["job_id"]) and sc.time_ns(word["submit"]) is not None for word in found)
 

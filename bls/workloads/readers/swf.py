@@ -161,9 +161,7 @@ def swf_blocks(path: str | os.PathLike[str], *, block_bytes: int = BLOCK_BYTES) 
             if jobs.shape[1]:
                 if waits is None:
                     first_line = int(jobs[5, 0])
-                    header = [
-                        comment for line, comment in zip(notes.lines, notes.header, strict=True) if line < first_line
-                    ]
+                    header = [text for line, text in zip(notes.lines, notes.header, strict=True) if line < first_line]
                     zero.of(jobs[1], header)
                     others, named = without_job_names(zero.header(header))
                     first, remarks, ids = (*others,), zero.remarks, MappingProxyType(named)

@@ -95,10 +95,8 @@ def result_as_workload(jobs: Mapping[str, Array], workload: Workload) -> Workloa
     cancel = np.where(started | (workload.cancel_ns[known] < 0), -1, workload.cancel_ns[known] - offset_ns)
     kept = np.where(started, end > start, cancel >= submit)
     run = np.where(started, end - start, 1)
-    state = np.asarray(jobs["state"])[ran]
-    status = np.array(
-        [STATUS[state if isinstance(state, str) else STATES[state]] for state in state.tolist()], np.int64
-    )
+    states = [state if isinstance(state, str) else STATES[state] for state in np.asarray(jobs["state"])[ran].tolist()]
+    status = np.array([STATUS[state] for state in states], np.int64)
     order = np.flatnonzero(kept)
     order = order[np.lexsort((workload.line[known[order]], submit[order]))]
     if len(order) == 0:
