@@ -16,8 +16,7 @@ from bls.constraints.job_constraints import JobConstraints, check_signals, masks
 from bls.engine import state as b
 from bls.engine.initial_state import RunColumns
 from bls.engine.jobs import Jobs
-from bls.estimates import CORRECTIONS_NS, HistoryEstimator, estimator, groups, planned_ns
-from bls.estimates.coverage import check_predicts
+from bls.estimates import CORRECTIONS_NS, HistoryEstimator, check_predicts, estimator, groups, planned_ns
 from bls.machine.partitions import LIMITS, PartitionTable, partition_table
 from bls.machine.platform import Platform
 from bls.policies import AnyPolicy, DecidingPolicy, KnownJobs, Scoring, ranks

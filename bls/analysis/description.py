@@ -9,7 +9,7 @@ import numpy as np
 
 from bls.analysis import statistics as st
 from bls.analysis.statistics import ColumnSpread, Estimates, Members, Percentiles, Period, SubmitClocks, Users
-from bls.estimates.coverage import predictable_by_name
+from bls.estimates import predictable_by_name
 from bls.machine.platform import Platform
 from bls.options import ESTIMATES, SELECT
 from bls.workloads.header import Calendar, header_facts, names_in

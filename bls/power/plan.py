@@ -11,8 +11,7 @@ from bls import options as o
 from bls.conflicts import PLAN
 from bls.engine import state as b
 from bls.engine.features.power.state import DomainState, PowerState, StopState
-from bls.estimates import LAST_TWO, groups
-from bls.estimates.coverage import check_predicts
+from bls.estimates import LAST_TWO, check_predicts, groups
 from bls.machine.partitions import PartitionTable, partition_table
 from bls.machine.platform import Platform
 from bls.power.job_power import JobPower, PowerClasses, Said, allowed_jobs, job_power, power_classes

@@ -7,7 +7,7 @@ import numpy as np
 from als.lengths import lengths
 from als.options import APPLICATIONS, TASKS_PER_CORE
 from bls import options as b
-from bls.estimates.coverage import recommended
+from bls.estimates import recommended
 from bls.machine.platform import Platform
 from bls.policies import policy
 from bls.policies.contract import goes_by_estimates

@@ -24,9 +24,8 @@ from tables import table_rows
 
 import bridge
 from bls import ConstraintOptions, View
-from bls.estimates import ESTIMATORS, HistoryEstimator, Within, estimator
+from bls.estimates import ESTIMATORS, HistoryEstimator, Within, estimator, predictable, recommended
 from bls.estimates.contract import alike_in, name_prefix
-from bls.estimates.coverage import predictable, recommended
 from bls.machine.platform import HostGroup, Platform
 from bls.scheduler_options import Rules
 from bls.seen.jobs import SeenJob
