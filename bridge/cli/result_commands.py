@@ -11,9 +11,8 @@ import typer
 
 from bls.options import FAIR_START, POWER, PUE, SIGNALS
 from bridge.cli import INTERRUPTED
-from bridge.cli.parameters import AS_JSON, REPLACE_FILE, RUN, argument, option, switch
-from bridge.options.bundles import bundled
-from bridge.options.paper import PaperOptions
+from bridge.options.bundles import AS_JSON, REPLACE_FILE, RUN, argument, bundled, option, switch
+from bridge.options.output import PaperOptions
 from bridge.runs.directory import check_file, fresh_file, named_folder
 from bridge.standard_error import lined_up, put, put_text, say
 from traces.base.errors import InputError, one_of

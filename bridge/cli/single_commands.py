@@ -12,7 +12,7 @@ from bls.options import TOPOLOGY
 from bridge.options import declared as d
 from bridge.options.bundles import bundled, declaration
 from bridge.options.declared import CHUNKS, LENGTH_UNIT, LENGTHS_FILE, MEAN
-from bridge.options.paper import PaperOptions
+from bridge.options.output import PaperOptions
 from bridge.runs.directory import check_target, fresh_directory, named_folder
 from bridge.standard_error import put_text, say
 from traces.base.errors import InputError

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-from bridge.cli.parameters import AS_JSON, RUN, argument, group
+from bridge.options.bundles import AS_JSON, RUN, argument, group
 from bridge.options.declared import OUT, TRACE_CORES, TRACE_DETAIL, TRACE_FORMATS, TRACE_WINDOW
 from traces.base.errors import InputError
 from traces.base.options import PART_JOBS, Panel

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from bls import options as b
 from bls.options import ALIGN, CANCELLED, NUMBERS, OVERSIZE, PLATFORM, SELECT
-from bridge.cli.parameters import group
 from bridge.options import declared as d
-from bridge.options.paper import PaperOptions
+from bridge.options.bundles import group
+from bridge.options.output import PaperOptions
 from bridge.runs.directory import check_file
 from bridge.standard_error import put, put_text, say
 from traces.base.errors import InputError, one_of, shown

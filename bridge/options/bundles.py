@@ -1,4 +1,4 @@
-"""Parameters of a command, made of the declarations of its options (``traces.base.options``), and conversion of their values.
+"""Commands: their parameters, made of the declarations of options (``traces.base.options``), conversion of values, and groups.
 
 Values that are plain as they stand are converted without Typer's machinery, which loads a library of checks and makes one for
 each option: 0.1 s of a small run's 0.9 s. What is not plain, or wrong, is left to it.
@@ -132,7 +132,8 @@ def _for_typer(hint: Any, *, required: bool, said: Any) -> Any:
         name += f"/{flag(declared.off)}"
     names = [name, *([declared.short] if declared.short else [])]
     if not (required or declared.rule) and said is None and declared.default not in (None, "", ()):
-        text += f"  [default: {_plain(declared.default)}]"  # typer would write it in parentheses
+        plain = f"{declared.default:g}" if isinstance(declared.default, float) else str(declared.default)
+        text += f"  [default: {plain}]"  # typer would write it in parentheses
     words = _words(declared) if declared.names or isinstance(declared, Choice) else None
     return Annotated[
         kind,
@@ -154,8 +155,33 @@ def _words(declared: Option[Any]) -> Callable[[str], list[str]]:
     return offered
 
 
-def _plain(default: object) -> str:
-    return f"{default:g}" if isinstance(default, float) else str(default)
+def option(metavar: str, text: str, *names: str) -> Any:
+    """An option with a value; ``names`` if they are not that of the parameter."""
+    return typer.Option(*names, metavar=metavar, help=text)
+
+
+def switch(name: str, text: str) -> Any:
+    """An option without a value."""
+    return typer.Option(name, help=text)
+
+
+def argument(metavar: str, text: str) -> Any:
+    """A word without a name."""
+    return typer.Argument(metavar=metavar, help=text)
+
+
+RUN = Annotated[str, argument("DIR", "Results of twolevel run.")]
+AS_JSON = Annotated[bool, switch("--json", "Print JSON.")]
+REPLACE_FILE = Annotated[bool, switch("--force", "Replace an existing FILE.")]
+
+
+def group(name: str, text: str, *commands: tuple[Callable[..., None], str, str]) -> typer.Typer:
+    """Make a group of commands, each with its line in the list of commands and the words of its example."""
+    made = typer.Typer(help=text, no_args_is_help=True, rich_markup_mode=None)
+    for function, short, words in commands:
+        command = function.__name__.removesuffix("_command")
+        made.command(command, short_help=short, epilog=f"Example: twolevel {name} {command} {words}")(bundled(function))
+    return made
 
 
 MANY = 25  #: a command with at least this many options shows only the first ones in ``--help``

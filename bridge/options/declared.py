@@ -54,6 +54,10 @@ SAME_AS = _text("same-as", "DIR", "Compare the tables with those of an earlier r
 LIVE = Option(
     name="live", panel=Panel.RESULTS, default=False, help="Show the run while it is in progress, like twolevel watch"
 )
+WIDTH = _text(
+    "width", "LENGTH", "Width of figures, e.g. 3.5in, 89mm or 252pt; 1in to 40in", panel=Panel.RESULTS
+)
+NO_TITLE = Option(name="no-title", panel=Panel.RESULTS, default=False, help="Draw figures without titles")
 TRACE_DETAIL = Choice(
     name="trace-detail", panel=Panel.TRACES, default="auto", metavar="DETAIL",
     choices=("auto", "lane", "host", "job", "chunk", "task"), what="detail",
