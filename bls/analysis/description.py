@@ -195,9 +195,7 @@ def _widths(cores: Array) -> tuple[tuple[int, int, int], ...]:
 
 _FACTS_SHOWN = ("Computer", "Installation", "MaxJobs", "MaxNodes", "MaxProcs", "UnixStartTime", "TimeZoneString")
 _BAR = 30
-
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-
 _ROWS, _FREQUENT = 8, 5  #: members of a class, and frequent estimates, that the text shows
 
 

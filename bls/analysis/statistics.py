@@ -17,7 +17,6 @@ from traces.compiled import Array
 
 _PARTS = 20  #: bars of the histogram of run time / estimate: one for every 5 % up to 100 %
 _AT_LIMIT = 0.01  #: how near to its estimate a run time is that ended "at the limit"
-
 _POPULAR, _TOP_USERS = 20, 10
 
 

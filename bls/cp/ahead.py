@@ -23,7 +23,6 @@ from traces.compiled import Array, own
 
 #: Goals that a plan may minimise: all that do not depend on users.
 GOALS_AHEAD: Final = tuple(goal for goal in GOALS if goal != "weighted")
-
 _WHERE: Final = "plan ahead"
 
 

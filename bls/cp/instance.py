@@ -26,7 +26,6 @@ from traces.compiled import Array, own
 #: Parts per unit of a weighted price per kWh, so that it is an integer: prices are millionths per kWh, weights are
 #: millionths, and a kg is 1000 g.
 _PARTS: Final = 10**15
-
 _MWS_PER_KWH: Final = 3_600_000_000  #: mW × s per kWh
 
 

@@ -16,7 +16,6 @@ WHICH: Final = ("all", "fits")
 
 #: Definitions of Z: the sum of slowdowns (as in the papers), of slowdowns bounded at 10 s, of waits, or a weighted sum.
 GOALS: Final = ("slowdown", "bounded", "wait", "weighted")
-
 _LISTS: Final = 200  #: default number of lists of ``lns``
 _AHEAD_H: Final = 24.0  #: default number of hours for which prices are known: those of the next day
 _LEAST: Final = 1e-6  #: the smallest weight above 0

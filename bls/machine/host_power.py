@@ -10,7 +10,6 @@ from traces.base.scale import WHOLE, scale_of
 from traces.base.time import given_duration_ns
 
 MAX_W: Final = 10**9  #: largest power of a core or host, W
-
 _MW = 1000
 _MOST_STATES = 64
 

@@ -26,12 +26,9 @@ from traces.ledger import MachineShape
 
 #: Largest amount of a resource on one host (256 TB of memory), so that a machine's total is an int64.
 MAX_AMOUNT = 2**38
-
 MEMORY = "memory"
-
 MEMORY_UNITS_KB = {"memory_gb": 2**20, "memory_mb": 2**10, "memory_kb": 1}  #: names of memory with their unit in KB
 Amounts = tuple[tuple[str, int], ...]  #: (name, amount) pairs in the order of the names
-
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,39}")
 # Columns of a request file that are not amounts.
 _TAKEN = ("cores", "job_id", "switches", "unit_cores")
@@ -76,7 +73,6 @@ MAX_CORES = 2**24  #: largest number of cores of a platform
 
 #: Topologies of networks in ``als.network.topologies``, which checks their parameters.
 TOPOLOGIES = ("full", "shared", "star", "fat-tree", "dragonfly")
-
 _MAX_TOPOLOGY = 500
 
 # Wide enough for any machine; beyond it, work = cores × speed × run time would leave float64.

@@ -25,7 +25,6 @@ from traces.base.time import NS_PER_S
 from traces.compiled import Array
 
 _NS_PER_HOUR = 3600 * NS_PER_S
-
 BOUND_NS = 10 * NS_PER_S  #: τ of the bounded slowdown (Feitelson et al.; 10 s is what the field uses)
 UNFAIRNESS: Final = ("mean_unfairness_ns", "max_unfairness_ns", "unfair_share")  #: metrics of fair start times
 

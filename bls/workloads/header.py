@@ -30,7 +30,6 @@ FACT = re.compile(r";\s*([A-Za-z]+):(?!//)\s*(.*)\s*")
 
 #: Columns whose numbers may have names in a header, and the key of such a line: ``; Queue: 1 batch``.
 TITLES = {"queue": "Queue", "partition": "Partition", "qos": "QOS"}
-
 MOST_NAMES = 1000  #: largest number of names of one column that are written as header lines
 
 #: A comment that names a further field of the lines: the field's number and name; the name may be empty.
@@ -42,7 +41,6 @@ NAMED_JOB = re.compile(r";\s*Job:\s*([0-9]{1,19})\s+(\S.*)", re.DOTALL)
 T = TypeVar("T")
 
 _WHOLE = re.compile(r"[0-9]{1,15}")
-
 _NAMED = re.compile(r";\s*(Queue|Partition|QOS):\s*(-?[0-9]{1,18})\s+(\S.*)")
 
 
@@ -157,7 +155,6 @@ _HOUR_S, _DAY_S = 3600, 86_400
 
 #: Date of time 0 for a log that states none: the beginning of a month and of a week.
 _MONDAY = datetime(2001, 1, 1, tzinfo=UTC)
-
 _SIGNED = re.compile(r"[+-]?[0-9]{1,18}")
 
 #: Largest accepted UnixStartTime, in the year 5138: with any int64 of nanoseconds added it is still a date, and a start in

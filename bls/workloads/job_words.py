@@ -17,9 +17,7 @@ from traces.intervals import OPEN, intervals_text, parse_intervals
 _WORD = re.compile(r"[^\s,\[]+(?:\[[^\]]*\])?")
 _BY_NUMBER = re.compile(r"-?[0-9]+-?[0-9]*")
 _TASKS = re.compile(r"([0-9]{1,18})_\[([0-9]{1,18}(?:-[0-9]{1,18})?(?:,[0-9]{1,18}(?:-[0-9]{1,18})?)*)\]")
-
 _LONGEST_LIST = 120  #: the longest list of job numbers in an error
-
 _ALLOWED = "allowed: a number or a range, as 3 5-9, Slurm's names, as 900_2, 900_[1-5] or 901+0"
 _ALLOWED_OF_ONE = "allowed: one number, as 3, one of Slurm's names, as 900_2 or 901+0"
 

@@ -20,9 +20,7 @@ SAME, APART = "same", "apart"
 
 #: Facts of a header that concern the whole log: if logs differ in one, a remark says so and the merged log does not state it.
 _OF_ALL = ("MaxProcs", "MaxNodes", "TimeZone", "TimeZoneString")
-
 _NO_ROOM = "cannot be moved apart from the others' within 2**62"
-
 _Labels = Mapping[int, str]
 
 

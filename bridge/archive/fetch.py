@@ -26,7 +26,6 @@ from traces.base.errors import InputError, TwolevelError, shown
 MAX_TEXT_BYTES = 16 << 30
 MOST_TIMES = 100
 _FREE_TEXT_BYTES = 16 << 20
-
 _HEADER = 1 << 16  # part of the text that is searched for the header, bytes
 _AT_ONCE = 1 << 18  # text unpacked in one step, bytes
 
@@ -125,9 +124,7 @@ __all__ = ["Download", "Watch", "catalogue_rows", "catalogue_table", "download",
 
 #: Called after every block with the bytes received so far and the total, or 0 if the server does not state it.
 Watch = Callable[[int, int], None]
-
 MAX_BYTES = 4 << 30  #: upper limit of a download, bytes
-
 _FIRST = 1 << 9
 _BLOCK = 1 << 16
 _SUM = re.compile(r"[0-9a-fA-F]{64}")

@@ -93,7 +93,6 @@ COMMANDS: dict[str, _Command] = {
 
 #: Groups of commands: ``NAME_app`` of the module ``NAME_commands``.
 _GROUPS = ("trace", "workload")
-
 _OF_ALL = ("-h", "--help", "--version")  #: words for which no command is loaded
 
 

@@ -201,7 +201,6 @@ def _put(written: Path, target: Path) -> None:
 
 
 MODELS = ("lublin",)  #: the published models, by name
-
 _RANGE = re.compile(r"([0-9]{1,18})-([0-9]{1,18})")
 
 # What needs a source.

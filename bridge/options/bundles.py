@@ -185,7 +185,6 @@ def group(name: str, text: str, *commands: tuple[Callable[..., None], str, str])
 
 
 MANY = 25  #: a command with at least this many options shows only the first ones in ``--help``
-
 _HELP_ALL = "--help-all"
 
 #: How the text of an option that is a number is read, and what is allowed there.

@@ -177,7 +177,6 @@ GRAPH_TASKS = Whole[int | None](
     help="Approximate number of tasks of a generated graph", rule="one per core"
 )
 FORMAT = _text("format", "NAME", "Format of the file: wfformat, dax, dot, graphml", rule="by its content")
-
 TOP = Whole(name="top", default=10, lowest=0, highest=10**6, metavar="N", help="Number of jobs in each ranking")
 FETCH_TIMEOUT = Real(
     name="timeout", default=30.0, lowest=1e-3, highest=86_400.0, unit="s", metavar="TIME",

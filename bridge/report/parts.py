@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 #: Names of instants, which are -1 if they never happened; all other times are durations.
 _INSTANT = re.compile(r"(submit|eligible|start|end|deadline|fair_start)(_[ab])?_ns")
-
 _INTEGERS = (np.int8, np.int16, np.int32)
 
 
@@ -301,7 +300,6 @@ class Lines:
 
 
 _MOST_SVG = 250_000  #: larger SVG figures (bytes) are embedded as PNG
-
 _KINDS = {".svg": "image/svg+xml", ".png": "image/png"}
 
 

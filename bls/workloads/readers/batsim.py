@@ -25,13 +25,11 @@ from traces.base.time import MAX_NS
 
 UNKNOWN_PROFILE = "unknown profile"
 RUN_TIME_NOT_KNOWN = "run time not known"
-
 _DELAYS = frozenset(("delay", "DelayProfile"))
 _SEQUENCES = frozenset(("composed", "sequential_composition", "SequentialCompositionProfile"))
 _RUN_TIMES = ("runtime", "real_duration")
 _DEEPEST = 100  # sequences of sequences
 _LONGEST_WORD = 100
-
 MAX_TEXT_BYTES = 1 << 28  #: the longest text: all of a JSON text is in memory at once, several times
 
 

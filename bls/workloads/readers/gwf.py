@@ -17,7 +17,6 @@ from traces.base.time import MAX_NS, NS_PER_S
 
 _FIELDS = 29
 _SINCE_1970_S = 315_532_800  # 1980; no log lasts ten years
-
 _NAMES = {"user": 11, "group": 12, "application": 13, "queue": 14, "partition": 15}
 _FURTHER = {"orig_site": 16, "run_site": 17, "vo": 27, "project": 28}
 

@@ -23,12 +23,10 @@ from traces.base.time import MAX_NS, NS_PER_S
 
 JOB_STEP = "job step"
 NOT_ENDED = "not ended"
-
 _STATUS = {"COMPLETED": 1, "CANCELLED": 5, "REVOKED": 5}
 _FAILED = ("FAILED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "BOOT_FAIL", "DEADLINE", "PREEMPTED", "REQUEUED")
 _STATUS.update(dict.fromkeys(_FAILED, 0))
 _GOES_ON = frozenset(("PENDING", "RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "REQUEUE_HOLD", "RESIZING"))
-
 _NAMED = ("user", "group", "partition", "qos", "application", "account")
 _MOST_NAMES = 1000  # of partitions or QOS as header lines
 

@@ -221,7 +221,6 @@ def _memory(needs: dict[str, Any]) -> str:
 
 _MOST_LINES = 256  #: largest number of lines of one job: Slurm keeps 255 characters of a name, and each may end a line
 _MOST_CHARACTERS = 1 << 16
-
 Job = tuple[int, list[dict[str, str]]]
 
 

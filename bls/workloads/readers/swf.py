@@ -59,9 +59,7 @@ _REASONS = {_MALFORMED: MALFORMED, _NO_RUN_TIME: NO_RUN_TIME, _NO_PROCESSORS: NO
 _LIST, _CODES = 7, 8
 _MOST_NOTED = KEPT
 _LIST_OF_JOBS = re.compile("[,;:/|&]")
-
 _SINCE_1970_NS = 315_532_800 * NS_PER_S  # 1980; no log lasts ten years
-
 _MAX = MAX_NS  # kernels use constants of their own module
 
 # Columns in the kernel's rows 6, 7, …; the fields 19 to 21 follow.

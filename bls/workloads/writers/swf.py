@@ -26,7 +26,6 @@ from traces.exporters.swf_lines import STATUS, job_comments, swf_lines
 from traces.ledger import STATES
 
 MAX_EXTRAS = 3  #: largest number of extra columns that are written: a line has up to 21 fields
-
 _FIRST_EXTRA = 19
 _PRECEDING = 17
 _BY_NUMBER = re.compile(r"field(19|20|21)")
