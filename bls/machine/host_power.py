@@ -55,8 +55,14 @@ class HostPower:
                 f"waiting_w: {shown(self.waiting_w)}; allowed: from idle_w, {self.idle_w}, to that of the first state"
             )
         for name in ("shutdown", "boot"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, _passage(name, getattr(self, name)))
+            given = getattr(self, name)
+            if given is None:
+                continue
+            if isinstance(given, str) or not isinstance(given, Sequence) or len(given) != 2:
+                raise InputError(f'{name}: {shown(given)}; allowed: a duration and W, as ["60s", 100]')
+            given_duration_ns(given[0], name)
+            milliwatts(name, given[1])
+            object.__setattr__(self, name, (given[0], given[1]))
 
     @property
     def states_mw(self) -> list[tuple[int, int]]:
@@ -98,11 +104,3 @@ def _states(given: Any, idle_mw: int) -> tuple[tuple[float, float], ...]:
             raise InputError(f"{where}: {shown(list(state))}: less than an idle core; allowed: W from idle_w on")
         before = now
     return tuple((state[0], state[1]) for state in given)
-
-
-def _passage(name: str, given: Any) -> tuple[Any, Any]:
-    if isinstance(given, str) or not isinstance(given, Sequence) or len(given) != 2:
-        raise InputError(f'{name}: {shown(given)}; allowed: a duration and W, as ["60s", 100]')
-    given_duration_ns(given[0], name)
-    milliwatts(name, given[1])
-    return given[0], given[1]

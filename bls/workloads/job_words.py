@@ -72,10 +72,11 @@ class JobWords:
         if colon and kind == "number":
             return self._there(rest, word, where)
         if colon and kind == "name" and rest in self.named:
-            return [f"{number}" for number in self.named[rest]]
+            return list(map(str, self.named[rest]))
         if _BY_NUMBER.fullmatch(word):
             others = [number for number in self.named.get(word, ()) if str(number) != word]
-            if others and self._has(word):
+            there = self.numbers is None or bool(np.isin(int(word.partition("-")[0] or 0), self.numbers))
+            if others and there:
                 raise InputError(
                     f"{where}: {shown(word)} is the number of one job and the name of another, job {others[0]}; "
                     f"allowed: number:{word} or name:{word}"
@@ -92,9 +93,6 @@ class JobWords:
             near = did_you_mean(word, list(self.named)[:1000]) if self.named else ""
             raise InputError(f"{where}: {shown(word)} is no job{near}; {allowed}")
         return self._there(f"{number}", word, where)
-
-    def _has(self, word: str) -> bool:
-        return self.numbers is None or bool(np.isin(int(word.partition("-")[0] or 0), self.numbers))
 
     def _there(self, part: str, word: str, where: str) -> list[str]:
         """A number or range, checked: it contains a job, and does not exceed the last one."""

@@ -17,7 +17,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from bls.workloads.archive import ArchivedLog, catalogue, catalogue_rows, catalogue_table, find_log, thanks
+from bls.workloads.archive import ArchivedLog, catalogue, find_log, thanks
 from bridge.options.declared import FETCH_TIMEOUT
 from bridge.runs.directory import check_file, fresh_file
 from traces.base.errors import InputError, TwolevelError, shown
@@ -119,8 +119,6 @@ def one_line(text: str) -> str:
     """Text from the network as one line of printable characters."""
     return "".join(sign if sign.isprintable() else " " for sign in str(text)).strip()
 
-
-__all__ = ["Download", "Watch", "catalogue_rows", "catalogue_table", "download", "summary"]
 
 #: Called after every block with the bytes received so far and the total, or 0 if the server does not state it.
 Watch = Callable[[int, int], None]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import astuple, dataclass, fields, replace
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
@@ -133,19 +132,16 @@ def loop_command(
     say(f"results: {target}")
 
 
-def _given(*bundles: Any) -> Iterator[str]:
-    # The names of the options of these dataclasses that have another value than by default.
-    for bundle in bundles:
-        hints = get_type_hints(type(bundle), include_extras=True)
-        changed = (one.name for one in fields(bundle) if getattr(bundle, one.name) != one.default)
-        yield from (str(declaration(hints[name])) for name in changed)
-
-
 def _check_chunks(speed_gflops: tuple[float, ...], steps: int, *bundles: Any) -> None:
     # Options of how a loop runs have no effect if only its chunks are printed.
     equal = [d.CORE_SPEED] if len(set(speed_gflops)) == 1 else []
     used = {str(option) for option in (N_TASKS, CORES, SEED, *equal)}
-    for name in [*_given(*bundles), *([str(STEPS)] if steps != STEPS.default else [])]:
+    given: list[str] = []
+    for bundle in bundles:
+        hints = get_type_hints(type(bundle), include_extras=True)
+        changed = (one.name for one in fields(bundle) if getattr(bundle, one.name) != one.default)
+        given += (str(declaration(hints[name])) for name in changed)
+    for name in [*given, *([str(STEPS)] if steps != STEPS.default else [])]:
         if name not in used:
             raise InputError(
                 f"{name}: not with {CHUNKS}, which prints chunks of equal tasks on equal cores, without costs"

@@ -243,7 +243,8 @@ def fetch_command(
     """Download a log of the Parallel Workloads Archive, check it, and print how to cite it; or list the logs."""
     from contextlib import ExitStack
 
-    from bridge.archive.fetch import catalogue_rows, catalogue_table, download, summary
+    from bls.workloads.archive import catalogue_rows, catalogue_table
+    from bridge.archive.fetch import download, summary
     from bridge.live.progress import Progress
 
     if name is None:

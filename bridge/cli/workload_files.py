@@ -150,7 +150,9 @@ def numbers(text: str | None, column: Array, where: str, names: dict[str, int] |
     present = np.unique(column).tolist()
     found = [number for number in present if number in named or any(lo <= number < hi for lo, hi in intervals)]
     if not found:
-        raise InputError(f"{where}: no job has any of {shown(text)}; there are {_some(present)}")
+        texts = ["unknown" if number == -1 else str(number) for number in present]
+        some = " ".join(texts) if len(texts) <= 10 else f"{texts[0]} to {texts[-1]}"
+        raise InputError(f"{where}: no job has any of {shown(text)}; there are {some}")
     return found
 
 
@@ -172,11 +174,6 @@ def _bound(part: str, where: str, durations: bool) -> int:
     if not (part.isascii() and part.isdigit() and len(part) <= 18):
         raise InputError(f"{where}: {shown(part)} is no whole number; allowed: as 8-64, 8- or -64")
     return int(part)
-
-
-def _some(present: list[int]) -> str:
-    texts = ["unknown" if number == -1 else str(number) for number in present]
-    return " ".join(texts) if len(texts) <= 10 else f"{texts[0]} to {texts[-1]}"
 
 
 def _machine(folder: Path) -> MachineShape:

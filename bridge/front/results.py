@@ -76,9 +76,14 @@ def read(path: str | Path) -> ReadRun | Report | Study | Workload:
     if folder.name in _RECORDS and folder.is_file():
         raise InputError(f"{path} is the record of a result; allowed: its folder, {folder.parent}")
     if folder.is_dir():
-        if (folder / STUDY).is_file():
-            return _stored_study(folder)
-        return ReadRun(folder)
+        if not (folder / STUDY).is_file():
+            return ReadRun(folder)
+        from bridge.studies.page import state_of
+
+        state = state_of(folder)
+        errors = [str(error) for error in state.results["error"] if error]
+        n_cells, done = len(state.study), len(state.results)
+        return Report(n_cells, done, len(errors), tuple(errors[:5]), 0, state.study, folder)
     if folder.suffix == ".toml":
         from bridge.studies.input.study_file import load_study
 
@@ -86,15 +91,6 @@ def read(path: str | Path) -> ReadRun | Report | Study | Workload:
     from bls.workloads import given_workload
 
     return given_workload(path, 0)
-
-
-def _stored_study(folder: Path) -> Report:
-    from bridge.studies.page import state_of
-
-    state = state_of(folder)
-    errors = [str(error) for error in state.results["error"] if error]
-    done = len(state.results)
-    return Report(len(state.study), done, len(errors), tuple(errors[:5]), 0, state.study, folder)
 
 
 def report(result: Result | GridRows | Report | ReadRun | str | Path, other: str | Path | None = None) -> Page:

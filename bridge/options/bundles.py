@@ -220,9 +220,11 @@ class QuickCommand(_QuickHelp, TyperCommand):
         if len(options) < MANY:
             topics = {Panel.OTHER: [record for _, record in options]}
         elif not self.shows_all:
-            topics = {Panel.OTHER: [record for one, record in options if self._is_first(one)]}
+            declared = ((self._declared(one), record) for one, record in options)
+            topics = {Panel.OTHER: [record for one, record in declared if one is None or one.first]}
         else:
-            topics = {panel: [record for one, record in options if _topic(one) == panel] for panel in Panel}
+            by_topic = [(getattr(one, "rich_help_panel", None) or Panel.OTHER, record) for one, record in options]
+            topics = {panel: [record for topic, record in by_topic if topic == panel] for panel in Panel}
         if arguments:
             with formatter.section("Arguments"):
                 formatter.write_dl(arguments)
@@ -247,9 +249,9 @@ class QuickCommand(_QuickHelp, TyperCommand):
         arguments = [record for one, record in shown if one.param_type_name == "argument"]
         return arguments, [(one, record) for one, record in shown if one.param_type_name != "argument"]
 
-    def _is_first(self, parameter: Any) -> bool:
-        declared, _ = getattr(self.callback, "options", {}).get(parameter.name, (None, None))
-        return declared is None or declared.first
+    def _declared(self, parameter: Any) -> Option[Any] | None:
+        options: dict[str, tuple[Option[Any], Any]] = getattr(self.callback, "options", {})
+        return options.get(parameter.name, (None, None))[0]
 
     def make_context(self, *arguments: Any, **named: Any) -> Any:
         """Parse the words of a command line, as every command does."""
@@ -259,8 +261,7 @@ class QuickCommand(_QuickHelp, TyperCommand):
             if parameter.name in annotations:
                 one: Any = parameter
                 kind = _kind(annotations[parameter.name].annotation)
-                declared, _ = getattr(self.callback, "options", {}).get(parameter.name, (None, None))
-                one.process_value = partial(_value, one, kind, declared, one.process_value)
+                one.process_value = partial(_value, one, kind, self._declared(parameter), one.process_value)
         name, words, *more = arguments
         if _HELP_ALL in words:
             self.shows_all, words = True, ["--help"]
@@ -274,10 +275,6 @@ class QuickCommand(_QuickHelp, TyperCommand):
             f"{word}={alone[word]}" if word in alone and (not after or after[0].startswith("-")) else word
             for word, after in ((word, words[place + 1 : place + 2]) for place, word in enumerate(words))
         ]
-
-
-def _topic(parameter: Any) -> Panel:
-    return getattr(parameter, "rich_help_panel", None) or Panel.OTHER
 
 
 def _flag(convert: Callable[[Any, Any], Any], context: Any, value: Any) -> Any:

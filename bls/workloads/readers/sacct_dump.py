@@ -131,14 +131,10 @@ class _Text:
         if len(found) < len(pairs):
             names = [name for name, _ in pairs]
             twice = next(name for name in names if names.count(name) > 1)
-            raise InputError(f"{self._source}: a key appears twice: {shown(twice)}, in {shown(_first_values(pairs))}")
+            plain = [f'"{name}": {json.dumps(value)}' for name, value in pairs if isinstance(value, str | int | float)]
+            beginning = "{" + ", ".join(plain[:3]) + "}"
+            raise InputError(f"{self._source}: a key appears twice: {shown(twice)}, in {shown(beginning)}")
         return found
-
-
-def _first_values(pairs: list[tuple[str, Any]]) -> str:
-    # For messages: the first values of an object that are numbers or texts.
-    plain = [f'"{name}": {json.dumps(value)}' for name, value in pairs if isinstance(value, str | int | float)]
-    return "{" + ", ".join(plain[:3]) + "}"
 
 
 def _words(job: dict[str, Any]) -> dict[str, str]:
@@ -252,18 +248,16 @@ class Dump:
         columns = self._columns
         begun: list[tuple[int, str]] = []  # lines of a job that the next line may continue
         for line, text in lines:
-            if begun and self._belongs(text, begun):
+            goes_on = begun and self._belongs(text, begun)
+            if goes_on:
                 begun.append((line, text))
                 if columns.ends_free or not columns.words(_joined(begun)):
                     continue
-                yield from self._ended(begun)
-                begun = []
-                continue
             yield from self._ended(begun)
             begun = []
-            if text == columns.text:
+            if goes_on:
                 continue
-            if self._is_comment(text):
+            if text == columns.text or self._is_comment(text):
                 continue
             words = columns.words(text)
             if columns.ends_free if words else columns.goes_on(text):
