@@ -119,10 +119,8 @@ class Parameters:
                 f"{where}: slowdown, wait, fairness, energy and carbon are weights; allowed: with goal=weighted"
             )
         if max(self.slowdown, self.wait) < _LEAST:
-            raise InputError(
-                f"{where}: slowdown, wait: {self.slowdown:g}, {self.wait:g}; allowed: one of {_LEAST:g} or more"
-            )
-
+            both = f"{self.slowdown:g}, {self.wait:g}"
+            raise InputError(f"{where}: slowdown, wait: {both}; allowed: one of {_LEAST:g} or more")
         real(f"{where}: ahead_h", self.ahead_h, 0.0, 1e5)
         if self.ahead_h <= 0.0:
             raise InputError(f"{where}: ahead_h: {self.ahead_h:g}; allowed: above 0, up to 1e+05")

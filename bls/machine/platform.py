@@ -238,17 +238,15 @@ class Platform:
         """The platform in plain values, in the form of the TOML file: for records of a run."""
         hosts = [group.as_dict() for group in self.hosts]
         plain: dict[str, Any] = {"name": self.name, "hosts": hosts, "network": self.network.as_dict()}
-        if self.licences:
-            plain["licences"] = dict(self.licences)
-        if self.partitions:
-            plain["partitions"] = [partition.as_dict() for partition in self.partitions]
-        if self.switches:
-            plain["switches"] = [
-                {"name": switch.name}
-                | ({"hosts": switch.hosts} if switch.hosts else {"switches": list(switch.switches)})
-                for switch in self.switches
-            ]
-        return plain
+        others = {
+            "licences": dict(self.licences),
+            "partitions": [partition.as_dict() for partition in self.partitions],
+            "switches": [
+                {"name": one.name} | ({"hosts": one.hosts} if one.hosts else {"switches": list(one.switches)})
+                for one in self.switches
+            ],
+        }
+        return plain | {key: value for key, value in others.items() if value}
 
     def digest(self) -> str:
         """16 hexadecimal digits that are equal for equal platforms."""
