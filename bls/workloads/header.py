@@ -49,13 +49,15 @@ def log_name(workload: Workload) -> str:
     return os.path.basename(workload.source) or workload.source
 
 
+def _stated_start_s(line: str) -> int | None:
+    match = FACT.fullmatch(line)
+    found = match and match[1] == "UnixStartTime" and _WHOLE.fullmatch(match[2].rstrip())
+    return int(found[0]) if found else None
+
+
 def header_start_s(header: Iterable[str]) -> int | None:
     """The first ``UnixStartTime`` of a header that is an integer, s; None if there is none."""
-    for line in header:
-        match = FACT.fullmatch(line)
-        if match and match[1] == "UnixStartTime" and _WHOLE.fullmatch(match[2].rstrip()):
-            return int(match[2])
-    return None
+    return next((start_s for line in header if (start_s := _stated_start_s(line)) is not None), None)
 
 
 def has_begin(header: Sequence[str]) -> bool:
@@ -69,10 +71,8 @@ def with_start(header: Sequence[str], start_ns: int) -> tuple[str, ...]:
 
 
 def _later(line: str, start_ns: int) -> str:
-    match = FACT.fullmatch(line)
-    if match is None or match[1] != "UnixStartTime" or not start_ns or not _WHOLE.fullmatch(match[2].rstrip()):
-        return line
-    return f"; UnixStartTime: {int(match[2]) + start_ns // NS_PER_S}"
+    start_s = _stated_start_s(line)
+    return line if start_s is None or not start_ns else f"; UnixStartTime: {start_s + start_ns // NS_PER_S}"
 
 
 def moved_header(

@@ -139,7 +139,6 @@ def _put_metrics(values: Mapping[str, object]) -> None:
 
 
 def _check_jobs(jobs: str | None, computed: bool, option: str) -> None:
-
     if jobs is not None and not computed:
         raise InputError(f"--jobs: without {option} there are no values of single jobs; add {option}")
 
@@ -308,7 +307,6 @@ def gantt_command(
 ) -> None:
     """Draw the tasks of a run: one row per core, one colour per job; white is idle, or belongs to jobs not chosen."""
     from bridge.runs.figures import draw_run_figure
-    from traces.base.errors import InputError
 
     if title is not None and paper.no_title:
         raise InputError("--title: not with --no-title")

@@ -17,9 +17,10 @@ from bridge.options.bundles import QuickCommand, QuickGroup, bundled
 from bridge.options.output import RunOutput
 
 # Everything else is imported by the command that needs it, so that --help is quick.
-from bridge.scenarios.scenario import Scenario
+from bridge.scenarios.scenario import Execution, Scenario
 from bridge.standard_error import lined_up, say
-from traces.base.options import values
+from traces.base.errors import InputError, TwolevelError
+from traces.base.options import check, values
 
 if TYPE_CHECKING:
     from bridge.runs.tracing import TraceRequest
@@ -193,10 +194,8 @@ def _errors_name_config(command: Callable[..., None]) -> Callable[..., None]:
     def named(*, config: str | None, **given: Any) -> None:
         try:
             command(config=config, **given)
-        except Exception as error:
-            from traces.base.errors import TwolevelError
-
-            if config is not None and isinstance(error, TwolevelError):
+        except TwolevelError as error:
+            if config is not None:
                 from bridge.cli.config_file import with_place
 
                 error.args = (with_place(error.text, config, command, given), *error.args[1:])
@@ -225,7 +224,6 @@ def run_command(
     from bridge.scenarios.machine import given_platform
     from bridge.scenarios.ready import ReadyScenario
     from bridge.schedulers import decided
-    from traces.base.options import check
 
     target = named_folder(out)
     check_target(target, force)
@@ -265,7 +263,6 @@ def _run(
     from bridge.runs.record import write_run
     from bridge.runs.same_tables import note_same
     from bridge.runs.simulation import run
-    from traces.base.errors import InputError
 
     if trace is not None:
         trace.check_cores(ready.platform.n_cores)
@@ -297,7 +294,6 @@ def worker_command(
     from importlib.metadata import version
 
     from bridge.runs.kernels import prepare_workers
-    from bridge.scenarios.scenario import Execution
     from bridge.workers.address import tls_address
     from bridge.workers.credentials import CERTIFICATE_ENDING, read_token
     from bridge.workers.host import serve_run

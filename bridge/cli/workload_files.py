@@ -21,7 +21,7 @@ from bls.workloads.generators.lublin import generate_lublin
 from bls.workloads.header import named_size
 from bls.workloads.workload import Workload
 from bridge.runs.directory import check_file, fresh_file, read_record
-from bridge.runs.stored import ids_of
+from bridge.runs.stored import hosts, ids_of
 from bridge.scenarios.machine import given_platform, platform_for
 from bridge.standard_error import say, text_table
 from traces.base.errors import InputError, one_of, parse_real, parse_whole, shown
@@ -30,7 +30,7 @@ from traces.base.time import parse_duration_ns
 from traces.compiled import Array
 from traces.intervals import parse_intervals
 from traces.ledger import MachineShape
-from traces.tables import rows_frame
+from traces.tables import NAME, read_jobs, rows_frame
 
 if TYPE_CHECKING:
     from bridge.cli.workload_commands import GenerationRequest
@@ -107,7 +107,6 @@ def export_result(folder: Path, form: str, target: Path, force: bool, log: Workl
     from bls.workloads.writers.swf import result_as_workload, write_swf
     from traces.exporters import exporter
     from traces.exporters.stored import stored_ledger
-    from traces.tables import NAME, read_jobs
 
     if log is not None and form != "swf":
         raise InputError(f"--workload: the form {form} has no place for what a log knows; allowed with --trace swf")
@@ -177,8 +176,6 @@ def _bound(part: str, where: str, durations: bool) -> int:
 
 
 def _machine(folder: Path) -> MachineShape:
-    from bridge.runs.stored import hosts
-
     first_core, host_names = hosts(folder)
     try:
         return MachineShape(str(read_record(folder)["platform"]["name"]), tuple(host_names), first_core)

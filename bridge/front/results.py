@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bridge.compare.page import RECORD as COMPARISON
+from bridge.compare.page import comparison_page, page_of_two
 from bridge.runs.afterwards import StoredRun
 from bridge.runs.directory import read_record
 from bridge.studies.run_study import Report
@@ -127,16 +128,12 @@ def report(result: Result | GridRows | Report | ReadRun | str | Path, other: str
 def page_maker(folder: Path, other: Path | None = None) -> Callable[[], Page]:
     """Return the function that makes the page of a folder, chosen by its record. Raises InputError if it has none."""
     if other is not None:
-        from bridge.compare.page import page_of_two
-
         return lambda: page_of_two(folder, other)
     if (folder / STUDY).is_file():
         from bridge.studies.page import study_page
 
         return lambda: study_page(folder)
     if (folder / COMPARISON).is_file():
-        from bridge.compare.page import comparison_page
-
         return lambda: comparison_page(folder)
     if (folder / "run.json").is_file():
         if "replay" in read_record(folder):
