@@ -118,9 +118,9 @@ def spread(column: Array) -> ColumnSpread:
     return percentiles(column).spread(float(values.mean()))
 
 
-def percentiles(column: Array, *, is_sorted: bool = False) -> Percentiles:
+def percentiles(column: Array) -> Percentiles:
     """The 0 % to 100 % percentiles of a column that has at least one row."""
-    ordered = column if is_sorted else np.sort(column)
+    ordered = np.sort(column)
     last = len(ordered) - 1
     steps = np.arange(101) * last
     below = steps // 100

@@ -14,6 +14,11 @@ def _text(name: str, metavar: str, help: str, **others: Any) -> Option[str | Non
     return Option(name=name, default=None, metavar=metavar, help=help, **others)
 
 
+def _switch(name: str, help: str, **others: Any) -> Option[bool]:
+    """Declare an option without a value."""
+    return Option(name=name, default=False, help=help, **others)
+
+
 # Set by hand, as in ``bls.options``: name, place and default first, then the help.
 # fmt: off
 
@@ -26,10 +31,8 @@ OUT = _text(
     "out", "DIR", first=True, short="-o", python="folder", panel=Panel.RESULTS,
     help="Folder for the results; it must not exist"
 )
-FORCE = Option(name="force", first=True, panel=Panel.RESULTS, default=False, help="Replace existing results")
-TASKS_TABLE = Option(
-    name="tasks", first=True, panel=Panel.RESULTS, default=False, help="Write tasks.parquet too, one row per task"
-)
+FORCE = _switch("force", "Replace existing results", first=True, panel=Panel.RESULTS)
+TASKS_TABLE = _switch("tasks", "Write tasks.parquet too, one row per task", first=True, panel=Panel.RESULTS)
 TRACE_FORMATS = Option(
     name="trace", first=True, panel=Panel.TRACES, default="otf2", metavar="FORMATS", names="traces.exporters:EXPORTERS",
     bare="otf2",
@@ -45,19 +48,14 @@ TRACE = _text(
 #: The keyword of functions in Python in place of tasks and trace, and how a text mentions that there are no records of tasks.
 KEEP_TASKS = replace(TASKS_TABLE, python="keep_tasks")
 NO_TASKS = str(Mention(TRACE_FORMATS.name, KEEP_TASKS.python, said=NO_FORMATS, given="False"))
-NODES = Option(name="nodes", panel=Panel.RESULTS, default=False, help="Write nodes.parquet too, host states over time")
-CHECK = Option(
-    name="check", panel=Panel.RESULTS, default=False,
-    help="Check the states of the engines during the run, and the result; slower"
-)
+NODES = _switch("nodes", "Write nodes.parquet too, host states over time", panel=Panel.RESULTS)
+CHECK = _switch("check", "Check the states of the engines during the run, and the result; slower", panel=Panel.RESULTS)
 SAME_AS = _text("same-as", "DIR", "Compare the tables with those of an earlier run, byte for byte", panel=Panel.RESULTS)
-LIVE = Option(
-    name="live", panel=Panel.RESULTS, default=False, help="Show the run while it is in progress, like twolevel watch"
-)
+LIVE = _switch("live", "Show the run while it is in progress, like twolevel watch", panel=Panel.RESULTS)
 WIDTH = _text(
     "width", "LENGTH", "Width of figures, e.g. 3.5in, 89mm or 252pt; 1in to 40in", panel=Panel.RESULTS
 )
-NO_TITLE = Option(name="no-title", panel=Panel.RESULTS, default=False, help="Draw figures without titles")
+NO_TITLE = _switch("no-title", "Draw figures without titles", panel=Panel.RESULTS)
 TRACE_DETAIL = Choice(
     name="trace-detail", panel=Panel.TRACES, default="auto", metavar="DETAIL",
     choices=("auto", "lane", "host", "job", "chunk", "task"), what="detail",
@@ -159,9 +157,7 @@ LENGTH_UNIT = Choice(
     name="unit", default="gflop", choices=("gflop", "flop"), what="unit", metavar="UNIT",
     help="Unit of the numbers in LENGTHS.txt: gflop or flop"
 )
-CHUNKS = Option(
-    name="chunks", default=False, help="Only print the chunk sizes, for tasks of equal length and cores that ask in turn"
-)
+CHUNKS = _switch("chunks", "Only print the chunk sizes, for tasks of equal length and cores that ask in turn")
 GRAPH = _text(
     "GRAPH", "GRAPH",
     help="A graph file (WfFormat, DAX, DOT, GraphML, plain or compressed), or a generator, e.g. cholesky:tiles=8"
@@ -219,12 +215,12 @@ PHASE = Real[float | None](
     help="Time of a backfilling pass of Slurm after the first submit, e.g. 10s, within its cycle of 30s",
     rule="Slurm is at rest before, and checks once a second"
 )
-REPORT = Option(
-    name="report", first=True, panel=Panel.RESULTS, default=False,
+REPORT = _switch(
+    "report", first=True, panel=Panel.RESULTS,
     help="Write DIR/report too: log, Slurm and our engine compared in tables and figures"
 )
-REPORT_ONLY = Option(
-    name="report-only", panel=Panel.RESULTS, default=False,
+REPORT_ONLY = _switch(
+    "report-only", panel=Panel.RESULTS,
     help="Write the report of an existing replay in DIR, which had the same options, without running Slurm"
 )
 BESIDE = Option(
@@ -246,10 +242,10 @@ SIZES = _text(
 
 # Commands on workloads.
 
-JSON = Option(name="json", default=False, help="Print JSON")
+JSON = _switch("json", "Print JSON")
 REPLACE = replace(FORCE, first=False, panel=Panel.OTHER, help="Replace an existing FILE")
 PLOT = _text("plot", "FILE", "Plot an overview in a png, svg or pdf file")
-REJECTS = Option(name="rejects", default=False, help="List the first rejected lines for each reason: line, field, text")
+REJECTS = _switch("rejects", "List the first rejected lines for each reason: line, field, text")
 READER = replace(FORMAT, help="Format of WORKLOAD", rule="by its name")
 WORKLOAD_FILE = replace(
     OUT, first=False, python="output", panel=Panel.OTHER, metavar="FILE", help="The workload: a file ending in .swf or .swf.gz"

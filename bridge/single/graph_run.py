@@ -165,19 +165,16 @@ def critical_path(graph: TaskGraph) -> Array:
 
 
 def _check_places(where: str, graph: TaskGraph, options: GraphOptions) -> None:
+    def refused(task: int, why: str) -> InputError:
+        return InputError(f"{where}: {ALS:mapped}: task {shown(graph.label(task))} {why}")
+
     hosts = options.hosts
     if graph.host is None:
-        raise InputError(
-            f"{where}: {ALS:mapped}: task {shown(graph.label(0))} has no host, like all tasks; allowed: a graph that states "
-            "a host for each task"
-        )
+        raise refused(0, "has no host, like all tasks; allowed: a graph that states a host for each task")
     outside = np.flatnonzero(graph.host >= hosts)
     if len(outside):
-        task = int(outside[0])
-        raise InputError(
-            f"{where}: {ALS:mapped}: task {shown(graph.label(task))} is mapped to host {graph.host[task]}; allowed with "
-            f"{HOSTS:{hosts}}: 0 to {hosts - 1}"
-        )
+        allowed = f"allowed with {HOSTS:{hosts}}: 0 to {hosts - 1}"
+        raise refused(outside[0], f"is mapped to host {graph.host[outside[0]]}; {allowed}")
     if graph.core is None:
         return
     cores = np.diff(options.first_core)
@@ -185,10 +182,8 @@ def _check_places(where: str, graph: TaskGraph, options: GraphOptions) -> None:
     if len(outside):
         task = int(outside[0])
         host = int(graph.host[task])
-        raise InputError(
-            f"{where}: {ALS:mapped}: task {shown(graph.label(task))} is mapped to core {graph.core[task]} of host {host}; "
-            f"allowed there: 0 to {cores[host] - 1}"
-        )
+        place = f"core {graph.core[task]} of host {host}; allowed there: 0 to {cores[host] - 1}"
+        raise refused(task, f"is mapped to {place}")
 
 
 def _result(graph: TaskGraph, options: GraphOptions, application: ApplicationSimulator, at_start: Array) -> GraphResult:
