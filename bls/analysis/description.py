@@ -195,9 +195,7 @@ def _widths(cores: Array) -> tuple[tuple[int, int, int], ...]:
 
 _FACTS_SHOWN = ("Computer", "Installation", "MaxJobs", "MaxNodes", "MaxProcs", "UnixStartTime", "TimeZoneString")
 _BAR = 30
-
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-
 _ROWS, _FREQUENT = 8, 5  #: members of a class, and frequent estimates, that the text shows
 
 
@@ -307,19 +305,11 @@ def _of_people(described: Description) -> Iterator[tuple[str, str]]:
     if described.users is None:
         yield "users", "the log names none"
     else:
-        known = described.jobs - described.users.unknown
-        yield (
-            "users",
-            f"{described.users.users} in {described.users.groups} groups; {described.users.half} submit half of the jobs",
-        )
-        yield from _classes("users", described.users.top, known, described.work_core_s)
-    for name, rows in (
-        ("queues", described.queues),
-        ("partitions", described.partitions),
-        ("qos", described.qos),
-        ("statuses", described.statuses),
-    ):
-        if rows:
+        users = described.users
+        yield "users", f"{users.users} in {users.groups} groups; {users.half} submit half of the jobs"
+        yield from _classes("users", users.top, described.jobs - users.unknown, described.work_core_s)
+    for name in ("queues", "partitions", "qos", "statuses"):
+        if rows := getattr(described, name):
             yield name, f"{len(rows)}"
             yield from _classes(name, rows, described.jobs, described.work_core_s)
 

@@ -17,7 +17,6 @@ from traces.compiled import Array
 
 _PARTS = 20  #: bars of the histogram of run time / estimate: one for every 5 % up to 100 %
 _AT_LIMIT = 0.01  #: how near to its estimate a run time is that ended "at the limit"
-
 _POPULAR, _TOP_USERS = 20, 10
 
 
@@ -119,9 +118,9 @@ def spread(column: Array) -> ColumnSpread:
     return percentiles(column).spread(float(values.mean()))
 
 
-def percentiles(column: Array, *, is_sorted: bool = False) -> Percentiles:
+def percentiles(column: Array) -> Percentiles:
     """The 0 % to 100 % percentiles of a column that has at least one row."""
-    ordered = column if is_sorted else np.sort(column)
+    ordered = np.sort(column)
     last = len(ordered) - 1
     steps = np.arange(101) * last
     below = steps // 100

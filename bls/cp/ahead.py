@@ -23,7 +23,6 @@ from traces.compiled import Array, own
 
 #: Goals that a plan may minimise: all that do not depend on users.
 GOALS_AHEAD: Final = tuple(goal for goal in GOALS if goal != "weighted")
-
 _WHERE: Final = "plan ahead"
 
 
@@ -88,11 +87,8 @@ def plan_ahead(
     capacity = _whole("capacity", capacity, (None, None))
     submit_s = _whole("submit_s", submit_s, (None,))
     n, kinds = len(submit_s), capacity.shape[1]
-    columns = (
-        _whole("duration_s", duration_s, (n,)),
-        _whole("units", units, (n,)),
-        _whole("per_unit", per_unit, (n, kinds)),
-    )
+    columns = [_whole("duration_s", duration_s, (n,)), _whole("units", units, (n,))]
+    columns.append(_whole("per_unit", per_unit, (n, kinds)))
     known_s = None if known_s is None else _whole("known_s", known_s, (n,))
     queue = Queue(np.arange(n), np.zeros(n, np.int64), *columns)
     names = tuple(f"resource {kind}" for kind in range(kinds))
@@ -102,9 +98,8 @@ def plan_ahead(
         raise InputError(f"{where}: {error.text.removeprefix(FAULT).removeprefix('queue: ')}") from None
     fits = holders(instance.capacity, queue)
     if not fits.all():
-        raise InputError(
-            f"{where}: job {int(np.argmin(fits))} (from 0) does not fit the empty machine; allowed: jobs that do"
-        )
+        job = int(np.argmin(fits))
+        raise InputError(f"{where}: job {job} (from 0) does not fit the empty machine; allowed: jobs that do")
     if not n:
         empty = np.zeros(0, np.int64)
         return PlanAhead(empty, np.zeros(1, np.int64), empty.copy(), Fraction(0), Fraction(0))
@@ -129,9 +124,8 @@ def plan_ahead(
 def _whole(name: str, given: Array, shape: tuple[int | None, ...]) -> Array:
     """A copy of a column as int64, if its shape is ``shape`` (None: any length); fractions are refused."""
     column = np.asarray(given)
-    fits = column.ndim == len(shape) and all(
-        wanted in (None, has) for wanted, has in zip(shape, column.shape, strict=True)
-    )
+    same = (wanted in (None, has) for wanted, has in zip(shape, column.shape, strict=False))
+    fits = column.ndim == len(shape) and all(same)
     if not fits or (column.size and not (column.dtype.kind in "iu" and np.can_cast(column.dtype, np.int64))):
         allowed = ", ".join("any" if wanted is None else str(wanted) for wanted in shape)
         raise PluginError(

@@ -130,16 +130,14 @@ class BoxesModel:
         problem, held = self._problem, self._problem.held
         asked = problem.per_unit.max(axis=0).tolist()
         low = problem.base[held.node, held.kind] + held.low
-        open_box: tuple[int, int, int, int] | None = None
         boxes: list[tuple[int, int, int, int]] = []
         columns = held.kind.tolist(), low.tolist(), held.size.tolist(), held.left_s.tolist()
         for kind, at, size, left in zip(*columns, strict=True):
-            if open_box is not None and (kind, at, left) == (open_box[0], open_box[1] + open_box[2], open_box[3]):
-                open_box = kind, open_box[1], open_box[2] + size, left
-                boxes[-1] = open_box
+            of_kind, begin, length, end = boxes[-1] if boxes else (-1, 0, 0, 0)
+            if (kind, at, left) == (of_kind, begin + length, end):
+                boxes[-1] = kind, begin, length + size, left
             else:
-                open_box = kind, at, size, left
-                boxes.append(open_box)
+                boxes.append((kind, at, size, left))
         for kind, at, size, left in boxes:
             if asked[kind]:
                 self._when[kind].append(self.scheduling.running[left])

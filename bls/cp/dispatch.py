@@ -224,9 +224,8 @@ def plan(
         found = replace(found, solves=found.solves + solves, solve_ns=found.solve_ns + clock_ns() - began)
         if not was_stopped:
             starts, unplaced = _starts(problem, on_nodes, without, row)
-            return replace(
-                found, value=objective.value(chosen.start_s), schedule=chosen, starts=starts, unplaced=unplaced
-            )
+            value = objective.value(chosen.start_s)
+            return replace(found, value=value, schedule=chosen, starts=starts, unplaced=unplaced)
         chosen, found = listed, replace(found, source="fallback", is_repeatable=False)
     value = objective.value(chosen.start_s)
     if where is not None:

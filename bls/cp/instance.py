@@ -26,7 +26,6 @@ from traces.compiled import Array, own
 #: Parts per unit of a weighted price per kWh, so that it is an integer: prices are millionths per kWh, weights are
 #: millionths, and a kg is 1000 g.
 _PARTS: Final = 10**15
-
 _MWS_PER_KWH: Final = 3_600_000_000  #: mW × s per kWh
 
 
@@ -50,10 +49,8 @@ class Prices(Columns):
 
     def weighed(self, energy: int, carbon: int) -> Weighed:
         """Contribution of a kWh to Z. Weights are millionths, per unit of the currency and per kg CO2e."""
-        values = [
-            1000 * energy * price + carbon * g
-            for price, g in zip(self.price.tolist(), self.carbon.tolist(), strict=True)
-        ]
+        pairs = zip(self.price.tolist(), self.carbon.tolist(), strict=True)
+        values = [1000 * energy * price + carbon * g for price, g in pairs]
         at = [0, *(k for k in range(1, len(values)) if values[k] != values[k - 1])]
         return Weighed([int(self.from_s[k]) for k in at], [values[k] for k in at])
 

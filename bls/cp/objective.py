@@ -146,10 +146,8 @@ class PricedObjective(Objective):
             Piecewise.of(at, [w + change // shared * each for change in changes]).upto(latest)
             for w, (at, changes), latest in zip(self._exact, steps, self.latest_s, strict=True)
         ]
-        most = sum(
-            2 * latest * max(map(abs, piece.slope))
-            for piece, latest in zip(self._exact_costs, self.latest_s, strict=True)
-        )
+        costs = zip(self._exact_costs, self.latest_s, strict=True)
+        most = sum(2 * latest * max(map(abs, piece.slope)) for piece, latest in costs)
         self.is_exact = most <= LARGEST
         self.weights, self.costs = self._exact, self._exact_costs
         parts = (draw * self._weighed.until(d) for draw, d in zip(self._draw, self._duration, strict=True))

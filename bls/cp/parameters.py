@@ -16,7 +16,6 @@ WHICH: Final = ("all", "fits")
 
 #: Definitions of Z: the sum of slowdowns (as in the papers), of slowdowns bounded at 10 s, of waits, or a weighted sum.
 GOALS: Final = ("slowdown", "bounded", "wait", "weighted")
-
 _LISTS: Final = 200  #: default number of lists of ``lns``
 _AHEAD_H: Final = 24.0  #: default number of hours for which prices are known: those of the next day
 _LEAST: Final = 1e-6  #: the smallest weight above 0
@@ -86,11 +85,8 @@ class Parameters:
 
     def __post_init__(self) -> None:
         where = "constraint programming"
-        for name, kind, known in (
-            ("which", "choice of jobs", WHICH),
-            ("goal", "goal", GOALS),
-            ("search", "search", SEARCHES),
-        ):
+        choices = ("which", "choice of jobs", WHICH), ("goal", "goal", GOALS), ("search", "search", SEARCHES)
+        for name, kind, known in choices:
             if getattr(self, name) not in known:
                 raise one_of(kind, getattr(self, name), known, f"{where}: {name}")
         for name, least, most in (
@@ -123,10 +119,8 @@ class Parameters:
                 f"{where}: slowdown, wait, fairness, energy and carbon are weights; allowed: with goal=weighted"
             )
         if max(self.slowdown, self.wait) < _LEAST:
-            raise InputError(
-                f"{where}: slowdown, wait: {self.slowdown:g}, {self.wait:g}; allowed: one of {_LEAST:g} or more"
-            )
-
+            both = f"{self.slowdown:g}, {self.wait:g}"
+            raise InputError(f"{where}: slowdown, wait: {both}; allowed: one of {_LEAST:g} or more")
         real(f"{where}: ahead_h", self.ahead_h, 0.0, 1e5)
         if self.ahead_h <= 0.0:
             raise InputError(f"{where}: ahead_h: {self.ahead_h:g}; allowed: above 0, up to 1e+05")

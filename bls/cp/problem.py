@@ -168,7 +168,6 @@ _EXACT = float(2**52)
 #: Bits of a digit of a fraction, and the number of digits that distinguishes any two: durations in ns fit int64, so d < 2**34
 #: s.
 _DIGIT, _DIGITS = 29, 3
-
 _BLOCK: Final = 128  #: size of a block in which jobs are tested: few more jobs are tested than are needed
 _MORE: Final = 8  #: factor by which the number of ranked jobs grows if they do not suffice
 

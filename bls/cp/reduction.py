@@ -37,14 +37,10 @@ def without_followers(problem: Problem) -> tuple[Problem, list[Follower]]:
     """The problem without kinds of resources that follow another one; and these kinds. The kinds themselves remain, with no
     capacity or request, and ``area`` too, so that lists have the same orders."""
     found: list[Follower] = []
+    asked = np.asarray(problem.per_unit.any(axis=0))
     for leader, kind in permutations(range(len(problem.resources)), 2):
         gone = {one.kind for one in found}
-        if (
-            leader in gone
-            or kind in gone
-            or kind in {one.leader for one in found}
-            or not problem.per_unit[:, kind].any()
-        ):
+        if leader in gone or kind in gone or kind in {one.leader for one in found} or not asked[kind]:
             continue
         ratio = problem.capacity[:, kind] // np.maximum(1, problem.capacity[:, leader])
         if _asks(problem, leader, kind, ratio) and _holds(problem.held, leader, kind, ratio):
@@ -55,9 +51,8 @@ def without_followers(problem: Problem) -> tuple[Problem, list[Follower]]:
     capacity, per_unit = problem.capacity.copy(), problem.per_unit.copy()
     capacity[:, kinds] = 0
     per_unit[:, kinds] = 0
-    return replace(
-        problem, capacity=capacity, per_unit=per_unit, held=problem.held.take(~np.isin(problem.held.kind, kinds))
-    ), found
+    held = problem.held.take(~np.isin(problem.held.kind, kinds))
+    return replace(problem, capacity=capacity, per_unit=per_unit, held=held), found
 
 
 def placed(unit_low: Array, unit_node: Array, per_unit: Array, followers: list[Follower]) -> Array:

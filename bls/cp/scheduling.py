@@ -101,9 +101,8 @@ class Scheduling:
             model.minimize(library.LinearExpr.weighted_sum(self.starts, objective.weights))
             return
         summed, weights = [], []
-        for job, (start, piece, latest) in enumerate(
-            zip(self.starts, objective.costs, objective.latest_s, strict=True)
-        ):
+        jobs = zip(self.starts, objective.costs, objective.latest_s, strict=True)
+        for job, (start, piece, latest) in enumerate(jobs):
             if len(piece.at_s) == 1:
                 summed.append(start)
                 weights.append(piece.slope[0])

@@ -1,5 +1,5 @@
 """The run times that the scheduler plans with: ``estimates``. The users' requests, the recorded run times, these with errors,
-and predictions from jobs that have ended; and how many jobs of a log can be predicted.
+and predictions from jobs that have ended; and how many jobs of a log an estimator can predict.
 
 To add an estimator: one in a file here, a line in :data:`ESTIMATORS`. Outside packages add theirs under the entry-point group
 ``twolevel.estimators``; a single run can take one from a file, ``estimates my.py:MINE``.
@@ -12,15 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bls.estimates.contract import (
-    ALIKE,
-    CORRECTIONS_NS,
-    AnyEstimator,
-    HistoryEstimator,
-    KnowingEstimator,
-    alike_in,
-    groups,
-)
+from bls.estimates import contract
+from bls.estimates.contract import ALIKE, CORRECTIONS_NS, AnyEstimator, HistoryEstimator, KnowingEstimator, groups
 from bls.options import ESTIMATES
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError, PluginError, at, blamed_on, parse_real, shown, with_value
@@ -255,7 +248,7 @@ def check_predicts(
 def _unknown(estimator: HistoryEstimator, workload: Workload, asked: Requests | None) -> str:
     # Which columns the log does not have, where the estimator needs one of them at every level; else empty.
     columns = dict.fromkeys(column for level in estimator.levels for column in level)
-    unknown = {column for column in columns if np.all(alike_in(column, workload, asked) < 0)}
+    unknown = {column for column in columns if np.all(contract.alike_in(column, workload, asked) < 0)}
     if not all(unknown.intersection(level) for level in estimator.levels):
         return ""
     needed = unknown.intersection(*estimator.levels) or unknown

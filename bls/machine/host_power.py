@@ -10,7 +10,6 @@ from traces.base.scale import WHOLE, scale_of
 from traces.base.time import given_duration_ns
 
 MAX_W: Final = 10**9  #: largest power of a core or host, W
-
 _MW = 1000
 _MOST_STATES = 64
 
@@ -56,8 +55,14 @@ class HostPower:
                 f"waiting_w: {shown(self.waiting_w)}; allowed: from idle_w, {self.idle_w}, to that of the first state"
             )
         for name in ("shutdown", "boot"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, _passage(name, getattr(self, name)))
+            given = getattr(self, name)
+            if given is None:
+                continue
+            if isinstance(given, str) or not isinstance(given, Sequence) or len(given) != 2:
+                raise InputError(f'{name}: {shown(given)}; allowed: a duration and W, as ["60s", 100]')
+            given_duration_ns(given[0], name)
+            milliwatts(name, given[1])
+            object.__setattr__(self, name, (given[0], given[1]))
 
     @property
     def states_mw(self) -> list[tuple[int, int]]:
@@ -92,19 +97,10 @@ def _states(given: Any, idle_mw: int) -> tuple[tuple[float, float], ...]:
             now = scale_of(state[0]), milliwatts(where, state[1])
         except InputError as error:
             raise InputError(error.text if error.text.startswith(where) else f"{where}: {error.text}") from None
-        if (before is None and now[0] != WHOLE) or (
-            before is not None and not (now[0] < before[0] and now[1] < before[1])
-        ):
+        falls = now[0] == WHOLE if before is None else now[0] < before[0] and now[1] < before[1]
+        if not falls:
             raise InputError(f"{where}: {shown(list(state))}; {allowed}")
         if now[1] < idle_mw:
             raise InputError(f"{where}: {shown(list(state))}: less than an idle core; allowed: W from idle_w on")
         before = now
     return tuple((state[0], state[1]) for state in given)
-
-
-def _passage(name: str, given: Any) -> tuple[Any, Any]:
-    if isinstance(given, str) or not isinstance(given, Sequence) or len(given) != 2:
-        raise InputError(f'{name}: {shown(given)}; allowed: a duration and W, as ["60s", 100]')
-    given_duration_ns(given[0], name)
-    milliwatts(name, given[1])
-    return given[0], given[1]

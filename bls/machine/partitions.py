@@ -155,7 +155,6 @@ def _hosts_of_leaves(switches: Sequence[Switch], n_hosts: int) -> dict[str, Arra
 
 
 NO_LIMIT = MAX_NS  #: entry of a table for no limit
-
 _MAX_PRIORITY = 10**9
 
 # The limits of the running jobs, and all limits of a partition.

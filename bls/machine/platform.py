@@ -26,12 +26,9 @@ from traces.ledger import MachineShape
 
 #: Largest amount of a resource on one host (256 TB of memory), so that a machine's total is an int64.
 MAX_AMOUNT = 2**38
-
 MEMORY = "memory"
-
 MEMORY_UNITS_KB = {"memory_gb": 2**20, "memory_mb": 2**10, "memory_kb": 1}  #: names of memory with their unit in KB
 Amounts = tuple[tuple[str, int], ...]  #: (name, amount) pairs in the order of the names
-
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,39}")
 # Columns of a request file that are not amounts.
 _TAKEN = ("cores", "job_id", "switches", "unit_cores")
@@ -76,7 +73,6 @@ MAX_CORES = 2**24  #: largest number of cores of a platform
 
 #: Topologies of networks in ``als.network.topologies``, which checks their parameters.
 TOPOLOGIES = ("full", "shared", "star", "fat-tree", "dragonfly")
-
 _MAX_TOPOLOGY = 500
 
 # Wide enough for any machine; beyond it, work = cores × speed × run time would leave float64.
@@ -242,17 +238,15 @@ class Platform:
         """The platform in plain values, in the form of the TOML file: for records of a run."""
         hosts = [group.as_dict() for group in self.hosts]
         plain: dict[str, Any] = {"name": self.name, "hosts": hosts, "network": self.network.as_dict()}
-        if self.licences:
-            plain["licences"] = dict(self.licences)
-        if self.partitions:
-            plain["partitions"] = [partition.as_dict() for partition in self.partitions]
-        if self.switches:
-            plain["switches"] = [
-                {"name": switch.name}
-                | ({"hosts": switch.hosts} if switch.hosts else {"switches": list(switch.switches)})
-                for switch in self.switches
-            ]
-        return plain
+        others = {
+            "licences": dict(self.licences),
+            "partitions": [partition.as_dict() for partition in self.partitions],
+            "switches": [
+                {"name": one.name} | ({"hosts": one.hosts} if one.hosts else {"switches": list(one.switches)})
+                for one in self.switches
+            ],
+        }
+        return plain | {key: value for key, value in others.items() if value}
 
     def digest(self) -> str:
         """16 hexadecimal digits that are equal for equal platforms."""

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from bls.machine.platform import Platform
 
 PROCESSOR_GFLOPS = CORE_GFLOPS.default  #: the default speed of a processor, in GFLOP/s: 3 TFLOP/s for 64 cores
-
 _KEYS = ("groups", "resources", "system_name", "equivalence", "start_time")
 _MOST = 2**24
 

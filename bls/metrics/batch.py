@@ -17,23 +17,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from bls.metrics.exact import (
-    blocks,
-    exact_mean,
-    exact_product_sum,
-    exact_quantiles,
-    limbs,
-    limbs_product,
-    limbs_sum,
-    limbs_total,
-)
+from bls.metrics import exact as ex
+from bls.metrics.exact import exact_mean, exact_product_sum, exact_quantiles
 from bls.metrics.occupancy import free_blocks, lasting_ns, occupancy
 from bls.metrics.schedule import NO_DOWNTIME, STATES, WHY, Allocations, Downtime, Schedule
 from traces.base.time import NS_PER_S
 from traces.compiled import Array
 
 _NS_PER_HOUR = 3600 * NS_PER_S
-
 BOUND_NS = 10 * NS_PER_S  #: τ of the bounded slowdown (Feitelson et al.; 10 s is what the field uses)
 UNFAIRNESS: Final = ("mean_unfairness_ns", "max_unfairness_ns", "unfair_share")  #: metrics of fair start times
 
@@ -360,12 +351,12 @@ def specific_response_sums(submit_ns: Array, start_ns: Array, end_ns: Array, cor
     """Σ n·(F⁴ - W⁴) and Σ n·(F³ - W³) with F = f - q and W = s - q, exactly: PSF is 3/4 of their ratio. PSF is the
     priority-weighted specific response time as RAPS reports it."""
     above = below = 0
-    for response_ns, wait_ns, n in blocks(end_ns - submit_ns, start_ns - submit_ns, cores):
-        response, wait = limbs(response_ns), limbs(wait_ns)
-        area = limbs_product(limbs(n), limbs(response_ns - wait_ns))
-        squares = limbs_sum(limbs_product(response, response), limbs_product(wait, wait))
-        above += limbs_total(limbs_product(limbs_product(area, limbs_sum(response, wait)), squares))
-        below += limbs_total(limbs_product(area, limbs_sum(squares, limbs_product(response, wait))))
+    for response_ns, wait_ns, n in ex.blocks(end_ns - submit_ns, start_ns - submit_ns, cores):
+        response, wait = ex.limbs(response_ns), ex.limbs(wait_ns)
+        area = ex.limbs_product(ex.limbs(n), ex.limbs(response_ns - wait_ns))
+        squares = ex.limbs_sum(ex.limbs_product(response, response), ex.limbs_product(wait, wait))
+        above += ex.limbs_total(ex.limbs_product(ex.limbs_product(area, ex.limbs_sum(response, wait)), squares))
+        below += ex.limbs_total(ex.limbs_product(area, ex.limbs_sum(squares, ex.limbs_product(response, wait))))
     return above, below
 
 

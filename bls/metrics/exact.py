@@ -16,9 +16,7 @@ _LOW = (1 << _HALF) - 1
 # but the last are from 0; a few may be added up before they are multiplied.
 _BITS = 28
 _LIMB = (1 << _BITS) - 1
-
 _BLOCK = 1 << 14  #: rows that are worked on at once: their limbs stay in the processor's cache
-
 Limbs: TypeAlias = list[Array]
 
 

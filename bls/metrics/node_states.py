@@ -17,7 +17,6 @@ from traces.kernels.state import State
 
 #: The names of the numbers in ``HostStates.state``.
 HOST_STATES = ("idle", "mixed", "allocated", "down", "maintenance", "reserved")
-
 _IDLE, _MIXED, _ALLOCATED, _DOWN, _MAINTENANCE, _RESERVED = range(6)
 _N_KINDS = 4  # what can be on a core: a job, an outage, a maintenance window, a reservation
 

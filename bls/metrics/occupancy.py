@@ -48,13 +48,8 @@ def occupancy(
 
     asked, held = schedule.cores[waits], holds.cores[runs]
     # Begins and ends of waiting, of running, of being down.
-    time = np.concatenate(
-        (
-            *(schedule.eligible_ns[waits], gone[waits]),
-            *(holds.start_ns[runs], holds.end_ns[runs]),
-            *(down.down_ns, down.up_ns),
-        )
-    )
+    running = holds.start_ns[runs], holds.end_ns[runs]
+    time = np.concatenate((schedule.eligible_ns[waits], gone[waits], *running, down.down_ns, down.up_ns))
     # Waiting jobs by size: the smallest size that waits is the next rank of a queue of sizes.
     size, rank = distinct(asked)
     words, starts = new_tree(len(size))

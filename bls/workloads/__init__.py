@@ -41,9 +41,7 @@ class WorkloadReader(Protocol):
 
 
 READERS: dict[str, WorkloadReader] = {"swf": read_swf, "sacct": read_sacct, "batsim": read_batsim, "gwf": read_gwf}
-
 ENDINGS = {"json": "batsim"}  #: further endings of file names
-
 _LOOKED_AT = 1 << 16
 _GWF_FIELDS = 29
 _NAMES_A_JOB = re.compile(r"(?:^|[^a-z0-9_])jobid(?:raw)?(?:[^a-z0-9_]|$)", re.IGNORECASE)

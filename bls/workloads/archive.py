@@ -155,17 +155,14 @@ def thanks(log: ArchivedLog, acknowledge: str = "") -> list[str]:
     """Credits for work that uses a log: lines of text. ``acknowledge``: the text after ``Acknowledge:`` in its header."""
     archive = catalogue()
     provider = acknowledge or log.provided_by or f"see {archive.page(log)}"
-    lines = [
+    return [
         f"Source:      {archive.title}, {archive.url}",
         f"Acknowledge: {provider}",
         f"Cite:        {archive.cite}, doi:{archive.doi}",
+        *([f"Cite:        {log.cite}"] if log.cite else []),
+        *([f"Note:        {log.note}"] if log.note else []),
+        f"Read:        {archive.page(log)}",
     ]
-    if log.cite:
-        lines.append(f"Cite:        {log.cite}")
-    if log.note:
-        lines.append(f"Note:        {log.note}")
-    lines.append(f"Read:        {archive.page(log)}")
-    return lines
 
 
 def catalogue_rows() -> list[dict[str, Any]]:

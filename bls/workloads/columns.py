@@ -23,7 +23,6 @@ _OPTIONAL = (
 
 #: Optional columns of a workload, and their default value.
 OPTIONAL: Mapping[str, int] = MappingProxyType(dict.fromkeys(_OPTIONAL, -1) | {"think_ns": 0, "preset": 0})
-
 BEGIN = "begin_ns"  #: the further field of an SWF file that holds a column of this name, in whole ns
 
 #: SWF's status of failed and of cancelled jobs: those that may have been cancelled before their start.

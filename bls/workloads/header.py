@@ -30,7 +30,6 @@ FACT = re.compile(r";\s*([A-Za-z]+):(?!//)\s*(.*)\s*")
 
 #: Columns whose numbers may have names in a header, and the key of such a line: ``; Queue: 1 batch``.
 TITLES = {"queue": "Queue", "partition": "Partition", "qos": "QOS"}
-
 MOST_NAMES = 1000  #: largest number of names of one column that are written as header lines
 
 #: A comment that names a further field of the lines: the field's number and name; the name may be empty.
@@ -42,7 +41,6 @@ NAMED_JOB = re.compile(r";\s*Job:\s*([0-9]{1,19})\s+(\S.*)", re.DOTALL)
 T = TypeVar("T")
 
 _WHOLE = re.compile(r"[0-9]{1,15}")
-
 _NAMED = re.compile(r";\s*(Queue|Partition|QOS):\s*(-?[0-9]{1,18})\s+(\S.*)")
 
 
@@ -51,13 +49,15 @@ def log_name(workload: Workload) -> str:
     return os.path.basename(workload.source) or workload.source
 
 
+def _stated_start_s(line: str) -> int | None:
+    match = FACT.fullmatch(line)
+    found = match and match[1] == "UnixStartTime" and _WHOLE.fullmatch(match[2].rstrip())
+    return int(found[0]) if found else None
+
+
 def header_start_s(header: Iterable[str]) -> int | None:
     """The first ``UnixStartTime`` of a header that is an integer, s; None if there is none."""
-    for line in header:
-        match = FACT.fullmatch(line)
-        if match and match[1] == "UnixStartTime" and _WHOLE.fullmatch(match[2].rstrip()):
-            return int(match[2])
-    return None
+    return next((start_s for line in header if (start_s := _stated_start_s(line)) is not None), None)
 
 
 def has_begin(header: Sequence[str]) -> bool:
@@ -71,10 +71,8 @@ def with_start(header: Sequence[str], start_ns: int) -> tuple[str, ...]:
 
 
 def _later(line: str, start_ns: int) -> str:
-    match = FACT.fullmatch(line)
-    if match is None or match[1] != "UnixStartTime" or not start_ns or not _WHOLE.fullmatch(match[2].rstrip()):
-        return line
-    return f"; UnixStartTime: {int(match[2]) + start_ns // NS_PER_S}"
+    start_s = _stated_start_s(line)
+    return line if start_s is None or not start_ns else f"; UnixStartTime: {start_s + start_ns // NS_PER_S}"
 
 
 def moved_header(
@@ -157,7 +155,6 @@ _HOUR_S, _DAY_S = 3600, 86_400
 
 #: Date of time 0 for a log that states none: the beginning of a month and of a week.
 _MONDAY = datetime(2001, 1, 1, tzinfo=UTC)
-
 _SIGNED = re.compile(r"[+-]?[0-9]{1,18}")
 
 #: Largest accepted UnixStartTime, in the year 5138: with any int64 of nanoseconds added it is still a date, and a start in

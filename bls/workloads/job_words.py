@@ -17,9 +17,7 @@ from traces.intervals import OPEN, intervals_text, parse_intervals
 _WORD = re.compile(r"[^\s,\[]+(?:\[[^\]]*\])?")
 _BY_NUMBER = re.compile(r"-?[0-9]+-?[0-9]*")
 _TASKS = re.compile(r"([0-9]{1,18})_\[([0-9]{1,18}(?:-[0-9]{1,18})?(?:,[0-9]{1,18}(?:-[0-9]{1,18})?)*)\]")
-
 _LONGEST_LIST = 120  #: the longest list of job numbers in an error
-
 _ALLOWED = "allowed: a number or a range, as 3 5-9, Slurm's names, as 900_2, 900_[1-5] or 901+0"
 _ALLOWED_OF_ONE = "allowed: one number, as 3, one of Slurm's names, as 900_2 or 901+0"
 
@@ -74,10 +72,11 @@ class JobWords:
         if colon and kind == "number":
             return self._there(rest, word, where)
         if colon and kind == "name" and rest in self.named:
-            return [f"{number}" for number in self.named[rest]]
+            return list(map(str, self.named[rest]))
         if _BY_NUMBER.fullmatch(word):
             others = [number for number in self.named.get(word, ()) if str(number) != word]
-            if others and self._has(word):
+            there = self.numbers is None or bool(np.isin(int(word.partition("-")[0] or 0), self.numbers))
+            if others and there:
                 raise InputError(
                     f"{where}: {shown(word)} is the number of one job and the name of another, job {others[0]}; "
                     f"allowed: number:{word} or name:{word}"
@@ -94,9 +93,6 @@ class JobWords:
             near = did_you_mean(word, list(self.named)[:1000]) if self.named else ""
             raise InputError(f"{where}: {shown(word)} is no job{near}; {allowed}")
         return self._there(f"{number}", word, where)
-
-    def _has(self, word: str) -> bool:
-        return self.numbers is None or bool(np.isin(int(word.partition("-")[0] or 0), self.numbers))
 
     def _there(self, part: str, word: str, where: str) -> list[str]:
         """A number or range, checked: it contains a job, and does not exceed the last one."""

@@ -20,9 +20,7 @@ SAME, APART = "same", "apart"
 
 #: Facts of a header that concern the whole log: if logs differ in one, a remark says so and the merged log does not state it.
 _OF_ALL = ("MaxProcs", "MaxNodes", "TimeZone", "TimeZoneString")
-
 _NO_ROOM = "cannot be moved apart from the others' within 2**62"
-
 _Labels = Mapping[int, str]
 
 
@@ -65,18 +63,14 @@ def merge(
         raise InputError("merge: no workload; allowed: one or more")
     begins = (Calendar.of(workload).start for workload in workloads)
     starts_s = [None if begin is None else int(begin.timestamp()) for begin in begins]
-    start_s: int | None = None
+    start_s, offsets_ns = starts_s[0] if len(set(starts_s)) == 1 else None, [0] * len(workloads)
     if align == "calendar":
-        for workload, begun in zip(workloads, starts_s, strict=True):
-            if begun is None:
-                raise InputError(f"{ALIGN}: {workload.source} has no UnixStartTime in its header; allowed: start")
-        start_s = min(begun for begun in starts_s if begun is not None)
-    elif len(set(starts_s)) == 1:
-        start_s = starts_s[0]
-    offsets_ns = [
-        0 if align == "start" or begun is None or start_s is None else (begun - start_s) * NS_PER_S
-        for begun in starts_s
-    ]
+        if None in starts_s:
+            unstated = workloads[starts_s.index(None)].source
+            raise InputError(f"{ALIGN}: {unstated} has no UnixStartTime in its header; allowed: start")
+        known = [begun for begun in starts_s if begun is not None]
+        start_s = min(known)
+        offsets_ns = [(begun - start_s) * NS_PER_S for begun in known]
     parts: list[dict[str, Array]] = []  # columns of each log
     for workload, offset_ns in zip(workloads, offsets_ns, strict=True):
         parts.append(_apart(workload, offset_ns, parts))
@@ -84,10 +78,7 @@ def merge(
     also_preceding = _also_preceding(workloads, shifts, parts)
     further = [dict(workload.extras) for workload in workloads]
     labels: dict[str, _Labels] = {}
-    for name in (
-        *NAMED,
-        *dict.fromkeys(name for workload in workloads for name in workload.labels if name not in NAMED),
-    ):
+    for name in dict.fromkeys((*NAMED, *(name for workload in workloads for name in workload.labels))):
         columns_of = parts if name in NAMED else further
         named = [_labels(workload, name) for workload in workloads]
         made, labels[name] = _by_name(name, [one.get(name) for one in columns_of], named, workloads, rules)
@@ -99,10 +90,8 @@ def merge(
     columns = {name: _joined([part.pop(name) for part in parts], order) for name in list(parts[0])}
     extras: dict[str, Array] = {}
     for name in dict.fromkeys(name for one in further for name in one):
-        given = [
-            one.get(name, np.broadcast_to(np.int64(-1), len(workload)))
-            for one, workload in zip(further, workloads, strict=True)
-        ]
+        of_logs = zip(further, workloads, strict=True)
+        given = [one.get(name, np.broadcast_to(np.int64(-1), len(workload))) for one, workload in of_logs]
         extras[name] = _joined(given, order)
     reasons = dict.fromkeys(reason for workload in workloads for reason in workload.rejects)
     rejected = (one._replace(source=log_name(workload)) for workload in workloads for one in workload.rejected)
@@ -264,13 +253,11 @@ def _joined(parts: Sequence[Array], order: Array) -> Array:
 def _apart(workload: Workload, offset_ns: int, before: Sequence[dict[str, Array]]) -> dict[str, Array]:
     """The columns of a log, moved by an offset, with job numbers and lines that earlier logs do not have."""
     part: dict[str, Array] = {name: getattr(workload, name) for name in (*COLUMNS, *OPTIONAL)}
-    latest = {name: int(getattr(workload, name).max()) for name in ("cancel_ns", "begin_ns")}
+    latest, source = {name: int(getattr(workload, name).max()) for name in ("cancel_ns", "begin_ns")}, workload.source
     if max(int(workload.submit_ns[-1]), *latest.values()) + offset_ns > MAX_NS:
-        raise InputError(f"{workload.source}: begins too long after the others: an instant is beyond 2**62 ns")
+        raise InputError(f"{source}: begins too long after the others: an instant is beyond 2**62 ns")
     if offset_ns and np.any(workload.preset == 1):
-        raise InputError(
-            f"{workload.source}: has jobs that are running at its time 0, which is not time 0 of the merged log"
-        )
+        raise InputError(f"{source}: has jobs that are running at its time 0, which is not time 0 of the merged log")
     part["submit_ns"] = workload.submit_ns + offset_ns
     for name, last_ns in latest.items():
         if last_ns >= 0:
@@ -278,7 +265,7 @@ def _apart(workload: Workload, offset_ns: int, before: Sequence[dict[str, Array]
     part["line"] = workload.line + max((int(other["line"].max()) for other in before), default=0)
     shift = _shift(workload.job_id, [other["job_id"] for other in before])
     if int(workload.job_id.max()) + shift > MAX_NS:
-        raise InputError(f"{workload.source}: its job numbers {_NO_ROOM}")
+        raise InputError(f"{source}: its job numbers {_NO_ROOM}")
     part["job_id"] = workload.job_id + shift
     if int(workload.preceding.max()) >= 0:
         preceding = _first_there(workload)

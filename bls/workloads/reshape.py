@@ -4,7 +4,7 @@ All are pure functions. The header records the change, and its ``UnixStartTime``
 right.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -67,7 +67,7 @@ def filter_jobs(
         if numbers is not None:
             wanted = np.unique(np.fromiter(numbers, np.int64))
             kept &= np.isin(column, wanted)
-            stated.append(f"{name} {_listed(wanted.tolist())}")
+            stated.append(f"{name} {' '.join(map(str, wanted)) if len(wanted) <= 10 else f'{len(wanted)} of them'}")
     for name, column, (low, high) in (("cores", workload.cores, cores), ("run", workload.run_ns, run)):
         shown_as = format_ns if name == "run" else str
         if low is not None and high is not None and low > high:
@@ -83,10 +83,8 @@ def filter_jobs(
     what = ", ".join(stated) or "all"
     if not kept.any():
         raise InputError(f"{workload.source}: none of {len(workload)} jobs is left ({what})")
-    n = int(np.count_nonzero(kept))
-    return workload.take(
-        kept, header=moved_header(workload.header, n, 0, f"the jobs with {what} of {log_name(workload)}")
-    )
+    note = f"the jobs with {what} of {log_name(workload)}"
+    return workload.take(kept, header=moved_header(workload.header, int(np.count_nonzero(kept)), 0, note))
 
 
 def scale(
@@ -132,9 +130,8 @@ def scale(
             raise _beyond("begin_ns", workload.source)
         changed["begin_ns"] = np.where(workload.held, submit + hold, -1)
     what = ", ".join(f"{name} × {float(value):g}" for name, value in given.items())
-    header = moved_header(
-        workload.header, len(workload), 0, f"{log_name(workload)} with {what}", same_span=load is None
-    )
+    note = f"{log_name(workload)} with {what}"
+    header = moved_header(workload.header, len(workload), 0, note, same_span=load is None)
     # Jobs submitted one after the other may now be submitted together: then the order of lines decides.
     if np.any((np.diff(submit) == 0) & (np.diff(workload.line) < 0)):
         order = np.lexsort((workload.line, submit))
@@ -158,10 +155,6 @@ def _times(column: Array, factor: Fraction, name: str, source: str) -> Array:
 
 def _beyond(name: str, source: str) -> InputError:
     return InputError(f"{source}: with this factor, {name} is beyond the range; allowed: to {MAX_NS}")
-
-
-def _listed(numbers: Sequence[int]) -> str:
-    return " ".join(map(str, numbers)) if len(numbers) <= 10 else f"{len(numbers)} of them"
 
 
 _MOST = 100_000  #: largest number of windows of a log

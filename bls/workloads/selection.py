@@ -4,7 +4,6 @@ Fit first, then select: ``first:N`` counts jobs that can run, and so does the se
 """
 
 import re
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from itertools import accumulate
 from operator import mul
@@ -197,10 +196,7 @@ def heaviest_window(workload: Workload, length_ns: int) -> tuple[int, int]:
 
 
 #: Windows found from a log's submits, by kind of selection: a function of workload and length (ns) to start and amount.
-WINDOWS: dict[str, Callable[[Workload, int], tuple[int, int]]] = {
-    "busiest": busiest_window,
-    "heaviest": heaviest_window,
-}
+WINDOWS = {"busiest": busiest_window, "heaviest": heaviest_window}
 
 
 def _stops(submit: Array, length_ns: int) -> Array:

@@ -14,23 +14,8 @@ from typing import Any
 import numpy as np
 
 from bls.options import PRESET
-from bls.workloads.columns import (
-    CANCELLED,
-    COLUMNS,
-    FAILED,
-    KEPT,
-    OPTIONAL,
-    RejectedLine,
-    ascends,
-    ends,
-    first_rejects,
-    further_column,
-    kept_column,
-    kept_names,
-    packed,
-    rejects_text,
-    taken_rows,
-)
+from bls.workloads import columns as col
+from bls.workloads.columns import COLUMNS, KEPT, OPTIONAL, RejectedLine, first_rejects, rejects_text, taken_rows
 from bls.workloads.plain_jobs import job_row, numbered, with_one_preceding
 from traces.base.columns import html_table, read_only
 from traces.base.errors import InputError, in_python, one_of, spelled
@@ -129,13 +114,13 @@ class Workload:
         n, source = np.size(self.job_id), self.source
         kept: dict[str, Any] = {name: tuple(getattr(self, name)) for name in ("header", "rejected", "remarks")}
         for name in (*COLUMNS, *OPTIONAL):
-            kept[name] = kept_column(getattr(self, name), n, name in OPTIONAL, f"{source}: column {name}")
+            kept[name] = col.kept_column(getattr(self, name), n, name in OPTIONAL, f"{source}: column {name}")
         if n == 0:
             raise InputError(f"{source}: a workload needs at least one job")
-        extras = {name: further_column(name, column, n, source) for name, column in self.extras.items()}
-        labels = {name: kept_names(known, source) for name, known in self.labels.items()}
+        extras = {name: col.further_column(name, column, n, source) for name, column in self.extras.items()}
+        labels = {name: col.kept_names(known, source) for name, known in self.labels.items()}
         kept |= {"extras": MappingProxyType(extras), "labels": MappingProxyType(labels)}
-        kept |= {"names": kept_names(self.names, source), "ids": kept_names(self.ids, source)}
+        kept |= {"names": col.kept_names(self.names, source), "ids": col.kept_names(self.ids, source)}
         kept["also_preceding"] = MappingProxyType(dict(self.also_preceding))
         kept["rejects"] = MappingProxyType(dict.fromkeys(REASONS, 0) | dict(self.rejects))
         if self.uncounted is not None:
@@ -149,14 +134,14 @@ class Workload:
         for name in (*COLUMNS, *OPTIONAL):
             column = getattr(self, name)
             highest = 1 if name == "preset" else MAX_NS
-            for value in ends(column):
+            for value in col.ends(column):
                 if not lowest[name] <= value <= highest:
                     allowed = f"{lowest[name]} to {highest}"
                     raise InputError(f"{self.source}: {name} {value} is out of range; allowed: {allowed}")
         later = np.diff(self.submit_ns)
         if np.any((later < 0) | ((later == 0) & (np.diff(self.line) <= 0))):
             raise InputError(f"{self.source}: jobs are not sorted by (submit, line)")
-        if not ascends(self.job_id) and np.any(np.diff(np.sort(self.job_id)) == 0):
+        if not col.ascends(self.job_id) and np.any(np.diff(np.sort(self.job_id)) == 0):
             raise InputError(f"{self.source}: two jobs have the same number")
         preset = self.preset == 1
         for wrong, fault in (
@@ -200,7 +185,7 @@ class Workload:
         Such a job has a cancel instant, status 5 (or 0) and a placeholder ``run_ns`` of 1. If it starts, it runs until it is
         stopped.
         """
-        ended = (self.status == CANCELLED) | (self.status == FAILED)
+        ended = (self.status == col.CANCELLED) | (self.status == col.FAILED)
         return np.asarray((self.cancel_ns >= 0) & (self.run_ns == 1) & ended)
 
     def __repr__(self) -> str:
@@ -209,8 +194,8 @@ class Workload:
     def __reduce__(self) -> tuple[Any, ...]:
         # Rebuilt by the constructor, so that a copy in another process is checked and read-only too.
         values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
-        values |= {name: packed(values[name]) for name in OPTIONAL}
-        values["extras"] = {name: packed(column) for name, column in self.extras.items()}
+        values |= {name: col.packed(values[name]) for name in OPTIONAL}
+        values["extras"] = {name: col.packed(column) for name, column in self.extras.items()}
         plain: dict[str, Any] = {name: dict(values[name]) for name in ("rejects", "names", "ids", "also_preceding")}
         plain["labels"] = {name: dict(known) for name, known in self.labels.items()}
         return Workload, tuple((values | plain).values())
@@ -311,14 +296,12 @@ class Workload:
         further = dict(extras or {})
         submit, duplicates, reordered = np.asarray(columns[1]), 0, 0
         kept: Array | None = None
-        if not ascends(np.asarray(columns[0])):
+        if not col.ascends(np.asarray(columns[0])):
             kept = np.sort(np.unique(columns[0], return_index=True)[1])
             duplicates = len(columns[0]) - len(kept)
             again = np.setdiff1d(np.arange(len(columns[0])), kept, assume_unique=True)[:KEPT]
-            numbers, lines = np.asarray(columns[0])[again].tolist(), np.asarray(columns[5])[again].tolist()
-            twice = [
-                RejectedLine(DUPLICATE, line, "job number", f"{job}") for job, line in zip(numbers, lines, strict=True)
-            ]
+            later = zip(*(np.asarray(columns[k])[again].tolist() for k in (0, 5)), strict=True)
+            twice = [RejectedLine(DUPLICATE, line, "job number", f"{job}") for job, line in later]
             rejected = first_rejects((*rejected, *twice))
             submit = submit[kept]
         if np.any(submit[1:] < submit[:-1]):
@@ -380,16 +363,8 @@ class Workload:
         columns = [*table[:5], np.arange(1, len(rows) + 1)]
         extra = dict(zip(OPTIONAL, table[5:], strict=True))
         known = {number: name for name, number in names.items()}
-        made = cls.from_lines(
-            columns,
-            header=(),
-            rejects={},
-            source=source,
-            n_lines=len(rows),
-            extra=extra,
-            names=known,
-            also_preceding=further,
-        )
+        others: dict[str, Any] = {"header": (), "names": known, "also_preceding": further}
+        made = cls.from_lines(columns, rejects={}, source=source, n_lines=len(rows), extra=extra, **others)
         if made.rejects[DUPLICATE]:
             raise InputError(f"{source}: two jobs have the same number")
         return made

@@ -17,7 +17,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from bls.workloads.archive import ArchivedLog, catalogue, catalogue_rows, catalogue_table, find_log, thanks
+from bls.workloads.archive import ArchivedLog, catalogue, find_log, thanks
 from bridge.options.declared import FETCH_TIMEOUT
 from bridge.runs.directory import check_file, fresh_file
 from traces.base.errors import InputError, TwolevelError, shown
@@ -26,7 +26,6 @@ from traces.base.errors import InputError, TwolevelError, shown
 MAX_TEXT_BYTES = 16 << 30
 MOST_TIMES = 100
 _FREE_TEXT_BYTES = 16 << 20
-
 _HEADER = 1 << 16  # part of the text that is searched for the header, bytes
 _AT_ONCE = 1 << 18  # text unpacked in one step, bytes
 
@@ -121,13 +120,9 @@ def one_line(text: str) -> str:
     return "".join(sign if sign.isprintable() else " " for sign in str(text)).strip()
 
 
-__all__ = ["Download", "Watch", "catalogue_rows", "catalogue_table", "download", "summary"]
-
 #: Called after every block with the bytes received so far and the total, or 0 if the server does not state it.
 Watch = Callable[[int, int], None]
-
 MAX_BYTES = 4 << 30  #: upper limit of a download, bytes
-
 _FIRST = 1 << 9
 _BLOCK = 1 << 16
 _SUM = re.compile(r"[0-9a-fA-F]{64}")
@@ -227,9 +222,8 @@ class _Redirects(HTTPRedirectHandler):
         allowed = ("https",) if req.type == "https" else ("http", "https")
         if urlsplit(newurl).scheme not in allowed:
             fp.close()
-            raise FetchError(
-                f"{req.full_url}: the server redirects to {one_line(newurl)}; allowed: {' or '.join(allowed)}"
-            )
+            to = one_line(newurl)
+            raise FetchError(f"{req.full_url}: the server redirects to {to}; allowed: {' or '.join(allowed)}")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 

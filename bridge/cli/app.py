@@ -22,7 +22,6 @@ from traces.base.process import INTERRUPTS
 from traces.base.written_file import code_of, of_system
 
 _STDOUT = 1
-
 _NOBODY_READS = 1  #: exit code if the reader of stdout has closed it, as ``head`` does
 _DEBUG = "--debug"  #: this option may stand anywhere, as any command may end with an error
 _CLEARING_S = 3.0  #: time after an interrupt in which further ones are ignored while unfinished files are removed, s

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from bls.options import PUE, SIGNALS
-from bridge.cli.parameters import argument, option
-from bridge.options.bundles import bundled
+from bridge.options.bundles import argument, bundled, option
 from bridge.options.declared import FORCE, OUT, TOP
-from bridge.options.paper import PaperOptions
+from bridge.options.output import PaperOptions
 from bridge.runs.directory import check_target, fresh_directory, named_folder
 from bridge.standard_error import lined_up, say
 from traces.base.errors import InputError

@@ -93,23 +93,18 @@ def _shadows() -> list[Finding]:
     return findings
 
 
-def _installation() -> Finding:
-    try:
-        found = distribution("twolevel")
-    except PackageNotFoundError:
-        return "twolevel", "not installed: running from a source tree", True
-    return "twolevel", f"{found.version} on {sys.executable}", True
-
-
 def examine() -> list[Finding]:
     """Return all findings; the third item of each is False if something is wrong."""
     from traces.kernels.store import shipped_units
 
-    findings = [_installation()]
+    try:
+        installed = f"{distribution('twolevel').version} on {sys.executable}"
+    except PackageNotFoundError:
+        installed = "not installed: running from a source tree"
+    findings = [("twolevel", installed, True)]
     spared = ("numba", "llvmlite") if shipped_units() else ()  # machine code came with the package
-    findings += [
-        (name, text, text != NOT_INSTALLED or name in spared) for name, text in versions().items() if name != "twolevel"
-    ]
+    libraries = ((name, text) for name, text in versions().items() if name != "twolevel")
+    findings += [(name, text, text != NOT_INSTALLED or name in spared) for name, text in libraries]
     return [*findings, *_shadows(), _cache(), _otf2_library(), *_optional()]
 
 

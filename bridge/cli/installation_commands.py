@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bridge.cli.parameters import switch
+from bridge.options.bundles import switch
 from bridge.standard_error import say
 from traces.base.errors import InputError
 

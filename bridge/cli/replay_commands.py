@@ -14,7 +14,7 @@ from bridge.options.declared import FORCE, OUT, TRACE, TRACE_DETAIL, WORKLOAD
 from bridge.options.declared import TASKS_TABLE as TASKS
 from bridge.options.slurm import ReportOptions, SlurmOptions
 from bridge.runs.directory import check_target, fresh_directory, named_folder
-from bridge.scenarios.conflicts import REPLAYED
+from bridge.scenarios.conflicts import REPLAY, REPLAYED, TYPED, check_used
 from bridge.scenarios.scenario import RECORDED, Scenario
 from bridge.standard_error import lined_up, say
 from traces.base.options import SEED, check, values
@@ -59,7 +59,6 @@ def replay_command(
     from bridge.replay.report.asked import FOLDER, finished, given_plan, put_report
     from bridge.runs.kernels import prepare_run
     from bridge.runs.tracing import further_traces
-    from bridge.scenarios.conflicts import TYPED, check_used
     from bridge.scenarios.ready import ReadyScenario
     from bridge.scenarios.scenario import given_platform
 
@@ -137,7 +136,6 @@ def _replay(
 
 
 def _machine(log: Workload, shared: Scenario, chosen: SlurmChoice, *, replayed: bool) -> Platform:
-    from bridge.scenarios.conflicts import REPLAY
     from bridge.scenarios.scenario import platform_for
 
     machine = chosen.machine()

@@ -11,9 +11,8 @@ import typer
 
 from bls.options import FAIR_START, POWER, PUE, SIGNALS
 from bridge.cli import INTERRUPTED
-from bridge.cli.parameters import AS_JSON, REPLACE_FILE, RUN, argument, option, switch
-from bridge.options.bundles import bundled
-from bridge.options.paper import PaperOptions
+from bridge.options.bundles import AS_JSON, REPLACE_FILE, RUN, argument, bundled, option, switch
+from bridge.options.output import PaperOptions
 from bridge.runs.directory import check_file, fresh_file, named_folder
 from bridge.standard_error import lined_up, put, put_text, say
 from traces.base.errors import InputError, one_of
@@ -140,7 +139,6 @@ def _put_metrics(values: Mapping[str, object]) -> None:
 
 
 def _check_jobs(jobs: str | None, computed: bool, option: str) -> None:
-
     if jobs is not None and not computed:
         raise InputError(f"--jobs: without {option} there are no values of single jobs; add {option}")
 
@@ -309,7 +307,6 @@ def gantt_command(
 ) -> None:
     """Draw the tasks of a run: one row per core, one colour per job; white is idle, or belongs to jobs not chosen."""
     from bridge.runs.figures import draw_run_figure
-    from traces.base.errors import InputError
 
     if title is not None and paper.no_title:
         raise InputError("--title: not with --no-title")

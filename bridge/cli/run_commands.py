@@ -1,4 +1,4 @@
-"""The list of commands of ``twolevel``, and the command ``run``."""
+"""The list of commands of ``twolevel``, and the commands ``run`` and ``worker``."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bridge.options import declared as d
 from bridge.options.bundles import QuickCommand, QuickGroup, bundled
-from bridge.options.declared import FORCE, OUT, SAME_AS, TRACE_CORES, TRACE_DETAIL
 from bridge.options.output import RunOutput
 
 # Everything else is imported by the command that needs it, so that --help is quick.
-from bridge.scenarios.scenario import Scenario, given_platform, platform_for
+from bridge.scenarios.scenario import Execution, Scenario, given_platform, platform_for
 from bridge.standard_error import lined_up, say
-from traces.base.options import values
+from traces.base.errors import InputError, TwolevelError
+from traces.base.options import check, values
 
 if TYPE_CHECKING:
     from bridge.runs.tracing import TraceRequest
@@ -46,7 +47,7 @@ COMMANDS: dict[str, _Command] = {
     ),
     "replay": _Command("replay", "Run a workload through the real Slurm.", "sample --select first:50 --out replay"),
     "worker": _Command(
-        "worker",
+        "run",
         "Run application processes for a simulation on another host.",
         "tls://node1:7411 --token-file token --workers 8 --patience 10min",
     ),
@@ -92,12 +93,8 @@ COMMANDS: dict[str, _Command] = {
     "cite": _Command("installation", "Print how to cite this software.", "--bibtex >> references.bib"),
 }
 
-#: Name → the module of its commands, and its typer there.
-_GROUPS = {
-    "trace": ("bridge.cli.trace_commands", "trace_app"),
-    "workload": ("bridge.cli.workload_commands", "workload_app"),
-}
-
+#: Groups of commands: ``NAME_app`` of the module ``NAME_commands``.
+_GROUPS = ("trace", "workload")
 _OF_ALL = ("-h", "--help", "--version")  #: words for which no command is loaded
 
 
@@ -121,9 +118,9 @@ def command_line(first_word: str) -> typer.Typer:
             example = f"Example: twolevel {name} {command.example}".rstrip()
             add = app.command(name, cls=QuickCommand, short_help=command.short_help, epilog=example)
             add(_unused if first_word in _OF_ALL else command.function(name))
-    for name, (home, group) in _GROUPS.items():
+    for name in _GROUPS:
         if alone in (None, name):
-            several = getattr(import_module(home), group)
+            several = getattr(import_module(f"bridge.cli.{name}_commands"), f"{name}_app")
             for one in several.registered_commands:
                 one.cls = QuickCommand
             app.add_typer(several, name=name)
@@ -198,10 +195,8 @@ def _errors_name_config(command: Callable[..., None]) -> Callable[..., None]:
     def named(*, config: str | None, **given: Any) -> None:
         try:
             command(config=config, **given)
-        except Exception as error:
-            from traces.base.errors import TwolevelError
-
-            if config is not None and isinstance(error, TwolevelError):
+        except TwolevelError as error:
+            if config is not None:
                 from bridge.cli.config_file import with_place
 
                 error.args = (with_place(error.text, config, command, given), *error.args[1:])
@@ -215,9 +210,9 @@ def _errors_name_config(command: Callable[..., None]) -> Callable[..., None]:
 def run_command(
     *,
     scenario: Scenario,
-    out: Annotated[str, OUT],
+    out: Annotated[str, d.OUT],
     output: RunOutput,
-    force: Annotated[bool, FORCE] = FORCE.default,
+    force: Annotated[bool, d.FORCE] = d.FORCE.default,
     config: Annotated[str | None, CONFIG] = None,
 ) -> None:
     """Simulate a workload; write a table of its jobs, a record of the run, and a trace."""
@@ -228,7 +223,6 @@ def run_command(
     from bridge.runs.tracing import requested
     from bridge.scenarios.conflicts import TYPED, check_used
     from bridge.scenarios.ready import ReadyScenario, decided
-    from traces.base.options import check
 
     target = named_folder(out)
     check_target(target, force)
@@ -239,11 +233,8 @@ def run_command(
     trace = requested(output)
     check(TYPED, given | values(output))
     given_platform(scenario.machine.platform)  # a file is checked before a long log is read
-    arguments = {
-        **scenario.source(),
-        **scenario.execution.names(),
-        **output.names(() if trace is None else trace.formats),
-    }
+    formats = () if trace is None else trace.formats
+    arguments = {**scenario.source(), **scenario.execution.names(), **output.names(formats)}
     if output.stream:
         _stream_run(target, force, scenario, arguments)
         return
@@ -269,7 +260,6 @@ def _run(
     from bridge.runs.record import write_run
     from bridge.runs.same_tables import note_same
     from bridge.runs.simulation import run
-    from traces.base.errors import InputError
 
     if trace is not None:
         trace.check_cores(ready.platform.n_cores)
@@ -279,14 +269,13 @@ def _run(
         written = write_run(result, folder, arguments, tasks=output.tasks, trace=trace, nodes=output.nodes)
         same = None if output.other is None else note_same(folder, output.other)
     _say_run(result, [] if same is None else same.rows())
-    if trace and (
-        line := trace.note(result.ledger.machine, f"add {TRACE_DETAIL:task} for all cores, {TRACE_CORES} for some")
-    ):
+    how = f"add {d.TRACE_DETAIL:task} for all cores, {d.TRACE_CORES} for some"
+    if trace and (line := trace.note(result.ledger.machine, how)):
         say(line)
     say(f"results: {target}" + "".join(f"; trace: {target / 'trace' / path}" for path in written))
     if same is not None and same.others:
         where = f"twolevel compare {output.same_as} {target} says where"
-        raise InputError(f"{SAME_AS}: not the tables of {output.same_as}: {', '.join(same.others)}; {where}")
+        raise InputError(f"{d.SAME_AS}: not the tables of {output.same_as}: {', '.join(same.others)}; {where}")
 
 
 def _stream_run(target: Path, force: bool, options: Scenario, arguments: Mapping[str, object]) -> None:
@@ -342,3 +331,34 @@ def _stream_run(target: Path, force: bool, options: Scenario, arguments: Mapping
         say(words)
     print(lined_up(summary_rows(scenario, result.metrics, machine.n_cores, {})))
     say(f"results: {target}")
+
+
+@bundled
+def worker_command(
+    *,
+    address: Annotated[str, d.RUN_ADDRESS],
+    token_file: Annotated[str, d.TOKEN_FILE],
+    certificate: Annotated[str | None, d.CERTIFICATE] = d.CERTIFICATE.default,
+    workers: Annotated[int | None, d.HOST_WORKERS] = d.HOST_WORKERS.default,
+    patience: Annotated[float, d.PATIENCE] = d.PATIENCE.default,
+) -> None:
+    """Run application processes on this host for a simulation on another host, until that ends."""
+    from importlib.metadata import version
+
+    from bridge.runs.kernels import prepare_workers
+    from bridge.workers.address import tls_address
+    from bridge.workers.credentials import CERTIFICATE_ENDING, read_token
+    from bridge.workers.host import serve_run
+
+    tls_address(address, "ADDRESS")
+    read_token(token_file)  # before anything is compiled
+    prepare_workers()
+    serve_run(
+        address,
+        token_file=token_file,
+        certificate=certificate or token_file + CERTIFICATE_ENDING,
+        workers=Execution(workers=workers).how_many(),
+        patience_s=d.PATIENCE.check(patience),
+        package=version("twolevel"),
+        say=lambda line: say(f"twolevel worker: {line}"),
+    )

@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import astuple, dataclass, fields, replace
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
-from als.options import ALS, ASSIGNMENT, CORES, LATENCY, LENGTHS, N_TASKS, NETWORK, ORDER, OVERHEAD, STEPS, VARIATION
+from als import options as a
+from als.options import ALS, CORES, LENGTHS, N_TASKS, NETWORK, STEPS, VARIATION
 from bls.options import TOPOLOGY
+from bridge.options import declared as d
 from bridge.options.bundles import bundled, declaration
-from bridge.options.declared import (
-    CHUNKS,
-    CORE_SPEED,
-    FORMAT,
-    GRAPH,
-    GRAPH_ALS,
-    GRAPH_TASKS,
-    LENGTH_UNIT,
-    LENGTHS_FILE,
-    MEAN,
-)
-from bridge.options.paper import PaperOptions
-from bridge.options.single import ChunkCosts, CoreOptions, Written
+from bridge.options.declared import CHUNKS, LENGTH_UNIT, LENGTHS_FILE, MEAN
+from bridge.options.output import PaperOptions
 from bridge.runs.directory import check_target, fresh_directory, named_folder
 from bridge.standard_error import put_text, say
 from traces.base.errors import InputError
@@ -29,6 +19,43 @@ from traces.base.options import CORE_GFLOPS, LINK_BANDWIDTH, LINK_LATENCY, MEMOR
 
 if TYPE_CHECKING:
     from traces.compiled import Array
+
+
+@dataclass(frozen=True)
+class CoreOptions:
+    """Cores, and changes of their speeds."""
+
+    cores: Annotated[int | None, CORES] = CORES.default
+    core_speed: Annotated[str, d.CORE_SPEED] = d.CORE_SPEED.default
+    hosts: Annotated[int, d.HOSTS] = d.HOSTS.default
+    speeds: Annotated[list[str] | None, a.SPEEDS] = None
+
+    def given(self) -> dict[str, Any]:
+        """Return the arguments of ``bridge.single``, without the speeds."""
+        return {"hosts": self.hosts, "speeds": tuple(self.speeds or ())}
+
+
+@dataclass(frozen=True)
+class ChunkCosts:
+    """Cost of a chunk."""
+
+    overhead: Annotated[int, a.OVERHEAD] = a.OVERHEAD.default
+    latency: Annotated[int, a.LATENCY] = a.LATENCY.default
+    assignment: Annotated[str, a.ASSIGNMENT] = a.ASSIGNMENT.default
+
+    def given(self) -> dict[str, Any]:
+        """Return the arguments of ``bridge.single``."""
+        return {"overhead_ns": self.overhead, "latency_ns": self.latency, "assignment": self.assignment}
+
+
+@dataclass(frozen=True)
+class Written:
+    """Seed and output."""
+
+    seed: Annotated[int, SEED] = SEED.default
+    out: Annotated[str | None, d.OUT] = d.OUT.default
+    trace: Annotated[str | None, d.TRACE] = d.TRACE.default
+    force: Annotated[bool, d.FORCE] = d.FORCE.default
 
 
 @dataclass(frozen=True)
@@ -105,21 +132,16 @@ def loop_command(
     say(f"results: {target}")
 
 
-def _given(*bundles: Any) -> Iterator[str]:
-    # The names of the options of these dataclasses that have another value than by default.
-    for bundle in bundles:
-        hints = get_type_hints(type(bundle), include_extras=True)
-        yield from (
-            str(declaration(hints[one.name])) for one in fields(bundle) if getattr(bundle, one.name) != one.default
-        )
-
-
 def _check_chunks(speed_gflops: tuple[float, ...], steps: int, *bundles: Any) -> None:
     # Options of how a loop runs have no effect if only its chunks are printed.
-    used = {str(option) for option in (N_TASKS, CORES, SEED)} | (
-        {str(CORE_SPEED)} if len(set(speed_gflops)) == 1 else set()
-    )
-    for name in [*_given(*bundles), *([str(STEPS)] if steps != STEPS.default else [])]:
+    equal = [d.CORE_SPEED] if len(set(speed_gflops)) == 1 else []
+    used = {str(option) for option in (N_TASKS, CORES, SEED, *equal)}
+    given: list[str] = []
+    for bundle in bundles:
+        hints = get_type_hints(type(bundle), include_extras=True)
+        changed = (one.name for one in fields(bundle) if getattr(bundle, one.name) != one.default)
+        given += (str(declaration(hints[name])) for name in changed)
+    for name in [*given, *([str(STEPS)] if steps != STEPS.default else [])]:
         if name not in used:
             raise InputError(
                 f"{name}: not with {CHUNKS}, which prints chunks of equal tasks on equal cores, without costs"
@@ -141,7 +163,6 @@ def _print_chunks(als: str, n: int | None, cores: int, seed: int) -> None:
 
 def _check_source(tasks: LoopTasks) -> None:
     # The lengths are read, or drawn.
-
     said = [name for name, value in {str(N_TASKS): tasks.n, **tasks.drawing}.items() if value is not None]
     if tasks.lengths_file is not None and said:
         raise InputError(f"{said[0]}: not with {LENGTHS_FILE}, from which the lengths are read; give one of them")
@@ -173,9 +194,9 @@ def _of_technique(option: AnyOption) -> AnyOption:
 
 @dataclass(frozen=True)
 class GraphDrawing:
-    """Of a generator's graph, and of a file's; None stands for an option that is not given."""
+    """Of a generator's graph, and of a file's, as in ``GraphSource``; None stands for an option that is not given."""
 
-    tasks: Annotated[int | None, GRAPH_TASKS] = None
+    tasks: Annotated[int | None, d.GRAPH_TASKS] = None
     mean: Annotated[float | None, replace(MEAN, help="Mean work of a task; needs a generator")] = None
     variation: Annotated[
         float | None,
@@ -183,7 +204,7 @@ class GraphDrawing:
             VARIATION, help="Variation of the tasks' work, standard deviation over mean, if the generator states none"
         ),
     ] = None
-    file_format: Annotated[str | None, FORMAT] = None
+    file_format: Annotated[str | None, d.FORMAT] = None
     core_gflops: Annotated[float | None, CORE_GFLOPS] = None
 
 
@@ -212,18 +233,18 @@ class LinkOptions:
 class GraphChunkCosts(ChunkCosts):
     """Cost of a chunk; with a planner there are no chunks."""
 
-    overhead: Annotated[int, _of_technique(OVERHEAD)] = OVERHEAD.default
-    latency: Annotated[int, _of_technique(LATENCY)] = LATENCY.default
-    assignment: Annotated[str, _of_technique(ASSIGNMENT)] = ASSIGNMENT.default
+    overhead: Annotated[int, _of_technique(a.OVERHEAD)] = a.OVERHEAD.default
+    latency: Annotated[int, _of_technique(a.LATENCY)] = a.LATENCY.default
+    assignment: Annotated[str, _of_technique(a.ASSIGNMENT)] = a.ASSIGNMENT.default
 
 
 @bundled
 def graph_command(
     *,
-    graph: Annotated[str, GRAPH],
-    als: Annotated[str, GRAPH_ALS] = GRAPH_ALS.default,
+    graph: Annotated[str, d.GRAPH],
+    als: Annotated[str, d.GRAPH_ALS] = d.GRAPH_ALS.default,
     cores: CoreOptions,
-    order: Annotated[str | None, ORDER] = None,
+    order: Annotated[str | None, a.ORDER] = None,
     links: LinkOptions,
     drawing: GraphDrawing,
     costs: GraphChunkCosts,
@@ -238,15 +259,13 @@ def graph_command(
     from bridge.single.own_cores import given_speeds
 
     speed_gflops = given_speeds(cores.core_speed, cores.cores)
-    source = GraphSource(
-        graph, drawing.tasks, drawing.mean, drawing.variation, drawing.file_format, drawing.core_gflops
-    )
+    source = GraphSource(graph, *astuple(drawing))
     given = links.given()
     options = GraphOptions(
         als,
         speed_gflops,
         **cores.given(),
-        order=ORDER.default if order is None else order,
+        order=a.ORDER.default if order is None else order,
         network=links.network,
         **{key: value for key, (_, value) in given.items()},
         **costs.given(),

@@ -13,10 +13,9 @@ import typer
 from als.options import ALS, VARIATION
 from bls.options import BACKFILL, BLS, DECISIONS
 from bridge.cli import INTERRUPTED
-from bridge.cli.parameters import argument, option, switch
 from bridge.options import declared as d
-from bridge.options.bundles import TakenOptions, bundled
-from bridge.options.paper import PaperOptions
+from bridge.options.bundles import TakenOptions, argument, bundled, option, switch
+from bridge.options.output import PaperOptions
 from bridge.runs.directory import named_folder
 from bridge.scenarios.scenario import Scenario
 from bridge.standard_error import put_text, say

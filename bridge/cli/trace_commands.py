@@ -4,8 +4,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-from bridge.cli.parameters import AS_JSON, RUN, argument, group
+from bridge.options.bundles import AS_JSON, RUN, argument, group
 from bridge.options.declared import OUT, TRACE_CORES, TRACE_DETAIL, TRACE_FORMATS, TRACE_WINDOW
+from bridge.standard_error import lined_up, put, say
 from traces.base.errors import InputError
 from traces.base.options import PART_JOBS, Panel
 
@@ -22,7 +23,6 @@ def info_command(
     import json
 
     from bridge.runs.trace_info import described, info_rows
-    from bridge.standard_error import lined_up
 
     found = described(Path(results))
     print(json.dumps(found, indent=2, ensure_ascii=False) if as_json else lined_up(info_rows(found)))
@@ -42,7 +42,6 @@ def cut_command(
     from bridge.runs.stored import job_words
     from bridge.runs.stored_trace import write_part
     from bridge.runs.tracing import part_of
-    from bridge.standard_error import put, say
     from traces.exporters.shown.part import WHOLE
 
     part = part_of(trace_window, trace_cores, jobs, job_words(Path(results)))
@@ -63,7 +62,6 @@ def convert_command(
 ) -> None:
     """Write a trace of a finished run in any format, from its tables."""
     from bridge.runs.stored_trace import write_part
-    from bridge.standard_error import put, say
     from traces.exporters.shown.part import WHOLE
 
     for path in write_part(Path(results), out, trace, trace_detail, WHOLE, say):

@@ -8,14 +8,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from bls import options as b
 from bls.options import ALIGN, CANCELLED, NUMBERS, OVERSIZE, PLATFORM, SELECT
-from bridge.cli.parameters import group
 from bridge.options import declared as d
-from bridge.options.generation import GenerationRequest
-from bridge.options.paper import PaperOptions
+from bridge.options.bundles import group
+from bridge.options.output import PaperOptions
 from bridge.runs.directory import check_file
 from bridge.standard_error import put, put_text, say
 from traces.base.errors import InputError, one_of, shown
+from traces.base.options import SEED
 
 if TYPE_CHECKING:
     from bls.workloads.workload import Workload
@@ -180,6 +181,23 @@ def export_command(
     put(target)
 
 
+@dataclass(frozen=True)
+class GenerationRequest:
+    """Request for ``jobs`` jobs, either like those of the workload ``like`` or by a published ``model``."""
+
+    jobs: Annotated[int, b.JOBS]
+    like: Annotated[str | None, d.LIKE] = None
+    model: Annotated[str | None, d.MODEL] = None
+    seed: Annotated[int, SEED] = SEED.default
+    method: Annotated[str, b.METHOD] = b.METHOD.default
+    platform: Annotated[str | None, replace(PLATFORM, rule="as the header of the log states")] = PLATFORM.default
+    speed_factor: Annotated[float, b.SPEED_FACTOR] = b.SPEED_FACTOR.default
+    nodes_factor: Annotated[float, b.NODES_FACTOR] = b.NODES_FACTOR.default
+    gpus: Annotated[str | None, d.GPUS] = None
+    limit: Annotated[list[str] | None, d.LIMIT] = None
+    plot: Annotated[str | None, d.LIKENESS_PLOT] = None
+
+
 def generate_command(
     *,
     output: Annotated[str, d.WORKLOAD_FILE],
@@ -190,33 +208,26 @@ def generate_command(
     force: Annotated[bool, d.REPLACE] = False,
 ) -> None:
     """Write a synthetic workload, modelled on another one or by a published model, as SWF; print distances to the other."""
-    from bridge.cli.workload_files import (
-        check_wanted,
-        checked_output,
-        draw,
-        generated,
-        likeness_text,
-        save,
-        write_requests,
-    )
+    from bridge.cli import workload_files as files
 
-    target = checked_output(output, force)
-    check_wanted(wanted)
+    target = files.checked_output(output, force)
+    files.check_wanted(wanted)
     if requests is not None:
         if wanted.gpus is None:
             raise InputError("--requests: needs --gpus; without them jobs ask for nothing but cores")
         check_file(Path(requests), force, "--requests")
-    source, made = generated(wanted, reader)
-    save(made, target, force, made=True)
+    source, made = files.generated(wanted, reader)
+    files.save(made, target, force, made=True)
     if requests is not None:
-        say(f"requests: {write_requests(made, Path(requests), force)}")
+        say(f"requests: {files.write_requests(made, Path(requests), force)}")
     say(f"made with seed {wanted.seed}: {target}")
     if source is None:
         return
-    put_text(likeness_text(source, made))
+    put_text(files.likeness_text(source, made))
     if wanted.plot is not None:
         with paper.drawing():
-            say(f"figure: {draw(source, made, Path(wanted.plot), (Path(wanted.like or '').name, target.name))}")
+            names = Path(wanted.like or "").name, target.name
+            say(f"figure: {files.draw(source, made, Path(wanted.plot), names)}")
 
 
 def fetch_command(
@@ -232,7 +243,8 @@ def fetch_command(
     """Download a log of the Parallel Workloads Archive, check it, and print how to cite it; or list the logs."""
     from contextlib import ExitStack
 
-    from bridge.archive.fetch import catalogue_rows, catalogue_table, download, summary
+    from bls.workloads.archive import catalogue_rows, catalogue_table
+    from bridge.archive.fetch import download, summary
     from bridge.live.progress import Progress
 
     if name is None:

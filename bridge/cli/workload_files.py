@@ -1,10 +1,13 @@
 """Work of the ``twolevel workload`` commands: read logs, write whole files, export results, generate jobs."""
 
+from __future__ import annotations
+
 import math
 import re
 import tempfile
 from dataclasses import fields, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,9 +20,8 @@ from bls.workloads.generators.accasim import LIMITS, Gpus, generate_like, machin
 from bls.workloads.generators.lublin import generate_lublin
 from bls.workloads.header import named_size
 from bls.workloads.workload import Workload
-from bridge.options.generation import GenerationRequest
 from bridge.runs.directory import check_file, fresh_file, read_record
-from bridge.runs.stored import ids_of
+from bridge.runs.stored import hosts, ids_of
 from bridge.scenarios.scenario import given_platform, platform_for
 from bridge.standard_error import say, text_table
 from traces.base.errors import InputError, one_of, parse_real, parse_whole, shown
@@ -28,7 +30,10 @@ from traces.base.time import parse_duration_ns
 from traces.compiled import Array
 from traces.intervals import parse_intervals
 from traces.ledger import MachineShape
-from traces.tables import rows_frame
+from traces.tables import NAME, read_jobs, rows_frame
+
+if TYPE_CHECKING:
+    from bridge.cli.workload_commands import GenerationRequest
 
 #: What a finished run can be written as, and the endings of such files.
 EXPORTS: dict[str, tuple[str, ...]] = {"swf": (".swf", ".swf.gz"), "batsim": (".csv",)}
@@ -102,7 +107,6 @@ def export_result(folder: Path, form: str, target: Path, force: bool, log: Workl
     from bls.workloads.writers.swf import result_as_workload, write_swf
     from traces.exporters import exporter
     from traces.exporters.stored import stored_ledger
-    from traces.tables import NAME, read_jobs
 
     if log is not None and form != "swf":
         raise InputError(f"--workload: the form {form} has no place for what a log knows; allowed with --trace swf")
@@ -145,7 +149,9 @@ def numbers(text: str | None, column: Array, where: str, names: dict[str, int] |
     present = np.unique(column).tolist()
     found = [number for number in present if number in named or any(lo <= number < hi for lo, hi in intervals)]
     if not found:
-        raise InputError(f"{where}: no job has any of {shown(text)}; there are {_some(present)}")
+        texts = ["unknown" if number == -1 else str(number) for number in present]
+        some = " ".join(texts) if len(texts) <= 10 else f"{texts[0]} to {texts[-1]}"
+        raise InputError(f"{where}: no job has any of {shown(text)}; there are {some}")
     return found
 
 
@@ -169,14 +175,7 @@ def _bound(part: str, where: str, durations: bool) -> int:
     return int(part)
 
 
-def _some(present: list[int]) -> str:
-    texts = ["unknown" if number == -1 else str(number) for number in present]
-    return " ".join(texts) if len(texts) <= 10 else f"{texts[0]} to {texts[-1]}"
-
-
 def _machine(folder: Path) -> MachineShape:
-    from bridge.runs.stored import hosts
-
     first_core, host_names = hosts(folder)
     try:
         return MachineShape(str(read_record(folder)["platform"]["name"]), tuple(host_names), first_core)
@@ -196,7 +195,6 @@ def _put(written: Path, target: Path) -> None:
 
 
 MODELS = ("lublin",)  #: the published models, by name
-
 _RANGE = re.compile(r"([0-9]{1,18})-([0-9]{1,18})")
 
 # What needs a source.
@@ -234,18 +232,8 @@ def generated(wanted: GenerationRequest, form: str | None = None) -> tuple[Workl
     source = read(wanted.like, form)
     if wanted.platform is not None:
         platform = platform_for(wanted.platform, source, replayed=True)
-    made = generate_like(
-        source,
-        wanted.jobs,
-        seed=wanted.seed,
-        platform=platform,
-        speed_factor=wanted.speed_factor,
-        nodes_factor=wanted.nodes_factor,
-        gpus=gpus,
-        limits=limits,
-        method=wanted.method,
-    )
-    return source, made
+    given = {name: getattr(wanted, name) for name in ("seed", "speed_factor", "nodes_factor", "method")}
+    return source, generate_like(source, wanted.jobs, platform=platform, gpus=gpus, limits=limits, **given)
 
 
 def write_requests(made: Workload, path: Path, force: bool) -> Path:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bridge.compare.page import RECORD as COMPARISON
+from bridge.compare.page import comparison_page, page_of_two
 from bridge.runs.afterwards import StoredRun
 from bridge.runs.directory import read_record
 from bridge.studies.run_study import Report
@@ -76,9 +77,14 @@ def read(path: str | Path) -> ReadRun | Report | Study | Workload:
     if folder.name in _RECORDS and folder.is_file():
         raise InputError(f"{path} is the record of a result; allowed: its folder, {folder.parent}")
     if folder.is_dir():
-        if (folder / STUDY).is_file():
-            return _stored_study(folder)
-        return ReadRun(folder)
+        if not (folder / STUDY).is_file():
+            return ReadRun(folder)
+        from bridge.studies.page import state_of
+
+        state = state_of(folder)
+        errors = [str(error) for error in state.results["error"] if error]
+        n_cells, done = len(state.study), len(state.results)
+        return Report(n_cells, done, len(errors), tuple(errors[:5]), 0, state.study, folder)
     if folder.suffix == ".toml":
         from bridge.studies.input.study_file import load_study
 
@@ -86,15 +92,6 @@ def read(path: str | Path) -> ReadRun | Report | Study | Workload:
     from bls.workloads import given_workload
 
     return given_workload(path, 0)
-
-
-def _stored_study(folder: Path) -> Report:
-    from bridge.studies.page import state_of
-
-    state = state_of(folder)
-    errors = [str(error) for error in state.results["error"] if error]
-    done = len(state.results)
-    return Report(len(state.study), done, len(errors), tuple(errors[:5]), 0, state.study, folder)
 
 
 def report(result: Result | GridRows | Report | ReadRun | str | Path, other: str | Path | None = None) -> Page:
@@ -131,16 +128,12 @@ def report(result: Result | GridRows | Report | ReadRun | str | Path, other: str
 def page_maker(folder: Path, other: Path | None = None) -> Callable[[], Page]:
     """Return the function that makes the page of a folder, chosen by its record. Raises InputError if it has none."""
     if other is not None:
-        from bridge.compare.page import page_of_two
-
         return lambda: page_of_two(folder, other)
     if (folder / STUDY).is_file():
         from bridge.studies.page import study_page
 
         return lambda: study_page(folder)
     if (folder / COMPARISON).is_file():
-        from bridge.compare.page import comparison_page
-
         return lambda: comparison_page(folder)
     if (folder / "run.json").is_file():
         if "replay" in read_record(folder):

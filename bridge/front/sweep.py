@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 #: Options that are the axes of every grid; others vary by their keywords.
 _AXES = ("bls", "als", "variation", "backfill")
-
 _LISTS = frozenset(("limits", "speeds"))  #: options whose values are lists; a list of lists varies them
 
 

@@ -1,4 +1,4 @@
-"""Parameters of a command, made of the declarations of its options (``traces.base.options``), and conversion of their values.
+"""Commands: their parameters, made of the declarations of options (``traces.base.options``), conversion of values, and groups.
 
 Values that are plain as they stand are converted without Typer's machinery, which loads a library of checks and makes one for
 each option: 0.1 s of a small run's 0.9 s. What is not plain, or wrong, is left to it.
@@ -132,7 +132,8 @@ def _for_typer(hint: Any, *, required: bool, said: Any) -> Any:
         name += f"/{flag(declared.off)}"
     names = [name, *([declared.short] if declared.short else [])]
     if not (required or declared.rule) and said is None and declared.default not in (None, "", ()):
-        text += f"  [default: {_plain(declared.default)}]"  # typer would write it in parentheses
+        plain = f"{declared.default:g}" if isinstance(declared.default, float) else str(declared.default)
+        text += f"  [default: {plain}]"  # typer would write it in parentheses
     words = _words(declared) if declared.names or isinstance(declared, Choice) else None
     return Annotated[
         kind,
@@ -154,12 +155,36 @@ def _words(declared: Option[Any]) -> Callable[[str], list[str]]:
     return offered
 
 
-def _plain(default: object) -> str:
-    return f"{default:g}" if isinstance(default, float) else str(default)
+def option(metavar: str, text: str, *names: str) -> Any:
+    """An option with a value; ``names`` if they are not that of the parameter."""
+    return typer.Option(*names, metavar=metavar, help=text)
+
+
+def switch(name: str, text: str) -> Any:
+    """An option without a value."""
+    return typer.Option(name, help=text)
+
+
+def argument(metavar: str, text: str) -> Any:
+    """A word without a name."""
+    return typer.Argument(metavar=metavar, help=text)
+
+
+RUN = Annotated[str, argument("DIR", "Results of twolevel run.")]
+AS_JSON = Annotated[bool, switch("--json", "Print JSON.")]
+REPLACE_FILE = Annotated[bool, switch("--force", "Replace an existing FILE.")]
+
+
+def group(name: str, text: str, *commands: tuple[Callable[..., None], str, str]) -> typer.Typer:
+    """Make a group of commands, each with its line in the list of commands and the words of its example."""
+    made = typer.Typer(help=text, no_args_is_help=True, rich_markup_mode=None)
+    for function, short, words in commands:
+        command = function.__name__.removesuffix("_command")
+        made.command(command, short_help=short, epilog=f"Example: twolevel {name} {command} {words}")(bundled(function))
+    return made
 
 
 MANY = 25  #: a command with at least this many options shows only the first ones in ``--help``
-
 _HELP_ALL = "--help-all"
 
 #: How the text of an option that is a number is read, and what is allowed there.
@@ -195,9 +220,11 @@ class QuickCommand(_QuickHelp, TyperCommand):
         if len(options) < MANY:
             topics = {Panel.OTHER: [record for _, record in options]}
         elif not self.shows_all:
-            topics = {Panel.OTHER: [record for one, record in options if self._is_first(one)]}
+            declared = ((self._declared(one), record) for one, record in options)
+            topics = {Panel.OTHER: [record for one, record in declared if one is None or one.first]}
         else:
-            topics = {panel: [record for one, record in options if _topic(one) == panel] for panel in Panel}
+            by_topic = [(getattr(one, "rich_help_panel", None) or Panel.OTHER, record) for one, record in options]
+            topics = {panel: [record for topic, record in by_topic if topic == panel] for panel in Panel}
         if arguments:
             with formatter.section("Arguments"):
                 formatter.write_dl(arguments)
@@ -222,9 +249,9 @@ class QuickCommand(_QuickHelp, TyperCommand):
         arguments = [record for one, record in shown if one.param_type_name == "argument"]
         return arguments, [(one, record) for one, record in shown if one.param_type_name != "argument"]
 
-    def _is_first(self, parameter: Any) -> bool:
-        declared, _ = getattr(self.callback, "options", {}).get(parameter.name, (None, None))
-        return declared is None or declared.first
+    def _declared(self, parameter: Any) -> Option[Any] | None:
+        options: dict[str, tuple[Option[Any], Any]] = getattr(self.callback, "options", {})
+        return options.get(parameter.name, (None, None))[0]
 
     def make_context(self, *arguments: Any, **named: Any) -> Any:
         """Parse the words of a command line, as every command does."""
@@ -234,8 +261,7 @@ class QuickCommand(_QuickHelp, TyperCommand):
             if parameter.name in annotations:
                 one: Any = parameter
                 kind = _kind(annotations[parameter.name].annotation)
-                declared, _ = getattr(self.callback, "options", {}).get(parameter.name, (None, None))
-                one.process_value = partial(_value, one, kind, declared, one.process_value)
+                one.process_value = partial(_value, one, kind, self._declared(parameter), one.process_value)
         name, words, *more = arguments
         if _HELP_ALL in words:
             self.shows_all, words = True, ["--help"]
@@ -249,10 +275,6 @@ class QuickCommand(_QuickHelp, TyperCommand):
             f"{word}={alone[word]}" if word in alone and (not after or after[0].startswith("-")) else word
             for word, after in ((word, words[place + 1 : place + 2]) for place, word in enumerate(words))
         ]
-
-
-def _topic(parameter: Any) -> Panel:
-    return getattr(parameter, "rich_help_panel", None) or Panel.OTHER
 
 
 def _flag(convert: Callable[[Any, Any], Any], context: Any, value: Any) -> Any:

@@ -1,30 +1,38 @@
 """The options of commands that are no level's (``traces.base.options``); those of a level may have another default."""
 
 from dataclasses import replace
+from typing import Any
 
 from als import options as a
 from bls import options as b
 from traces.base.errors import Mention
 from traces.base.options import CORE_GFLOPS, PART_CORES, Choice, Option, Panel, Real, Whole
 
+
+def _text(name: str, metavar: str, help: str, **others: Any) -> Option[str | None]:
+    """Declare an option or argument whose value is a text, without a default."""
+    return Option(name=name, default=None, metavar=metavar, help=help, **others)
+
+
+def _switch(name: str, help: str, **others: Any) -> Option[bool]:
+    """Declare an option without a value."""
+    return Option(name=name, default=False, help=help, **others)
+
+
 # Set by hand, as in ``bls.options``: name, place and default first, then the help.
 # fmt: off
 
-WORKLOAD = Option[str | None](
-    name="WORKLOAD",
-    default=None,
-    metavar="WORKLOAD",
+WORKLOAD = _text(
+    "WORKLOAD", "WORKLOAD",
     help="Workload: SWF, sacct, Batsim JSON or GWF, plain or compressed; 'sample'; or FILE.py:NAME, a function that makes jobs "
-    "from a seed",
+    "from a seed"
 )
-OUT = Option[str | None](
-    name="out", first=True, short="-o", python="folder", panel=Panel.RESULTS, default=None, metavar="DIR",
+OUT = _text(
+    "out", "DIR", first=True, short="-o", python="folder", panel=Panel.RESULTS,
     help="Folder for the results; it must not exist"
 )
-FORCE = Option(name="force", first=True, panel=Panel.RESULTS, default=False, help="Replace existing results")
-TASKS_TABLE = Option(
-    name="tasks", first=True, panel=Panel.RESULTS, default=False, help="Write tasks.parquet too, one row per task"
-)
+FORCE = _switch("force", "Replace existing results", first=True, panel=Panel.RESULTS)
+TASKS_TABLE = _switch("tasks", "Write tasks.parquet too, one row per task", first=True, panel=Panel.RESULTS)
 TRACE_FORMATS = Option(
     name="trace", first=True, panel=Panel.TRACES, default="otf2", metavar="FORMATS", names="traces.exporters:EXPORTERS",
     bare="otf2",
@@ -33,38 +41,29 @@ TRACE_FORMATS = Option(
 NO_FORMATS = "none"  #: what it takes in place of formats: none
 
 #: Of commands that write none where nothing is said.
-TRACE = Option[str | None](
-    name="trace", default=None, metavar="FORMATS", names="traces.exporters:EXPORTERS", bare="otf2",
+TRACE = _text(
+    "trace", "FORMATS", names="traces.exporters:EXPORTERS", bare="otf2",
     help="Write traces too, in the formats of twolevel run, separated by commas; alone: otf2"
 )
 #: The keyword of functions in Python in place of tasks and trace, and how a text mentions that there are no records of tasks.
 KEEP_TASKS = replace(TASKS_TABLE, python="keep_tasks")
 NO_TASKS = str(Mention(TRACE_FORMATS.name, KEEP_TASKS.python, said=NO_FORMATS, given="False"))
-NODES = Option(name="nodes", panel=Panel.RESULTS, default=False, help="Write nodes.parquet too, host states over time")
-CHECK = Option(
-    name="check", panel=Panel.RESULTS, default=False,
-    help="Check the states of the engines during the run, and the result; slower"
+NODES = _switch("nodes", "Write nodes.parquet too, host states over time", panel=Panel.RESULTS)
+CHECK = _switch("check", "Check the states of the engines during the run, and the result; slower", panel=Panel.RESULTS)
+SAME_AS = _text("same-as", "DIR", "Compare the tables with those of an earlier run, byte for byte", panel=Panel.RESULTS)
+LIVE = _switch("live", "Show the run while it is in progress, like twolevel watch", panel=Panel.RESULTS)
+WIDTH = _text(
+    "width", "LENGTH", "Width of figures, e.g. 3.5in, 89mm or 252pt; 1in to 40in", panel=Panel.RESULTS
 )
-SAME_AS = Option[str | None](
-    name="same-as", panel=Panel.RESULTS, default=None, metavar="DIR",
-    help="Compare the tables with those of an earlier run, byte for byte"
-)
-LIVE = Option(
-    name="live", panel=Panel.RESULTS, default=False, help="Show the run while it is in progress, like twolevel watch"
-)
+NO_TITLE = _switch("no-title", "Draw figures without titles", panel=Panel.RESULTS)
 TRACE_DETAIL = Choice(
-    name="trace-detail",
-    panel=Panel.TRACES,
-    default="auto",
-    metavar="DETAIL",
-    choices=("auto", "lane", "host", "job", "chunk", "task"),
-    what="detail",
+    name="trace-detail", panel=Panel.TRACES, default="auto", metavar="DETAIL",
+    choices=("auto", "lane", "host", "job", "chunk", "task"), what="detail",
     help="Rows of a trace: jobs alone (lane), hosts too (host), or cores with each job, chunk or task; auto: task, but host or "
     "lane in formats for viewers on more than 4,096 cores",
 )
-TRACE_WINDOW = Option[str | None](
-    name="trace-window", panel=Panel.TRACES, default=None, metavar="WINDOW",
-    help="Only this time of the run, e.g. 2h..3h, 2h+90s, 2h.. or ..3h"
+TRACE_WINDOW = _text(
+    "trace-window", "WINDOW", "Only this time of the run, e.g. 2h..3h, 2h+90s, 2h.. or ..3h", panel=Panel.TRACES
 )
 TRACE_CORES = replace(PART_CORES, name="trace-cores", panel=Panel.TRACES)
 
@@ -78,8 +77,8 @@ WORKERS = Whole[int | None](
     name="workers", panel=Panel.COUPLING, default=None, lowest=1, highest=1024, metavar="N", help="Number of processes",
     rule="one per processor"
 )
-ALS_COMMAND = Option[str | None](
-    name="als-command", panel=Panel.COUPLING, default=None, metavar="COMMAND",
+ALS_COMMAND = _text(
+    "als-command", "COMMAND", panel=Panel.COUPLING,
     help="Command that starts your own application simulator (bridge/PROTOCOL.md)"
 )
 TIMEOUT = Real(
@@ -88,31 +87,26 @@ TIMEOUT = Real(
     "again; a scheduler ends the run"
 )
 
-LISTEN = Option[str | None](
-    name="listen", panel=Panel.COUPLING, default=None, metavar="tls://HOST:PORT",
+LISTEN = _text(
+    "listen", "tls://HOST:PORT", panel=Panel.COUPLING,
     help="Let other hosts join at this address (twolevel worker); needs pool or process"
 )
-TOKEN_FILE = Option[str | None](
-    name="token-file", panel=Panel.COUPLING, default=None, metavar="FILE",
+TOKEN_FILE = _text(
+    "token-file", "FILE", panel=Panel.COUPLING,
     help="File with the secret that hosts need to join; readable by its owner only"
 )
-CERTIFICATE = Option[str | None](
-    name="certificate", panel=Panel.COUPLING, default=None, metavar="FILE",
-    help="File for the certificate of the run, by which hosts recognise it", rule="the name of the token file, followed by .crt"
+CERTIFICATE = _text(
+    "certificate", "FILE", panel=Panel.COUPLING, rule="the name of the token file, followed by .crt",
+    help="File for the certificate of the run, by which hosts recognise it"
 )
-RUN_ADDRESS = Option[str | None](
-    name="ADDRESS", default=None, metavar="ADDRESS", help="Address of the run: tls://HOST:PORT"
-)
+RUN_ADDRESS = _text("ADDRESS", "ADDRESS", "Address of the run: tls://HOST:PORT")
 HOST_WORKERS = replace(WORKERS, help="Number of processes on this host")
 PATIENCE = Real(
     name="patience", default=0.0, lowest=0.0, highest=1e6, unit="s", metavar="TIME",
     help="How long to wait for the run to begin, e.g. 10min"
 )
 
-CLUSTER = Option[str | None](
-    name="cluster", default=None, metavar="WHERE",
-    help="Run on a Dask cluster: tcp://HOST:PORT of its scheduler, local, or slurm"
-)
+CLUSTER = _text("cluster", "WHERE", "Run on a Dask cluster: tcp://HOST:PORT of its scheduler, local, or slurm")
 #: Of a cluster's worker processes, which take none of this machine's memory.
 CLUSTER_WORKERS = replace(WORKERS, highest=1_000_000)
 
@@ -131,16 +125,16 @@ VARIATIONS = Option(
 DATA = Option[tuple[str, ...]](
     name="data", default=(), metavar="DIR", help="Further folder of logs and other files; may be repeated"
 )
-REPLICATE = Option[str | None](
-    name="replicate", panel=Panel.JOBS, default=None, metavar="LENGTH",
+REPLICATE = _text(
+    "replicate", "LENGTH", panel=Panel.JOBS,
     help="Run each cell for every window of this length of the log, e.g. 7d, instead of for seeds"
 )
-WARMUP = Option[str | None](
-    name="warmup", panel=Panel.JOBS, default=None, metavar="LENGTH",
+WARMUP = _text(
+    "warmup", "LENGTH", panel=Panel.JOBS,
     help=f"Simulate this time before each window too, without counting its jobs; needs {REPLICATE}"
 )
-SHAKE = Option[str | None](
-    name="shake", panel=Panel.JOBS, default=None, metavar="TIME",
+SHAKE = _text(
+    "shake", "TIME", panel=Panel.JOBS,
     help="Delay each submit by a random time up to this, e.g. 1min, drawn per seed; seed 0 keeps the log as it is"
 )
 
@@ -158,18 +152,14 @@ MEAN = Real(
     name="mean", default=1.0, lowest=1e-12, highest=1e12, unit="GFLOP", metavar="GFLOP",
     help="Mean length of tasks that are drawn"
 )
-LENGTHS_FILE = Option[str | None](
-    name="LENGTHS.txt", default=None, metavar="LENGTHS.txt", help=f"File of task lengths, one per line; or give {a.N_TASKS}"
-)
+LENGTHS_FILE = _text("LENGTHS.txt", "LENGTHS.txt", f"File of task lengths, one per line; or give {a.N_TASKS}")
 LENGTH_UNIT = Choice(
     name="unit", default="gflop", choices=("gflop", "flop"), what="unit", metavar="UNIT",
     help="Unit of the numbers in LENGTHS.txt: gflop or flop"
 )
-CHUNKS = Option(
-    name="chunks", default=False, help="Only print the chunk sizes, for tasks of equal length and cores that ask in turn"
-)
-GRAPH = Option[str | None](
-    name="GRAPH", default=None, metavar="GRAPH",
+CHUNKS = _switch("chunks", "Only print the chunk sizes, for tasks of equal length and cores that ask in turn")
+GRAPH = _text(
+    "GRAPH", "GRAPH",
     help="A graph file (WfFormat, DAX, DOT, GraphML, plain or compressed), or a generator, e.g. cholesky:tiles=8"
 )
 GRAPH_ALS = replace(
@@ -182,10 +172,7 @@ GRAPH_TASKS = Whole[int | None](
     name="tasks", default=None, lowest=1, highest=a.MAX_TASKS_PER_JOB, metavar="N",
     help="Approximate number of tasks of a generated graph", rule="one per core"
 )
-FORMAT = Option[str | None](
-    name="format", default=None, metavar="NAME", help="Format of the file: wfformat, dax, dot, graphml", rule="by its content"
-)
-
+FORMAT = _text("format", "NAME", "Format of the file: wfformat, dax, dot, graphml", rule="by its content")
 TOP = Whole(name="top", default=10, lowest=0, highest=10**6, metavar="N", help="Number of jobs in each ranking")
 FETCH_TIMEOUT = Real(
     name="timeout", default=30.0, lowest=1e-3, highest=86_400.0, unit="s", metavar="TIME",
@@ -194,17 +181,16 @@ FETCH_TIMEOUT = Real(
 
 # The real Slurm as the batch level.
 
-SLURM_CONF = Option[str | None](
-    name="slurm-conf", first=True, panel=Panel.BATCH, default=None, metavar="FILE",
+SLURM_CONF = _text(
+    "slurm-conf", "FILE", first=True, panel=Panel.BATCH,
     help="slurm.conf of a site: its nodes are the machine; settings that a replay cannot use are replaced and listed"
 )
 SLURM_SET = Option[tuple[str, ...]](
     name="set", first=True, panel=Panel.BATCH, default=(), metavar="KEY=VALUE",
     help="A setting of slurm.conf, e.g. SchedulerType=sched/builtin; may be repeated"
 )
-SLURM_TOPOLOGY = Option[str | None](
-    name="topology", panel=Panel.BATCH, default=None, metavar="FILE",
-    help="Switches: Slurm's topology.conf, or TOML with [[switches]] as in a platform"
+SLURM_TOPOLOGY = _text(
+    "topology", "FILE", "Switches: Slurm's topology.conf, or TOML with [[switches]] as in a platform", panel=Panel.BATCH
 )
 PRIORITIES = Choice(
     name="priorities", first=True, panel=Panel.BATCH, default="slurm", choices=("slurm", "recorded"),
@@ -229,12 +215,12 @@ PHASE = Real[float | None](
     help="Time of a backfilling pass of Slurm after the first submit, e.g. 10s, within its cycle of 30s",
     rule="Slurm is at rest before, and checks once a second"
 )
-REPORT = Option(
-    name="report", first=True, panel=Panel.RESULTS, default=False,
+REPORT = _switch(
+    "report", first=True, panel=Panel.RESULTS,
     help="Write DIR/report too: log, Slurm and our engine compared in tables and figures"
 )
-REPORT_ONLY = Option(
-    name="report-only", panel=Panel.RESULTS, default=False,
+REPORT_ONLY = _switch(
+    "report-only", panel=Panel.RESULTS,
     help="Write the report of an existing replay in DIR, which had the same options, without running Slurm"
 )
 BESIDE = Option(
@@ -245,25 +231,21 @@ REPEATS = Whole(
     name="repeats", panel=Panel.RESULTS, default=1, lowest=1, highest=1000, metavar="N",
     help="Number of replays in the report, each with another phase"
 )
-RATES = Option[str | None](
-    name="rates", panel=Panel.RESULTS, default=None, metavar="LIST",
+RATES = _text(
+    "rates", "LIST", panel=Panel.RESULTS,
     help="Also replay with clocks that run this many times as fast as real time, e.g. 10,30,100; needs a report"
 )
-SIZES = Option[str | None](
-    name="sizes", panel=Panel.RESULTS, default=None, metavar="LIST",
+SIZES = _text(
+    "sizes", "LIST", panel=Panel.RESULTS,
     help=f"Also replay the first jobs at these rates, in numbers such as 50,100; needs {RATES}"
 )
 
 # Commands on workloads.
 
-JSON = Option(name="json", default=False, help="Print JSON")
+JSON = _switch("json", "Print JSON")
 REPLACE = replace(FORCE, first=False, panel=Panel.OTHER, help="Replace an existing FILE")
-PLOT = Option[str | None](
-    name="plot", default=None, metavar="FILE", help="Plot an overview in a png, svg or pdf file"
-)
-REJECTS = Option(
-    name="rejects", default=False, help="List the first rejected lines for each reason: line, field, text"
-)
+PLOT = _text("plot", "FILE", "Plot an overview in a png, svg or pdf file")
+REJECTS = _switch("rejects", "List the first rejected lines for each reason: line, field, text")
 READER = replace(FORMAT, help="Format of WORKLOAD", rule="by its name")
 WORKLOAD_FILE = replace(
     OUT, first=False, python="output", panel=Panel.OTHER, metavar="FILE", help="The workload: a file ending in .swf or .swf.gz"
@@ -272,56 +254,32 @@ WORKLOADS = replace(WORKLOAD, metavar="WORKLOAD...", help="Workload files; or 's
 LOAD_FACTOR = Option[float | None](
     name="load", default=None, metavar="FACTOR", help="Divide the times between submits by this"
 )
-TIME_FACTOR = Option[float | None](
-    name="speed", default=None, metavar="FACTOR", help="Divide run times and estimates by this"
-)
-WIDTH_FACTOR = Option[float | None](
-    name="cores", default=None, metavar="FACTOR", help="Multiply the widths of jobs by this"
-)
-USERS = Option[str | None](name="users", default=None, metavar="NUMBERS", help="Users, e.g. 3 5-9, or unknown")
+TIME_FACTOR = replace(LOAD_FACTOR, name="speed", help="Divide run times and estimates by this")
+WIDTH_FACTOR = replace(LOAD_FACTOR, name="cores", help="Multiply the widths of jobs by this")
+USERS = _text("users", "NUMBERS", "Users, e.g. 3 5-9, or unknown")
 QUEUES = replace(USERS, name="queues", help="Queues, e.g. 3 5-9, or unknown")
 PARTITIONS = replace(USERS, name="partitions", help="Partitions, e.g. 3 5-9, or unknown")
-WIDTHS = Option[str | None](
-    name="cores", default=None, metavar="RANGE", help="Numbers of cores, e.g. 8-64, 8- or -64"
-)
-RUN_TIMES = Option[str | None](
-    name="run", default=None, metavar="RANGE", help="Run times, e.g. 10m-2h, 10m- or -2h"
-)
-STATUS = Option[str | None](
-    name="status", default=None, metavar="WHICH", help="completed, failed, cancelled, unknown; or numbers"
-)
-RESULTS_FOLDER = Option[str | None](name="DIR", default=None, metavar="DIR", help="Results of twolevel run")
+WIDTHS = _text("cores", "RANGE", "Numbers of cores, e.g. 8-64, 8- or -64")
+RUN_TIMES = _text("run", "RANGE", "Run times, e.g. 10m-2h, 10m- or -2h")
+STATUS = _text("status", "WHICH", "completed, failed, cancelled, unknown; or numbers")
+RESULTS_FOLDER = _text("DIR", "DIR", "Results of twolevel run")
 EXPORT_FILE = replace(WORKLOAD_FILE, help="A file ending in .swf, .swf.gz or .csv")
 EXPORT_FORM = Option(
     name=TRACE_FORMATS.name, default="swf", metavar="NAME", help="swf, or batsim: jobs.csv of Batsim, for evalys"
 )
-SIMULATED_LOG = Option[str | None](
-    name="workload", default=None, metavar="WORKLOAD", help="The simulated log, for users, groups and queues"
-)
-LIKE = Option[str | None](
-    name="like", default=None, metavar="WORKLOAD", help="Generate jobs like those of this workload; or give --model"
-)
-MODEL = Option[str | None](name="model", default=None, metavar="NAME", help="Published model: lublin")
-GPUS = Option[str | None](
-    name="gpus", default=None, metavar="SHARE:CARDS:GFLOPS", help="Share of nodes with GPUs, GPUs per node, and their speed"
-)
+SIMULATED_LOG = _text("workload", "WORKLOAD", "The simulated log, for users, groups and queues")
+LIKE = _text("like", "WORKLOAD", "Generate jobs like those of this workload; or give --model")
+MODEL = _text("model", "NAME", "Published model: lublin")
+GPUS = _text("gpus", "SHARE:CARDS:GFLOPS", "Share of nodes with GPUs, GPUs per node, and their speed")
 LIMIT = Option[tuple[str, ...]](
     name="limit", default=(), metavar="NAME=LO-HI",
     help="Limit of a request per node, of cores, gpus or memory_kb; may be repeated"
 )
 LIKENESS_PLOT = replace(PLOT, help="Plot both distributions in a png, svg or pdf file")
-NODE_REQUESTS = Option[str | None](
-    name="requests", default=None, metavar="FILE",
-    help=f"Write the requests of jobs per node to a file for run --requests; needs {GPUS}"
+NODE_REQUESTS = _text(
+    "requests", "FILE", f"Write the requests of jobs per node to a file for run --requests; needs {GPUS}"
 )
-LOG_NAME = Option[str | None](
-    name="NAME", default=None, metavar="[NAME]", help="Name of the log; without it, list all logs"
-)
+LOG_NAME = _text("NAME", "[NAME]", "Name of the log; without it, list all logs")
 FETCHED = replace(WORKLOAD_FILE, help="A file ending in .swf.gz, or an existing folder")
-BASE_URL = Option[str | None](
-    name="base-url", default=None, metavar="URL", help="A mirror of the archive with the same folders",
-    rule="the archive"
-)
-SHA256 = Option[str | None](
-    name="sha256", default=None, metavar="SUM", help="Expected checksum of the file", rule="the known one"
-)
+BASE_URL = _text("base-url", "URL", "A mirror of the archive with the same folders", rule="the archive")
+SHA256 = _text("sha256", "SUM", "Expected checksum of the file", rule="the known one")

@@ -1,13 +1,19 @@
-"""Output and checks of a run."""
+"""Output and checks of a run, and how figures are written."""
+
+from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from bls.options import OBSERVE, STREAM
 from bridge.options import declared as d
 from traces.base.options import holds
+
+if TYPE_CHECKING:
+    from traces.figures.drawing.for_paper import ForPaper
 
 
 @dataclass(frozen=True)
@@ -38,11 +44,7 @@ class RunOutput:
 
     def names(self, formats: Sequence[str]) -> dict[str, Any]:
         """Return the entries of the record of a run whose traces have these formats."""
-        return {
-            "observe": list(self.observe),
-            "tasks_table": self.tasks,
-            **self.trace_names(formats),
-        }
+        return {"observe": list(self.observe), "tasks_table": self.tasks, **self.trace_names(formats)}
 
     def trace_names(self, formats: Sequence[str]) -> dict[str, Any]:
         """Return the entries of the record about traces."""
@@ -52,3 +54,23 @@ class RunOutput:
             "trace_window": self.trace_window,
             "trace_cores": self.trace_cores,
         }
+
+
+@dataclass(frozen=True)
+class PaperOptions:
+    """Width and titles of figures."""
+
+    width: Annotated[str | None, d.WIDTH] = d.WIDTH.default
+    no_title: Annotated[bool, d.NO_TITLE] = d.NO_TITLE.default
+
+    def asked(self) -> ForPaper:
+        """Return the request. Raises InputError if the width is none."""
+        from traces.figures.drawing.for_paper import ForPaper
+
+        return ForPaper.of(self.width, not self.no_title, str(d.WIDTH))
+
+    def drawing(self) -> AbstractContextManager[None]:
+        """Return a context in which figures are drawn so. Raises InputError if the width is none."""
+        from traces.figures.drawing.for_paper import drawn_for
+
+        return drawn_for(self.asked())

@@ -44,10 +44,11 @@ class Page:
             f'<meta name="generator" content="twolevel {text(version("twolevel"))}">'
         )
         head += element("title", text(f"{self.title} · {self.kind.lower()} · twolevel")) + element("style", style)
+        links = (element("li", element("a", text(one.title), href=f"#{one.name}")) for one in self.sections)
         body = [
             element("a", "Skip to the results", href="#results", class_="skip"),
             self._header(),
-            self._navigation(),
+            element("nav", element("ul", *links), aria_label="Parts of this page"),
             element("main", *(one.html() for one in self.sections), id="results"),
             element("footer", text(f"Written by twolevel {version('twolevel')}. The page needs no network.")),
             element("script", script),
@@ -68,13 +69,8 @@ class Page:
             live = element("p", text(words), class_="live", data_live=str(self.live_s))
         without = element("noscript", element("p", "Tables, diagrams and the timeline of this page need JavaScript."))
         main = MainMetrics(self.main).html() if self.main else ""
-        return element(
-            "header", element("div", over, class_="over"), element("h1", text(self.title)), lead, live, without, main
-        )
-
-    def _navigation(self) -> str:
-        links = [element("li", element("a", text(one.title), href=f"#{one.name}")) for one in self.sections]
-        return element("nav", element("ul", *links), aria_label="Parts of this page")
+        head = element("div", over, class_="over") + element("h1", text(self.title))
+        return element("header", head, lead, live, without, main)
 
     def save(self, path: str | Path) -> Path:
         """Write the page into a file, whole or not at all. Raises OSError if it cannot be written."""

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 #: Names of instants, which are -1 if they never happened; all other times are durations.
 _INSTANT = re.compile(r"(submit|eligible|start|end|deadline|fair_start)(_[ab])?_ns")
-
 _INTEGERS = (np.int8, np.int16, np.int32)
 
 
@@ -174,9 +173,8 @@ class AllMetrics:
             rows = []
             for k, one in enumerate(metrics):
                 value = f"{text(one.value)} {text(one.unit)}".strip()
-                rows.append(
-                    _defined("div", one, f"metric-{g}-{k}", element("dt", text(one.name)) + element("dd", value))
-                )
+                inside = element("dt", text(one.name)) + element("dd", value)
+                rows.append(_defined("div", one, f"metric-{g}-{k}", inside))
             made.append(element("div", element("h3", text(heading)), element("dl", *rows), class_="group"))
         return element("div", *made, class_="all")
 
@@ -302,7 +300,6 @@ class Lines:
 
 
 _MOST_SVG = 250_000  #: larger SVG figures (bytes) are embedded as PNG
-
 _KINDS = {".svg": "image/svg+xml", ".png": "image/png"}
 
 

@@ -55,7 +55,13 @@ class GraphOptions(OwnCores):
         self.check_cores()
         ORDER.check(self.order)
         object.__setattr__(self, "scheduler", self._found())
-        self._check_use()
+        if self.order != ORDER.default:
+            self.check_order_use()
+        given = ((OVERHEAD, self.overhead_ns), (LATENCY, self.latency_ns), (ASSIGNMENT, self.assignment))
+        for option, value in () if isinstance(self.scheduler, Technique) else given:
+            if value != option.default:
+                name = self.scheduler.name
+                raise InputError(f"{option}: not with {name}: no core asks for chunks; allowed: a technique")
         object.__setattr__(self, "state", self._network())
         object.__setattr__(self, "changing", core_speeds(self.speeds, self.n_cores, self.seed))
 
@@ -71,24 +77,10 @@ class GraphOptions(OwnCores):
         self.check_weights(found.name, found.only_cores)
         return found
 
-    def _check_use(self) -> None:
-        if self.order != ORDER.default:
-            self.check_order_use()
-        if isinstance(self.scheduler, Technique):
-            return
-        given = ((OVERHEAD, self.overhead_ns), (LATENCY, self.latency_ns), (ASSIGNMENT, self.assignment))
-        for option, value in given:
-            if value != option.default:
-                raise InputError(
-                    f"{option}: not with {self.scheduler.name}: no core asks for chunks; allowed: a technique"
-                )
-
     def check_order_use(self) -> None:
         """Refuse any order, the default one too, if a planner has its own, with an InputError."""
-        if isinstance(self.scheduler, Planner):
-            raise InputError(
-                f"{ORDER}: not with {self.scheduler.name}, which plans every task's place before the start"
-            )
+        if isinstance(planner := self.scheduler, Planner):
+            raise InputError(f"{ORDER}: not with {planner.name}, which plans every task's place before the start")
 
     def _network(self) -> NetworkState:
         LINK_BANDWIDTH.check(self.bandwidth_gbps)

@@ -60,11 +60,8 @@ class GraphResult:
         return by_name(LOOP_METRICS, self.loop_values) | by_name(GRAPH_METRICS, self.graph_values)
 
     def _repr_html_(self) -> str:
-        head = [
-            ("graph", self.graph.name or "–"),
-            ("tasks", f"{self.graph.n_tasks}"),
-            ("makespan", format_ns(self.makespan_ns)),
-        ]
+        graph, makespan = self.graph, format_ns(self.makespan_ns)
+        head = [("graph", graph.name or "–"), ("tasks", f"{graph.n_tasks}"), ("makespan", makespan)]
         return html_table(head + [(name, f"{value:g}") for name, value in self.metrics.items()])
 
     @cached_property
@@ -168,19 +165,16 @@ def critical_path(graph: TaskGraph) -> Array:
 
 
 def _check_places(where: str, graph: TaskGraph, options: GraphOptions) -> None:
+    def refused(task: int, why: str) -> InputError:
+        return InputError(f"{where}: {ALS:mapped}: task {shown(graph.label(task))} {why}")
+
     hosts = options.hosts
     if graph.host is None:
-        raise InputError(
-            f"{where}: {ALS:mapped}: task {shown(graph.label(0))} has no host, like all tasks; allowed: a graph that states "
-            "a host for each task"
-        )
+        raise refused(0, "has no host, like all tasks; allowed: a graph that states a host for each task")
     outside = np.flatnonzero(graph.host >= hosts)
     if len(outside):
-        task = int(outside[0])
-        raise InputError(
-            f"{where}: {ALS:mapped}: task {shown(graph.label(task))} is mapped to host {graph.host[task]}; allowed with "
-            f"{HOSTS:{hosts}}: 0 to {hosts - 1}"
-        )
+        allowed = f"allowed with {HOSTS:{hosts}}: 0 to {hosts - 1}"
+        raise refused(outside[0], f"is mapped to host {graph.host[outside[0]]}; {allowed}")
     if graph.core is None:
         return
     cores = np.diff(options.first_core)
@@ -188,10 +182,8 @@ def _check_places(where: str, graph: TaskGraph, options: GraphOptions) -> None:
     if len(outside):
         task = int(outside[0])
         host = int(graph.host[task])
-        raise InputError(
-            f"{where}: {ALS:mapped}: task {shown(graph.label(task))} is mapped to core {graph.core[task]} of host {host}; "
-            f"allowed there: 0 to {cores[host] - 1}"
-        )
+        place = f"core {graph.core[task]} of host {host}; allowed there: 0 to {cores[host] - 1}"
+        raise refused(task, f"is mapped to {place}")
 
 
 def _result(graph: TaskGraph, options: GraphOptions, application: ApplicationSimulator, at_start: Array) -> GraphResult:
@@ -201,9 +193,8 @@ def _result(graph: TaskGraph, options: GraphOptions, application: ApplicationSim
     loop_values, graph_values = measured(application, at_start, graph.gflop, cov), np.empty(len(GRAPH_METRICS))
     transfers = _transfers(application) if options.has_network else None
     measure_graph(graph_values, application.state, 0, application.end_ns, float(at_start.max()), False)
-    return GraphResult(
-        options, graph, application.end_ns, application.chunks, tasks, transfers, loop_values, graph_values
-    )
+    end_ns, n_chunks = application.end_ns, application.chunks
+    return GraphResult(options, graph, end_ns, n_chunks, tasks, transfers, loop_values, graph_values)
 
 
 def _transfers(application: ApplicationSimulator) -> dict[str, Array]:

@@ -44,10 +44,9 @@ class GraphSource:
                 raise InputError(f"{name}: not with {whose}")
         if self.tasks is not None:
             GRAPH_TASKS.check(self.tasks)
-        if self.mean_gflop is not None:
-            MEAN.check(self.mean_gflop)
-        if self.core_gflops is not None:
-            CORE_GFLOPS.check(self.core_gflops)
+        for option, value in ((MEAN, self.mean_gflop), (CORE_GFLOPS, self.core_gflops)):
+            if value is not None:
+                option.check(value)
 
     @property
     def is_drawn(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,9 +18,6 @@ from bridge.single.own_cores import record_head
 from bridge.standard_error import lined_up
 from traces.base.time import format_ns
 from traces.tables import write_rows
-
-if TYPE_CHECKING:
-    from traces.figures.application.schedule import ScheduleTransfers
 
 
 def write_graph(result: GraphResult, folder: Path, arguments: Mapping[str, Any], *, trace: TraceRequest | None) -> None:
@@ -47,7 +44,7 @@ def write_graph(result: GraphResult, folder: Path, arguments: Mapping[str, Any],
 
 def _draw(result: GraphResult, folder: Path, als: str) -> None:
     from traces.figures.application.graph_levels import task_levels
-    from traces.figures.application.schedule import ScheduleTasks, schedule_figure
+    from traces.figures.application.schedule import ScheduleTasks, ScheduleTransfers, schedule_figure
     from traces.figures.application.task_graph import task_graph_figure
     from traces.figures.drawing.canvas import save
 
@@ -70,9 +67,11 @@ def _draw(result: GraphResult, folder: Path, als: str) -> None:
     by_chunk = 2 * result.n_chunks <= graph.n_tasks
     group = chunk.astype(np.int64) if by_chunk else task_levels(graph.n_tasks, graph.source, graph.target)
     network = f", {options.network}" if options.has_network else ""
+    sent = result.transfers
+    lines = None if sent is None else ScheduleTransfers(*(sent[name] for name in ScheduleTransfers._fields))
     figure = schedule_figure(
         ScheduleTasks(core, np.asarray(columns["start_ns"]), np.asarray(columns["end_ns"]), group),
-        _lines(result),
+        lines,
         n_cores=options.n_cores,
         first_core=first_core,
         end_ns=result.makespan_ns,
@@ -82,14 +81,6 @@ def _draw(result: GraphResult, folder: Path, als: str) -> None:
         names=graph.names,
     )
     save(figure, folder / "schedule.png")
-
-
-def _lines(result: GraphResult) -> ScheduleTransfers | None:
-    from traces.figures.application.schedule import ScheduleTransfers
-
-    if result.transfers is None:
-        return None
-    return ScheduleTransfers(*(result.transfers[name] for name in ScheduleTransfers._fields))
 
 
 def _ratio(value: float) -> str:

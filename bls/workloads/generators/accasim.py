@@ -99,14 +99,12 @@ def changed(
     factor is not from 1e-6 to 1e6, no node or too many cores are left, or the GPUs are impossible."""
     faster = SPEED_FACTOR.check(speed_factor, "speed_factor")
     more = NODES_FACTOR.check(nodes_factor, "nodes_factor")
-    nodes = round(machine.nodes * more)
+    nodes, where = round(machine.nodes * more), f"nodes_factor: {shown(nodes_factor)}"
     if nodes < 1:
-        raise InputError(
-            f"nodes_factor: {shown(nodes_factor)} leaves none of {machine.nodes} nodes; allowed: at least 1"
-        )
+        raise InputError(f"{where} leaves none of {machine.nodes} nodes; allowed: at least 1")
     cores = machine.cores * nodes // machine.nodes
     if cores > max(MAX_CORES, machine.cores):
-        raise InputError(f"nodes_factor: {shown(nodes_factor)} makes {cores} cores; allowed: up to {MAX_CORES}")
+        raise InputError(f"{where} makes {cores} cores; allowed: up to {MAX_CORES}")
     made = replace(machine, nodes=nodes, cores=cores, core_gflops=machine.core_gflops * faster)
     if gpus is None:
         return made

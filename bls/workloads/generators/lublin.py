@@ -189,10 +189,8 @@ def generate_lublin(n_jobs: int, *, seed: int, n_cores: int, parameters: Lublin 
     whole("n_cores", n_cores, 1, MAX_CORES)
     chosen = Lublin() if parameters is None else parameters
     types = [(queue, jobs) for queue, jobs in enumerate((chosen.interactive, chosen.batch)) if jobs is not None]
-    arrivals = [
-        _arrivals_s(n_jobs, jobs, chosen.farthest_log_s, stream(seed, f"lublin arrivals {queue}"))
-        for queue, jobs in types
-    ]
+    farthest = chosen.farthest_log_s
+    arrivals = [_arrivals_s(n_jobs, jobs, farthest, stream(seed, f"lublin arrivals {queue}")) for queue, jobs in types]
     # ``n_jobs`` of each type, then the first of them; of equal submits the interactive job is first, as in the program.
     order = np.argsort(np.concatenate(arrivals), kind="stable")[:n_jobs]
     submit_s = np.concatenate(arrivals)[order]
@@ -247,9 +245,8 @@ def _gamma_up_to(shape: Array, scale: Array, highest: float, chance: np.random.G
         if len(over) == 0:
             return found
         found[over] = chance.gamma(shape[over], scale[over])
-    raise InputError(
-        f"a gamma of shape {shape[over[0]]:g} and scale {scale[over[0]]:g} hardly ever is below {highest:g}"
-    )
+    first = over[0]
+    raise InputError(f"a gamma of shape {shape[first]:g} and scale {scale[first]:g} hardly ever is below {highest:g}")
 
 
 def gamma_cdf(x: float, shape: float) -> float:

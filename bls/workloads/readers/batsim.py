@@ -25,13 +25,11 @@ from traces.base.time import MAX_NS
 
 UNKNOWN_PROFILE = "unknown profile"
 RUN_TIME_NOT_KNOWN = "run time not known"
-
 _DELAYS = frozenset(("delay", "DelayProfile"))
 _SEQUENCES = frozenset(("composed", "sequential_composition", "SequentialCompositionProfile"))
 _RUN_TIMES = ("runtime", "real_duration")
 _DEEPEST = 100  # sequences of sequences
 _LONGEST_WORD = 100
-
 MAX_TEXT_BYTES = 1 << 28  #: the longest text: all of a JSON text is in memory at once, several times
 
 
@@ -90,14 +88,13 @@ def _parsed(path: str | os.PathLike[str], source: str) -> dict[str, Any]:
         raise InputError(f"{source}: the file is empty")
     # Decimals, since 0.1 s is not a float; a job with NaN or Infinity is a reject.
     data = parse_json(b"".join(parts), source, parse_float=Decimal, parse_constant=str)
+    wrong = f"{source}: not a workload of Batsim"
     if not isinstance(data, dict):
-        raise InputError(
-            f"{source}: not a workload of Batsim: a {type(data).__name__}, no object with jobs and profiles"
-        )
+        raise InputError(f"{wrong}: a {type(data).__name__}, no object with jobs and profiles")
     for key, kind, name in (("jobs", list, "a list"), ("profiles", dict, "an object")):
         if not isinstance(data.get(key), kind):
             found = f"a {type(data[key]).__name__}" if key in data else "missing"
-            raise InputError(f"{source}: not a workload of Batsim: {key} is {found}; it must be {name}")
+            raise InputError(f"{wrong}: {key} is {found}; it must be {name}")
     return data
 
 

@@ -10,7 +10,6 @@ from traces.compiled import Array, compiled
 _MAX = MAX_NS  # the limit of job numbers and processor counts too
 _NS_PER_S = 1_000_000_000
 _MAX_WHOLE_S = _MAX // _NS_PER_S
-
 NONE = -_MAX - 1  #: no value: a number that is not allowed in its field
 
 # Numbers with at most this many digits are below 2**62.

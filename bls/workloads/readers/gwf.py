@@ -17,7 +17,6 @@ from traces.base.time import MAX_NS, NS_PER_S
 
 _FIELDS = 29
 _SINCE_1970_S = 315_532_800  # 1980; no log lasts ten years
-
 _NAMES = {"user": 11, "group": 12, "application": 13, "queue": 14, "partition": 15}
 _FURTHER = {"orig_site": 16, "run_site": 17, "vo": 27, "project": 28}
 
@@ -45,7 +44,6 @@ class _Reader:
         self._cancelled = cancelled
         self._rows = JobRows(source, _FURTHER)
         self._earliest = MAX_NS
-        self._wrong = ("", "")
         self._names = {name: (Names(), place) for name, place in (_NAMES | _FURTHER).items()}
         self._rows.labels = {name: names for name, (names, _) in self._names.items() if name != "application"}
 
@@ -53,22 +51,20 @@ class _Reader:
         fields = _fields(text)
         if fields[0].startswith("#"):
             self._rows.header.append(f"; {text.strip().lstrip('# ')}")
+        elif fields[0].lower() != "jobid" and len(fields) != _FIELDS:
+            self._rows.count(MALFORMED, line, f"{len(fields)} fields, not {_FIELDS}")
         elif fields[0].lower() != "jobid":
-            self._wrong = ("", "")
-            self._rows.count(self._read(line, fields), line, *self._wrong)
+            reason, field = self._read(line, fields)
+            self._rows.count(reason, line, *((f"field {field}", fields[field - 1]) if field else ()))
 
-    def _read(self, line: int, fields: list[str]) -> str:
-        """Add the line's job, or return the reason for its rejection; ``_wrong`` is then the faulty field and its word."""
-        if len(fields) != _FIELDS:
-            self._wrong = (f"{len(fields)} fields, not {_FIELDS}", "")
-            return MALFORMED
+    def _read(self, line: int, fields: list[str]) -> tuple[str, int]:
+        """Add the line's job, or return the reason for its rejection and the number of the faulty field; "" and 0 of a job."""
         read = {field: whole(fields[field - 1]) for field in (1, 5, 8)}
         read |= {field: seconds_ns(fields[field - 1]) for field in (2, 4, 9)}
         values: dict[int, int] = {}
         for field, value in sorted(read.items()):
             if value is None or (field <= 2 and value < 0):
-                self._note(field, fields)
-                return MALFORMED
+                return MALFORMED, field
             values[field] = value
         job_id, submit, run, allocated, requested, estimate = values.values()
         self._earliest = min(self._earliest, submit)
@@ -77,13 +73,11 @@ class _Reader:
         if run <= 0:
             known = wait is not None and 0 <= wait <= MAX_NS - submit and estimate > 0
             if not self._cancelled or status not in (0, 5) or not known or wait is None:
-                self._note(4, fields)
-                return NO_RUN_TIME
+                return NO_RUN_TIME, 4
             run, cancel = 1, submit + wait
         cores = requested if requested > 0 else allocated
         if cores <= 0:
-            self._note(8, fields)
-            return NO_PROCESSORS
+            return NO_PROCESSORS, 8
         asked, used = kilobytes(number(fields[9])), kilobytes(number(fields[6]))
         self._rows.add(
             *(job_id, submit, run, cores, estimate if estimate > 0 else run, line),
@@ -93,10 +87,7 @@ class _Reader:
             status=-1 if status is None else max(-1, status),
             cancel_ns=cancel,
         )
-        return ""
-
-    def _note(self, field: int, fields: list[str]) -> None:
-        self._wrong = (f"field {field}", fields[field - 1])
+        return "", 0
 
     def workload(self) -> Workload:
         start_s = self._earliest // NS_PER_S

@@ -20,7 +20,6 @@ from traces.compiled import Array
 
 BLOCK_BYTES = 1 << 20  #: size of a block in bytes
 LINE_BYTES = 1 << 26  #: the longest line; a file with a longer one is not a text
-
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -117,9 +116,7 @@ _DIGITS = re.compile(r"[0-9]{1,18}")
 _NANO = Decimal("1e-9")
 _MOST_S = Decimal(MAX_NS) * _NANO
 _CONTEXT = Context(prec=40)
-
 _INSTANTS = ("cancel_ns", "begin_ns")  #: optional columns of instants since time 0, -1 for none
-
 _UNKNOWN_NAMES = frozenset(("", "-1", "Unknown", "None", "(null)"))
 
 

@@ -14,19 +14,8 @@ Source: the manual of Slurm's sacct, https://slurm.schedmd.com/sacct.html.
 import os
 from collections.abc import Mapping
 
+from bls.workloads.readers import sacct_columns as sc
 from bls.workloads.readers.lines import JobRows, Names, number, seconds_ns, whole
-from bls.workloads.readers.sacct_columns import (
-    gres_count,
-    is_step,
-    is_waiting_tasks,
-    job_number,
-    limit_ns,
-    memory_kb,
-    time_ns,
-    timespan_ns,
-    tres_count,
-    tres_memory_kb,
-)
 from bls.workloads.readers.sacct_dump import Dump
 from bls.workloads.workload import MALFORMED, NO_PROCESSORS, NO_RUN_TIME, Workload
 from traces.base.given_file import GivenFile
@@ -34,12 +23,10 @@ from traces.base.time import MAX_NS, NS_PER_S
 
 JOB_STEP = "job step"
 NOT_ENDED = "not ended"
-
 _STATUS = {"COMPLETED": 1, "CANCELLED": 5, "REVOKED": 5}
 _FAILED = ("FAILED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "BOOT_FAIL", "DEADLINE", "PREEMPTED", "REQUEUED")
 _STATUS.update(dict.fromkeys(_FAILED, 0))
 _GOES_ON = frozenset(("PENDING", "RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "REQUEUE_HOLD", "RESIZING"))
-
 _NAMED = ("user", "group", "partition", "qos", "application", "account")
 _MOST_NAMES = 1000  # of partitions or QOS as header lines
 
@@ -73,7 +60,7 @@ class _Reader:
         self._rows.count(reason, line, *(_decides(reason, words, self._columns) if reason else ()))
 
     def _read(self, line: int, words: list[dict[str, str]]) -> str:
-        if words and all(is_step(word["job_id"]) for word in words):
+        if words and all(sc.is_step(word["job_id"]) for word in words):
             return JOB_STEP
         if len(words) > 1:
             words = [word for word in words if _is_sound(word)]
@@ -84,12 +71,12 @@ class _Reader:
         if not words:
             return MALFORMED
         word = words[0]
-        job_id = -1 if is_waiting_tasks(word["job_id"]) else job_number(word["job_id"])
-        submit = time_ns(word["submit"])
+        job_id = -1 if sc.is_waiting_tasks(word["job_id"]) else sc.job_number(word["job_id"])
+        submit = sc.time_ns(word["submit"])
         if job_id is None or submit is None:
             return MALFORMED
-        start, end = time_ns(word["start"]), time_ns(word["end"])
-        limit = limit_ns(word["limit_raw"], word["limit"])
+        start, end = sc.time_ns(word["start"]), sc.time_ns(word["end"])
+        limit = sc.limit_ns(word["limit_raw"], word["limit"])
         run = _run_ns(word, start, end)
         cores = _held(word, "cpu", ("alloc_cores", "n_cores"), ("req_cores",))
         if limit is None or run is None or cores is None:
@@ -107,7 +94,7 @@ class _Reader:
             run, cancel = 1, end
         if cores <= 0:
             return NO_PROCESSORS
-        nodes, eligible = _held(word, "node", ("nodes",), ()) or 0, time_ns(word["eligible"])
+        nodes, eligible = _held(word, "node", ("nodes",), ()) or 0, sc.time_ns(word["eligible"])
         # An instant after the start belongs to another attempt.
         held = eligible is not None and submit < eligible and (start is None or eligible <= start)
         numbers = {name: names.number(word[name]) for name, names in self._names.items()}
@@ -149,7 +136,7 @@ def _decides(reason: str, words: list[dict[str, str]], columns: Mapping[str, str
 
     run, limit = given("elapsed_raw", "elapsed", "end"), given("limit_raw", "limit")
     cores = given("alloc_cores", "n_cores", "req_cores", "alloc_tres", "req_tres")
-    no_run = "job_id" if is_waiting_tasks(word["job_id"]) else run
+    no_run = "job_id" if sc.is_waiting_tasks(word["job_id"]) else run
     others = {NOT_ENDED: "state", NO_RUN_TIME: no_run, NO_PROCESSORS: cores}
     wrong = zip(("job_id", "submit", limit, run), _wrong(word), strict=True)
     use = others.get(reason) or next((use for use, is_wrong in wrong if is_wrong), cores)
@@ -159,10 +146,10 @@ def _decides(reason: str, words: list[dict[str, str]], columns: Mapping[str, str
 def _wrong(word: dict[str, str]) -> tuple[bool, bool, bool, bool]:
     """Whether the words for the job number, the submit, the limit and the run time cannot be read."""
     return (
-        job_number(word["job_id"]) is None and not is_waiting_tasks(word["job_id"]),
-        time_ns(word["submit"]) is None,
-        limit_ns(word["limit_raw"], word["limit"]) is None,
-        _run_ns(word, time_ns(word["start"]), time_ns(word["end"])) is None,
+        sc.job_number(word["job_id"]) is None and not sc.is_waiting_tasks(word["job_id"]),
+        sc.time_ns(word["submit"]) is None,
+        sc.limit_ns(word["limit_raw"], word["limit"]) is None,
+        _run_ns(word, sc.time_ns(word["start"]), sc.time_ns(word["end"])) is None,
     )
 
 
@@ -185,14 +172,14 @@ def _run_ns(word: dict[str, str], start: int | None, end: int | None) -> int | N
     if word["elapsed_raw"]:
         return seconds_ns(word["elapsed_raw"])
     if word["elapsed"]:
-        return timespan_ns(word["elapsed"])
+        return sc.timespan_ns(word["elapsed"])
     return end - start if start is not None and end is not None else 0
 
 
 def _held(word: dict[str, str], tres: str, held: tuple[str, ...], asked: tuple[str, ...]) -> int | None:
     """The amount of a resource that the job held or else requested; 0 if it is not stated, None if it is not an integer."""
     for of_tres, columns in (("alloc_tres", held), ("req_tres", asked)):
-        if word[of_tres] and (count := tres_count(word[of_tres], tres)) > 0:
+        if word[of_tres] and (count := sc.tres_count(word[of_tres], tres)) > 0:
             return count
         for name in columns:
             if word[name]:
@@ -204,15 +191,15 @@ def _held(word: dict[str, str], tres: str, held: tuple[str, ...], asked: tuple[s
 
 def _memory_kb(word: dict[str, str], cores: int, nodes: int) -> int:
     for of_tres in ("alloc_tres", "req_tres"):
-        if word[of_tres] and (found := tres_memory_kb(word[of_tres], cores)) > 0:
+        if word[of_tres] and (found := sc.tres_memory_kb(word[of_tres], cores)) > 0:
             return found
-    return memory_kb(word["memory"], cores, nodes) if word["memory"] else -1
+    return sc.memory_kb(word["memory"], cores, nodes) if word["memory"] else -1
 
 
 def _gpus(word: dict[str, str]) -> int:
     """Number of GPUs that the job held or else requested; 0 if there are words and none names GPUs, else -1."""
     if not (word["alloc_tres"] or word["req_tres"] or word["alloc_gres"] or word["req_gres"]):
         return -1
-    counts = [tres_count(word[name], "gres/gpu") for name in ("alloc_tres", "req_tres")]
-    counts += [gres_count(word[name], "gpu") for name in ("alloc_gres", "req_gres")]
+    counts = [sc.tres_count(word[name], "gres/gpu") for name in ("alloc_tres", "req_tres")]
+    counts += [sc.gres_count(word[name], "gpu") for name in ("alloc_gres", "req_gres")]
     return next((count for count in counts if count > 0), 0)

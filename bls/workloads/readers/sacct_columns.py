@@ -17,14 +17,12 @@ _WAITING_TASKS = re.compile(r"[0-9]+_\[[^]]*\]")
 _STEP = re.compile(r"[0-9]+(?:[_+][0-9]+)?\.\S+")
 _TASKS = 10**10
 _COMPONENTS = 9 * 10**9
-
 _TIMESPAN = re.compile(r"(?:([0-9]{1,9})-)?([0-9]{1,9})(?::([0-9]{1,9}))?(?::([0-9]{1,9}(?:\.[0-9]*)?))?")
 #: Words for no time limit; numbers of 32 bits stand for infinite and for no value.
 NO_LIMIT = frozenset(
     ("", "UNLIMITED", "PARTITION_LIMIT", "NONE", "UNKNOWN", "INVALID", "-1", "4294967295", "4294967294")
 )
 _NO_TIME = frozenset(("", "Unknown", "None", "0", "N/A", "4294967295", "4294967294"))
-
 _MEMORY = re.compile(r"([0-9]+\.?[0-9]*)([KMGTPE]?)B?([cn]?)", re.IGNORECASE)
 _KB = {"K": 1, "": 2**10, "M": 2**10, "G": 2**20, "T": 2**30, "P": 2**40, "E": 2**50}
 #: "Per core", as a bit of a number of MB: of 32 bits before Slurm 17.02, and of 64 since.

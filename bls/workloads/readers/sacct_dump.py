@@ -8,16 +8,8 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from bls.workloads.readers import sacct_columns as sc
 from bls.workloads.readers.lines import BLOCK_BYTES, LINE_BYTES, Readable, text_lines
-from bls.workloads.readers.sacct_columns import (
-    USES,
-    DumpColumns,
-    further_columns,
-    is_step,
-    is_waiting_tasks,
-    job_number,
-    time_ns,
-)
 from traces.base.errors import InputError, shown
 from traces.base.given_file import GivenFile
 
@@ -139,21 +131,17 @@ class _Text:
         if len(found) < len(pairs):
             names = [name for name, _ in pairs]
             twice = next(name for name in names if names.count(name) > 1)
-            raise InputError(f"{self._source}: a key appears twice: {shown(twice)}, in {shown(_first_values(pairs))}")
+            plain = [f'"{name}": {json.dumps(value)}' for name, value in pairs if isinstance(value, str | int | float)]
+            beginning = "{" + ", ".join(plain[:3]) + "}"
+            raise InputError(f"{self._source}: a key appears twice: {shown(twice)}, in {shown(beginning)}")
         return found
-
-
-def _first_values(pairs: list[tuple[str, Any]]) -> str:
-    # For messages: the first values of an object that are numbers or texts.
-    plain = [f'"{name}": {json.dumps(value)}' for name, value in pairs if isinstance(value, str | int | float)]
-    return "{" + ", ".join(plain[:3]) + "}"
 
 
 def _words(job: dict[str, Any]) -> dict[str, str]:
     owner = _part(job, "association")
     values = {use: _at(job, key) for use, key in KEYS.items()}
     current = values["state"]
-    return dict.fromkeys(USES, "") | {
+    return dict.fromkeys(sc.USES, "") | {
         **{use: _word(value) for use, value in values.items()},
         "job_id": _identity(job),
         "alloc_tres": _tres(values["alloc_tres"]),
@@ -229,7 +217,6 @@ def _memory(needs: dict[str, Any]) -> str:
 
 _MOST_LINES = 256  #: largest number of lines of one job: Slurm keeps 255 characters of a name, and each may end a line
 _MOST_CHARACTERS = 1 << 16
-
 Job = tuple[int, list[dict[str, str]]]
 
 
@@ -245,12 +232,12 @@ class Dump:
         self._jobs: Iterator[Job]
         ahead = _Ahead(file)
         if ahead.begins_with(b"{"):
-            self.further = further_columns(set(USES))
+            self.further = sc.further_columns(set(sc.USES))
             self._jobs = ((place, [] if words is None else [words]) for place, words in json_jobs(ahead, source))
             return
         lines = text_lines(ahead, source)
         line, header = next(((line, text) for line, text in lines if not self._is_comment(text)), (1, ""))
-        self._columns = DumpColumns(header, f"{source}: line {line}")
+        self._columns = sc.DumpColumns(header, f"{source}: line {line}")
         self.further, self.free, self.names = self._columns.further, self._columns.free, self._columns.names
         self._jobs = self._of_lines(lines)
 
@@ -261,18 +248,16 @@ class Dump:
         columns = self._columns
         begun: list[tuple[int, str]] = []  # lines of a job that the next line may continue
         for line, text in lines:
-            if begun and self._belongs(text, begun):
+            goes_on = begun and self._belongs(text, begun)
+            if goes_on:
                 begun.append((line, text))
                 if columns.ends_free or not columns.words(_joined(begun)):
                     continue
-                yield from self._ended(begun)
-                begun = []
-                continue
             yield from self._ended(begun)
             begun = []
-            if text == columns.text:
+            if goes_on:
                 continue
-            if self._is_comment(text):
+            if text == columns.text or self._is_comment(text):
                 continue
             words = columns.words(text)
             if columns.ends_free if words else columns.goes_on(text):
@@ -290,13 +275,10 @@ class Dump:
         if text == self._columns.text or len(begun) == _MOST_LINES or len(_joined(begun)) > _MOST_CHARACTERS:
             return False
         if self._columns.words(_joined(begun)):  # a whole job, whose last word may continue
-            return (
-                not text.startswith("#")
-                and not self._columns.words(text)
-                and not _is_identity(self._columns.first_word(text))
-            )
+            begins_job = self._columns.words(text) or _is_identity(self._columns.first_word(text))
+            return not text.startswith("#") and not begins_job
         found = self._columns.words(text)
-        return not any(_is_identity(word["job_id"]) and time_ns(word["submit"]) is not None for word in found)
+        return not any(_is_identity(word["job_id"]) and sc.time_ns(word["submit"]) is not None for word in found)
 
     def _ended(self, begun: list[tuple[int, str]]) -> Iterator[Job]:
         words = self._columns.words(_joined(begun)) if begun else []
@@ -311,7 +293,7 @@ def _joined(lines: list[tuple[int, str]]) -> str:
 
 
 def _is_identity(word: str) -> bool:
-    return job_number(word) is not None or is_step(word) or is_waiting_tasks(word)
+    return sc.job_number(word) is not None or sc.is_step(word) or sc.is_waiting_tasks(word)
 
 
 class _Ahead:
@@ -347,6 +329,6 @@ def sacct_words(path: str | os.PathLike[str], jobs: Mapping[int, int]) -> dict[i
         for line, candidates in Dump(file, source):
             if line in jobs:
                 for words in candidates:
-                    if job_number(words["job_id"]) == jobs[line]:
+                    if sc.job_number(words["job_id"]) == jobs[line]:
                         found.setdefault(jobs[line], words)
     return found

@@ -59,9 +59,7 @@ _REASONS = {_MALFORMED: MALFORMED, _NO_RUN_TIME: NO_RUN_TIME, _NO_PROCESSORS: NO
 _LIST, _CODES = 7, 8
 _MOST_NOTED = KEPT
 _LIST_OF_JOBS = re.compile("[,;:/|&]")
-
 _SINCE_1970_NS = 315_532_800 * NS_PER_S  # 1980; no log lasts ten years
-
 _MAX = MAX_NS  # kernels use constants of their own module
 
 # Columns in the kernel's rows 6, 7, …; the fields 19 to 21 follow.
@@ -161,9 +159,7 @@ def swf_blocks(path: str | os.PathLike[str], *, block_bytes: int = BLOCK_BYTES) 
             if jobs.shape[1]:
                 if waits is None:
                     first_line = int(jobs[5, 0])
-                    header = [
-                        comment for line, comment in zip(notes.lines, notes.header, strict=True) if line < first_line
-                    ]
+                    header = [text for line, text in zip(notes.lines, notes.header, strict=True) if line < first_line]
                     zero.of(jobs[1], header)
                     others, named = without_job_names(zero.header(header))
                     first, remarks, ids = (*others,), zero.remarks, MappingProxyType(named)

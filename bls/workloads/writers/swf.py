@@ -26,7 +26,6 @@ from traces.exporters.swf_lines import STATUS, job_comments, swf_lines
 from traces.ledger import STATES
 
 MAX_EXTRAS = 3  #: largest number of extra columns that are written: a line has up to 21 fields
-
 _FIRST_EXTRA = 19
 _PRECEDING = 17
 _BY_NUMBER = re.compile(r"field(19|20|21)")
@@ -95,10 +94,8 @@ def result_as_workload(jobs: Mapping[str, Array], workload: Workload) -> Workloa
     cancel = np.where(started | (workload.cancel_ns[known] < 0), -1, workload.cancel_ns[known] - offset_ns)
     kept = np.where(started, end > start, cancel >= submit)
     run = np.where(started, end - start, 1)
-    state = np.asarray(jobs["state"])[ran]
-    status = np.array(
-        [STATUS[state if isinstance(state, str) else STATES[state]] for state in state.tolist()], np.int64
-    )
+    states = [state if isinstance(state, str) else STATES[state] for state in np.asarray(jobs["state"])[ran].tolist()]
+    status = np.array([STATUS[state] for state in states], np.int64)
     order = np.flatnonzero(kept)
     order = order[np.lexsort((workload.line[known[order]], submit[order]))]
     if len(order) == 0:
