@@ -6,18 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from als import application_parts as parts
 from als.application_faults import application_fault
-from als.application_parts import (
-    MAX_CORES,
-    GraphPart,
-    checked_wishes,
-    edges_of_parts,
-    graph_of,
-    part_first,
-    phase_key,
-    phase_rules,
-    why_rigid,
-)
 from als.engine import loop as engine
 from als.engine import state as s
 from als.engine.codes import ApplicationStatus
@@ -121,7 +111,7 @@ class ApplicationSimulator:
         master: bool = False,
         core_number: Array | None = None,
         keep_tasks: bool = True,
-        phases: Sequence[AnyScheduler | GraphPart | None] | None = None,
+        phases: Sequence[AnyScheduler | parts.GraphPart | None] | None = None,
         part_tasks: Sequence[int] | Array | None = None,
         seed: int = SEED.default,
         job: int = 0,
@@ -135,7 +125,7 @@ class ApplicationSimulator:
         lengths, speed = own(lengths_gflop, np.float64), own(core_speed_gflops, np.float64)
         lowest, highest = extremes(lengths) if lengths.ndim == 1 and lengths.size else _NONE
         kinds = (technique,) if phases is None else tuple(phases)
-        has_graph = any(isinstance(kind, GraphPart | Planner) for kind in kinds)
+        has_graph = any(isinstance(kind, parts.GraphPart | Planner) for kind in kinds)
         if not (lowest > 0 or (has_graph and lowest == 0)) or not highest < math.inf:
             raise InputError("lengths_gflop: allowed: at least one number, all finite and above 0")
         lowest, highest = extremes(speed) if speed.ndim == 1 and speed.size else _NONE
@@ -151,15 +141,15 @@ class ApplicationSimulator:
                 raise InputError(f"latency_ns: allowed: a number for each of {len(speed)} cores, 0 to {MAX_LATENCY_NS}")
         if (technique is None) == (phases is None):
             raise InputError("technique: allowed: a technique, or phases that have their own")
-        first = part_first(kinds, part_tasks, len(lengths), len(speed))
-        self._rules, columns = phase_rules(tuple(phase_key(kind) for kind in kinds))
-        wanted = None if wishes is None else checked_wishes(wishes, len(kinds))
+        first = parts.part_first(kinds, part_tasks, len(lengths), len(speed))
+        self._rules, columns = parts.phase_rules(tuple(parts.phase_key(kind) for kind in kinds))
+        wanted = None if wishes is None else parts.checked_wishes(wishes, len(kinds))
         n_cores, room = len(speed), len(speed) if max_cores is None else max_cores
-        whole("max_cores", room, n_cores, MAX_CORES)
+        whole("max_cores", room, n_cores, parts.MAX_CORES)
         graph = g.NO_GRAPH
         if has_graph:
-            given = edges_of_parts(edges, kinds, first)
-            graph = graph_of(given, kinds, first, speed, core_host, network, self._rules, room)
+            given = parts.edges_of_parts(edges, kinds, first)
+            graph = parts.graph_of(given, kinds, first, speed, core_host, network, self._rules, room)
         elif edges is not None:
             raise InputError("edges: given, but no part is a graph; allowed: GraphPart or a planner among the phases")
         self.state = s.new_state(
@@ -180,7 +170,7 @@ class ApplicationSimulator:
         self._room = room
         if room > n_cores:
             self._show(n_cores)
-        self._rigid = why_rigid(kinds, network)
+        self._rigid = parts.why_rigid(kinds, network)
         # The used features of ``als.engine.hooks.table``; the others are not compiled.
         self._uses: frozenset[str] = frozenset()
         self._own_gflops = _widened(speed, room)  # speed of each slot before it is scaled
@@ -191,13 +181,11 @@ class ApplicationSimulator:
     ran: int = _number("n_ran", "The number of tasks that ran, at least in part, if :attr:`finished`.")
     chunks: int = _number("n_chunks", "Chunks assigned so far.")
     scheduling_ns: int = _number(
-        "scheduling_ns",
-        "Time of cores between requests for chunks and their first tasks, ns.",
+        "scheduling_ns", "Time of cores between requests for chunks and their first tasks, ns."
     )
     ahead_chunks: int = _number("ahead_chunks", "Chunks simulated ahead to choose among techniques.")
     last_lost: int = _number(
-        "last_lost",
-        "The core that was lost for good last, if it is :attr:`lost`; -1 if cores came and went instead.",
+        "last_lost", "The core that was lost for good last, if it is :attr:`lost`; -1 if cores came and went instead."
     )
     now_ns: int = _number("now_ns", "The instant before which everything has been simulated.")
 
@@ -464,12 +452,9 @@ class ApplicationSimulator:
         if feature in self._uses:
             return False
         self._uses |= {feature}
-        self._fill_hooks()
-        return True
-
-    def _fill_hooks(self) -> None:
         used, asks = dict.fromkeys(self._uses, True), len(self.state.width_requests) > 0
         self.state.hooks = table(self.state.phases, selects=self._rules.selects, width_requests=asks, **used)
+        return True
 
     def _settle(self, status: int) -> bool:
         HOOKS.check()

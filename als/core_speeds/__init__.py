@@ -12,19 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from als.core_speeds.kinds import (
-    CORE_SPEEDS,
-    NOISE,
-    PIECES,
-    SQUARE,
-    Component,
-    Late,
-    Lost,
-    Noise,
-    SpeedKind,
-    Square,
-    Trace,
-)
+from als.core_speeds import kinds
+from als.core_speeds.kinds import CORE_SPEEDS, NOISE, PIECES, SQUARE, Component
 from als.options import SPEEDS
 from als.streams import fill_round_keys, fill_words, normal_from_word
 from traces.base.errors import InputError, at, one_of, whole
@@ -252,12 +241,12 @@ def list_changes(
                 next_ns[c] = next_change_ns(state, cores[c], now_ns)
 
 
-SPEED_KINDS: dict[str, SpeedKind] = {
-    "square": Square(),
-    "noise": Noise(),
-    "trace": Trace(),
-    "late": Late(),
-    "lost": Lost(),
+SPEED_KINDS: dict[str, kinds.SpeedKind] = {
+    "square": kinds.Square(),
+    "noise": kinds.Noise(),
+    "trace": kinds.Trace(),
+    "late": kinds.Late(),
+    "lost": kinds.Lost(),
 }
 
 _PARAMETER = re.compile(r"\s*[A-Za-z_]\w*\s*=")
@@ -362,7 +351,7 @@ def _component(spec: str, n_cores: int) -> Component | None:
     if name not in SPEED_KINDS:
         raise one_of("kind of core speeds", name, SPEED_KINDS, where)
     kind = SPEED_KINDS[name]
-    if isinstance(kind, Trace):
+    if isinstance(kind, kinds.Trace):
         # The file name ends at the first parameter. It may contain commas.
         parts = text.split(",")
         n_words = next((i for i, part in enumerate(parts) if _PARAMETER.match(part)), len(parts))
