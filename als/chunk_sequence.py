@@ -34,7 +34,8 @@ def chunk_sequence(technique: Technique, n_tasks: int, n_cores: int, *, seed: in
         facts[f.LAST_SIZE] = last[core]
         facts[f.LAST_WORK_NS] = facts[f.LAST_TOTAL_NS] = last[core] * float(NS_PER_S)
         facts[f.UNIFORM] = random.random()
-        size = technique.asked(n_tasks, n_cores, core, len(sizes), left, facts, speed, params, memo)
+        counts = n_tasks, n_cores, core, len(sizes), left
+        size = technique.asked(*counts, facts=facts, speed=speed, params=params, memo=memo)
         if size < 0 and (raised := technique.error()):
             raise raised
         if not 0 <= size <= left:

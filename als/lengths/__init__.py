@@ -146,17 +146,10 @@ class TaskModel:
     def lengths(self, job: int, cores: int, core_gflop: float, speed_gflops: float) -> Array:
         """Return the task lengths of one job in GFLOP, float64. ``job``: its number. ``cores``: P. ``core_gflop``: its length
         over P, in GFLOP: core speed times run time. ``speed_gflops``: this core speed."""
-        return drawn(
-            self.length_model,
-            self.seed,
-            job,
-            cores * self.tasks_per_core,
-            core_gflop / self.tasks_per_core,
-            core_gflop * cores,
-            n_cores=cores,
-            core_ns=float(duration_ns(core_gflop, speed_gflops)),
-            speed_gflops=speed_gflops,
-        )
+        model, per_core = self.length_model, self.tasks_per_core
+        sizes = cores * per_core, core_gflop / per_core, core_gflop * cores
+        core_ns = float(duration_ns(core_gflop, speed_gflops))
+        return drawn(model, self.seed, job, *sizes, n_cores=cores, core_ns=core_ns, speed_gflops=speed_gflops)
 
 
 @functools.lru_cache(maxsize=64)

@@ -56,9 +56,8 @@ class Normal(Spread):
     name: ClassVar[str] = "normal"
 
     def model(self, cov: float) -> LengthModel:
-        return LengthModel(
-            self.name, _normal_length, (cov,), mode=WORK_NORMAL, cov=cov, source="two-level paper, section 5.1"
-        )
+        source = "two-level paper, section 5.1"
+        return LengthModel(self.name, _normal_length, (cov,), mode=WORK_NORMAL, cov=cov, source=source)
 
 
 @length_kernel
@@ -217,12 +216,6 @@ class Correlated(Spread):
     rho: Annotated[float, RealNumber(0.0, 0.999999)] = 0.9  # correlation between neighbouring task lengths
 
     def model(self, cov: float) -> LengthModel:
-        return LengthModel(
-            self.name,
-            _correlated_length,
-            (cov, self.rho, math.sqrt(1.0 - self.rho * self.rho)),
-            memo_size=1,
-            cov=cov,
-            sum_cov=cov * math.sqrt((1.0 + self.rho) / (1.0 - self.rho)),
-            source="Box and Jenkins, section 3.2",
-        )
+        params, source = (cov, self.rho, math.sqrt(1.0 - self.rho * self.rho)), "Box and Jenkins, section 3.2"
+        sum_cov = cov * math.sqrt((1.0 + self.rho) / (1.0 - self.rho))
+        return LengthModel(self.name, _correlated_length, params, memo_size=1, cov=cov, sum_cov=sum_cov, source=source)

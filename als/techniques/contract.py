@@ -126,22 +126,12 @@ class Technique:
     def forget_all(self) -> None:
         """Drop everything kept for jobs, when no job runs. Only techniques in Python keep anything."""
 
-    def asked(
-        self,
-        n_tasks: int,
-        n_cores: int,
-        core: int,
-        request: int,
-        remaining: int,
-        facts: Array,
-        speed: Array,
-        params: Array,
-        memo: Array,
-    ) -> int:
-        """Return the rule's result for one request, for either form, called from Python."""
-        if self.plain:
-            return int(self.next_chunk(n_tasks, n_cores, core, request, remaining, memo))
-        return int(self.next_chunk(n_tasks, n_cores, core, request, remaining, facts, speed, params, memo))
+    def asked(self, *counts: int, facts: Array, speed: Array, params: Array, memo: Array) -> int:
+        """Return the rule's result for one request, for either form, called from Python. ``counts``: the arguments ``n_tasks``
+        to ``remaining``."""
+        return int(
+            self.next_chunk(*counts, memo) if self.plain else self.next_chunk(*counts, facts, speed, params, memo)
+        )
 
 
 class RuleParameters(Checked):

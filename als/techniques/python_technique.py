@@ -28,7 +28,7 @@ import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from operator import index
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -37,14 +37,6 @@ from als.techniques.contract import Technique, technique_kernel
 from traces.base.errors import RAISED_BY_PLUGINS, InputError, PluginError, TwolevelError, raised_text, shown
 from traces.base.process import INTERRUPTS, called_by_kernels
 from traces.compiled import Array, caller, compiled, jit_enabled, types
-
-
-class WritesChunks(Protocol):
-    """Input of :class:`PythonTechnique`: an object with this method, or a class that makes one without arguments."""
-
-    def chunk(self, ask: Ask) -> int:
-        """Return the number of tasks for the requesting core, 1 to ``ask.remaining``."""
-        ...
 
 
 def _known(place: int, kind: type, doc: str) -> Any:
@@ -124,8 +116,7 @@ _CHUNK_C = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 6)
 _BEGIN = types.int64(types.int64, types.int64, types.int64, types.int64, types.int64)
 _BEGIN_C = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 5)
 
-_call_chunk = caller(_CHUNK)
-_call_begin = caller(_BEGIN)
+_call_chunk, _call_begin = caller(_CHUNK), caller(_BEGIN)
 
 # Indices of ``params``: the addresses, which are below 2**53, and whether to call it with R = 0.
 _CHUNK_AT, _BEGIN_AT, _FINISHED = 0, 1, 2
@@ -249,10 +240,7 @@ class _Calls:
                 if facts_at != ask._facts_at:
                     ask._facts, ask._facts_at = view.from_address(facts_at), facts_at
                 ask._speed_at = speed_at
-                ask.core = core
-                ask.request = request
-                ask.remaining = remaining
-                ask._live = True
+                ask.core, ask.request, ask.remaining, ask._live = core, request, remaining, True
                 if remaining == 0:
                     job.rule.finished(ask)
                     ask._live = False
@@ -297,8 +285,8 @@ class PythonTechnique(Technique):
 
     Parameters
     ----------
-    found : WritesChunks or type
-        A class, or an object, with ``chunk(self, ask)``; see the module.
+    found : type or object
+        A class that is called without arguments, or an object, with ``chunk(self, ask)``; see the module.
     written : str
         The name that the user gave, as ``mine.py:Mine``; its attribute ``name``, if it has one, comes first.
     """
@@ -311,8 +299,8 @@ class PythonTechnique(Technique):
         if not callable(getattr(found, "chunk", None)):
             raise InputError(f"technique {written}: {shown(found)} has no method chunk(self, ask)")
         is_static = isinstance(inspect.getattr_static(found, "chunk"), staticmethod | classmethod)
-        given = (
-            (None, None) if isinstance(found, type) and not is_static else (None,)
+        given = (None,) * (
+            2 if isinstance(found, type) and not is_static else 1
         )  # a method of a class is not bound yet
         try:
             inspect.signature(found.chunk).bind(*given)
@@ -329,15 +317,8 @@ class PythonTechnique(Technique):
         addresses = [ctypes.cast(function, ctypes.c_void_p).value or 0 for function in (calls.chunk_c, calls.begin_c)]
         if max(addresses) >= 2**53:
             raise InputError(f"technique {name}: this machine's addresses are too large for a technique in Python")
-        super().__init__(
-            name,
-            _next_chunk,
-            memo_size=2,
-            source="the user's",
-            params=(float(addresses[0]), float(addresses[1]), float(has_finished)),
-            moments=True,
-            learns=True,
-        )
+        params = (*map(float, addresses), float(has_finished))
+        super().__init__(name, _next_chunk, 2, "the user's", params=params, moments=True, learns=True)
 
     def error(self) -> BaseException | None:
         """Return the exception raised since the last call, for the caller of the engine to raise; None if there is none."""

@@ -134,17 +134,9 @@ class GraphRows:
         host, core = (
             np.array(column, np.int64) if column and column[0] >= 0 else None for column in self._places.values()
         )
-        return TaskGraph(
-            np.array(self._gflop, np.float64),
-            np.array(self._producer, np.int64),
-            np.array(self._consumer, np.int64),
-            np.array(self._bytes, np.float64),
-            tuple(self._number),
-            host,
-            name,
-            core,
-            self.source,
-        )
+        found = self._gflop, self._producer, self._consumer, self._bytes
+        gflop, source, target, data = map(np.asarray, found)
+        return TaskGraph(gflop, source, target, data, tuple(self._number), host, name, core, self.source)
 
 
 def text_of(data: bytes, rows: GraphRows, form: str) -> str:
