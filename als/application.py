@@ -280,15 +280,26 @@ class ApplicationSimulator:
         self._rules.forget_all()
 
     def advance(self, until_ns: int | None = None) -> bool:
-        """Simulate everything before ``until_ns`` (default: to the end); return :attr:`finished`."""
+        """Simulate everything before ``until_ns``, an instant in ns (default: to the end); return :attr:`finished`."""
         return self._settle(engine.advance(self.state, s.NEVER if until_ns is None else until_ns))
 
     def set_speed(self, speed_gflops: float, core: int | None = None) -> None:
-        """Change the speed of ``core`` (default: every core) from now on, also in the middle of a task.
+        """Change the speed of a core from now on, also in the middle of a task.
 
         At speed 0 a core is lost until it has a speed again: others repeat its unfinished tasks from their beginning. If tasks
-        are put back 100,000 times in a row and none ends, the application ends, :attr:`lost`. Raises InputError if the speed is
-        not finite or below 0, or there is no such core.
+        are put back 100,000 times in a row and none ends, the application ends, :attr:`lost`.
+
+        Parameters
+        ----------
+        speed_gflops : float
+            The new speed, GFLOP/s, finite, from 0 on.
+        core : int, optional
+            The core, counted within the application; default: every core.
+
+        Raises
+        ------
+        InputError
+            If the speed is not allowed, or there is no such core.
         """
         if not (math.isfinite(speed_gflops) and speed_gflops >= 0):
             raise InputError(f"speed_gflops: {shown(speed_gflops)}; allowed: finite, from 0 on")
@@ -299,11 +310,21 @@ class ApplicationSimulator:
             self._settle(set_speed(self.state, c, scaled(self.state, c, speed_gflops)))
 
     def scale(self, factor: float, cores: Iterable[int] | None = None, *, at_ns: int | None = None) -> None:
-        """Multiply the own speeds of ``cores`` (default: every core, including later ones) by ``factor`` from now on.
+        """Multiply the own speeds of cores, those at the start or from :meth:`set_speed`, by a factor from now on.
 
-        Own speeds are those at the start, or from :meth:`set_speed`. ``factor``: 0.001 to 2, rounded to nine places. ``cores``:
-        counted within the application. ``at_ns``: :attr:`now_ns`, the default, or one ns earlier, after the requests that
-        arrived then. Raises InputError if the factor or the instant is out of range, or there is no such core.
+        Parameters
+        ----------
+        factor : float
+            0.001 to 2, rounded to nine places.
+        cores : iterable of int, optional
+            The cores, counted within the application; default: every core, including later ones.
+        at_ns : int, optional
+            :attr:`now_ns`, the default, or one ns earlier, after the requests that arrived then.
+
+        Raises
+        ------
+        InputError
+            If the factor or the instant is out of range, or there is no such core.
         """
         state, now = self.state, self.now_ns
         scale = scale_of(factor)
@@ -316,10 +337,15 @@ class ApplicationSimulator:
         self._settle(rescale(state, self._own_gflops[: len(state.speed)], now if at_ns is None else at_ns))
 
     def lose(self, core: int | None = None) -> None:
-        """Lose ``core`` (default: every core), present or not, for good.
+        """Lose ``core`` (default: every core), present or not, for good; otherwise as :meth:`set_speed` with 0.
 
-        As :meth:`set_speed` with 0. When the last core that has not been released is lost, the application ends: it is
-        :attr:`finished` and, if work was left, :attr:`lost`. Raises InputError if there is no such core.
+        When the last core that has not been released is lost, the application ends: it is :attr:`finished` and, if work was
+        left, :attr:`lost`.
+
+        Raises
+        ------
+        InputError
+            If there is no such core.
         """
         cores = self._checked(range(len(self.state.speed)) if core is None else (core,))
         self._use("changes")
@@ -328,7 +354,13 @@ class ApplicationSimulator:
 
     def hint(self, cores: Iterable[int]) -> None:
         """Note that other jobs wait for exactly these cores, counted within the application: they are served last
-        (``als.engine.features.hints``). Raises InputError if there is no such core."""
+        (``als.engine.features.hints``).
+
+        Raises
+        ------
+        InputError
+            If there is no such core.
+        """
         wanted = np.zeros(len(self.state.speed), np.uint8)
         wanted[self._checked(cores)] = 1
         self._use("hints")
@@ -425,8 +457,18 @@ class ApplicationSimulator:
         self._settle(stop(self.state))
 
     def run_to_stop(self, stop_ns: int) -> bool:
-        """Simulate to the end, or to :meth:`stop` at ``stop_ns``; return whether it completed, neither stopped nor
-        :attr:`lost`. Raises InputError if ``stop_ns`` is before :attr:`now_ns` and it has not finished."""
+        """Simulate to the end, or to :meth:`stop` at ``stop_ns``.
+
+        Returns
+        -------
+        bool
+            Whether it completed: it was neither stopped nor :attr:`lost`.
+
+        Raises
+        ------
+        InputError
+            If ``stop_ns`` is before :attr:`now_ns` and it has not finished.
+        """
         if stop_ns < self.now_ns and not self.finished:
             raise InputError(f"stop_ns: {shown(stop_ns)}; allowed: from now, {self.now_ns}, on")
         self._use("changes")
@@ -434,8 +476,13 @@ class ApplicationSimulator:
         return not (self.stopped or self.lost)
 
     def validate(self) -> None:
-        """Check the invariants of the engine's state between two calls (``als.engine.validation``). Raises InvariantError with
-        the core or the task."""
+        """Check the invariants of the engine's state between two calls (``als.engine.validation``).
+
+        Raises
+        ------
+        InvariantError
+            If one does not hold; it names the core or the task.
+        """
         from als.engine.validation import validate  # not needed by runs without checks
 
         validate(self.state)

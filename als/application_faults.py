@@ -34,8 +34,8 @@ def application_fault(status: int, state: s.ApplicationState, rules: RuleRows, j
     if status == codes.STUCK and name == MAPPED.name:
         return InputError(f"{job}mapped: the order of the cores' tasks contradicts the edges, with {left} tasks left")
     if status in _DID:
-        who = "planner" if status in (codes.BAD_PLAN, codes.STUCK) else "application technique"
-        return PluginError(f"{job}{who} {name} {_DID[status].format(answer=int(state.answer), left=left)}")
+        kind = "planner" if status in (codes.BAD_PLAN, codes.STUCK) else "application technique"
+        return PluginError(f"{job}{kind} {name} {_DID[status].format(answer=int(state.answer), left=left)}")
     if status == codes.ALL_LOST:
         return InputError(f"{job}all cores are lost, with {left} tasks left; allowed: cores that come back")
     lengths = state.as_kernels_see("lengths")

@@ -50,11 +50,6 @@ class GraphPart:
             return g.ON_CORES if self.host is None else g.ON_HOSTS
         return g.PLANNED if isinstance(self.scheduler, Planner) else g.BY_TECHNIQUE
 
-    @property
-    def order(self) -> int:
-        """The order of waiting tasks."""
-        return g.BY_RANK if self.by_rank else 0
-
 
 def edges_of_parts(edges: Edges | None, kinds: Sequence[Any], part_first: Array) -> Edges:
     """Return the edges for kernels. Raises InputError if they do not fit these parts: unsorted, in a cycle, to or from an
@@ -153,7 +148,7 @@ PhaseKey = tuple[AnyScheduler | None, bool, int, int]
 def phase_key(kind: AnyScheduler | GraphPart | None) -> PhaseKey:
     """Return the data that determine the rules of a phase."""
     if isinstance(kind, GraphPart):
-        return kind.scheduler, True, kind.mode, kind.order
+        return kind.scheduler, True, kind.mode, g.BY_RANK if kind.by_rank else 0
     return kind, isinstance(kind, Planner), g.PLANNED if isinstance(kind, Planner) else g.BY_TECHNIQUE, 0
 
 

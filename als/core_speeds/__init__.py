@@ -308,10 +308,25 @@ class CoreSpeeds:
         return cores
 
     def changes(self, core_numbers: Array, base_gflops: Array, from_ns: int, until_ns: int, most: int) -> SpeedChanges:
-        """Return the changes of these cores' speeds after ``from_ns``, up to and including ``until_ns``. Only real changes are
-        listed, beginning with the factors at ``from_ns``. Continue from ``complete_ns``: every change then appears exactly
-        once. ``base_gflops`` are the cores' speeds in the platform. At most ``most`` instants are inspected, since speeds may
-        change for ever. Raises InputError if an argument is out of range."""
+        """Return the changes of cores' speeds during a period. Only real changes are listed, beginning with the factors at
+        ``from_ns``. Continue from ``complete_ns``: every change then appears exactly once.
+
+        Parameters
+        ----------
+        core_numbers : int64 (P,)
+            Global numbers of the cores.
+        base_gflops : float64 (P,)
+            Their speeds in the platform, GFLOP/s.
+        from_ns, until_ns : int
+            The period: after ``from_ns``, up to and including ``until_ns``.
+        most : int
+            The largest number of instants to inspect, since speeds may change for ever.
+
+        Raises
+        ------
+        InputError
+            If an argument is out of range.
+        """
         whole("from_ns", from_ns, 0, MAX_NS)
         whole("until_ns", until_ns, from_ns, MAX_NS)
         left = whole("most", most, 1, 2**62)
@@ -333,9 +348,24 @@ class CoreSpeeds:
 
 
 def core_speeds(specs: Sequence[str], n_cores: int, seed: int) -> CoreSpeeds:
-    """Return the speeds of a machine's cores: the product of several components, texts such as ``square:period=60s,low=0.5``.
-    Without components they are steady. Raises InputError if one is invalid.
+    """Return the speeds of a machine's cores: the product of several components.
 
+    Parameters
+    ----------
+    specs : sequence of str
+        The components, such as ``square:period=60s,low=0.5``; none: the speeds are steady.
+    n_cores : int
+        Cores of the machine, 1 to 2**40.
+    seed : int
+        Seed of random components, 0 to 2**64 - 1.
+
+    Raises
+    ------
+    InputError
+        If a component is invalid, or a number is out of range.
+
+    Examples
+    --------
     >>> core_speeds(["lost:cores=1,at=100s"], 2, 0).factors([0, 1], 100 * 10**9).tolist()
     [1.0, 0.0]
     """

@@ -67,7 +67,9 @@ class GraphFile(Checked):
                 f"{self.path}: all tasks have work 0, which cannot be scaled to a job's; allowed: work above 0, or scale=no"
             )
         size = functools.partial(_size, check_size(self.path, graph.n_tasks, graph.n_edges))
-        return GraphModel(self.name, _never_made, np.empty(0), size, ccr=None, cov=self.cov, source=graph, scale=self.scale)
+        return GraphModel(
+            self.name, _never_made, np.empty(0), size, ccr=None, cov=self.cov, source=graph, scale=self.scale
+        )
 
 
 def graph_model(spec: str, where: str = "graph", *, variation: float = VARIATION.default) -> GraphModel:

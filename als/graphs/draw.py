@@ -179,13 +179,6 @@ def _vary(gflop: Array, n: int, cov: float, keys: Array, cursor: Array, words: A
 
 
 @compiled(inner=True)
-def _set_back(keys: Array, cursor: Array, words: Array, block: int, place: int) -> None:
-    cursor[0], cursor[1] = block, place
-    if place != 4:
-        fill_words(words, keys, block - 1, cursor[2])
-
-
-@compiled(inner=True)
 def _copied(graphs: GraphTable, place: int, room: DrawingRoom, gflop: Array, first_edge: int) -> bool:
     """Copy the graph of a file; return False if there is too little room."""
     first, first_given = graphs.tasks_first[place], graphs.edges_first[place]
@@ -213,24 +206,14 @@ def _made(
     block, place = draft.cursor[0], draft.cursor[1]
     status = _call(entry, (draft,))
     draft.size = size  # if a rule has replaced the arrays, its graph is not in our columns and fails the check
-    if status == NO_ROOM:
-        _set_back(room.keys, draft.cursor, draft.words, block, place)
+    if status == NO_ROOM:  # set the stream back
+        draft.cursor[0], draft.cursor[1] = block, place
+        if place != 4:
+            fill_words(draft.words, room.keys, block - 1, draft.cursor[2])
         return NO_ROOM
     if status != 0 or not _is_graph(gflop, source, target, bytes_, size[0], size[1]):
         return IMPOSSIBLE
     return 0
-
-
-@compiled(inner=True)
-def _factor(gflop: Array, n: int, total_gflop: float) -> float:
-    """Return the factor that scales the tasks' work to this sum; 0 if there is none."""
-    work = 0.0
-    for k in range(n):
-        work += gflop[k]
-    if not (work > 0.0 and work < math.inf):
-        return 0.0
-    factor = total_gflop / work
-    return factor if factor > 0.0 and factor < math.inf else 0.0
 
 
 @compiled(DRAW_GRAPH)
@@ -275,8 +258,11 @@ def draw_graph(
     if cov > 0.0 and not _vary(gflop, n, cov, room.keys, room.work_cursor, room.work_words):
         return IMPOSSIBLE
     if graphs.scale[place] != 0:
-        factor = _factor(gflop, n, total_gflop)
-        if factor == 0.0:
+        work = 0.0
+        for k in range(n):
+            work += gflop[k]
+        factor = total_gflop / work if work > 0.0 and work < math.inf else 0.0
+        if not (factor > 0.0 and factor < math.inf):
             return IMPOSSIBLE
         for k in range(n):
             gflop[k] *= factor
@@ -339,15 +325,9 @@ def drawn_graph(
             return DrawnGraph(gflop[:n], made.source[:n_edges], made.target[:n_edges], made.bytes[:n_edges])
         if status != NO_ROOM:
             raise fault(model, status)
-        tasks, edges = more_room(model, tasks, edges, made.draft.size)
-
-
-def more_room(model: GraphModel, tasks: int, edges: int, size: Array) -> tuple[int, int]:
-    """Return room for another try after :func:`draw_graph` answered ``NO_ROOM`` for ``tasks`` and ``edges``. ``size``, int64
-    (2,): as written by :func:`draw_graph`. Raises InputError if more room is not allowed."""
-    needed, between = size.tolist()
-    if needed <= tasks and between <= edges:  # the required size is unknown
-        needed, between = min(2 * tasks, MAX_TASKS_PER_JOB), min(2 * edges + 16, MAX_EDGES_PER_JOB)
-        if (needed, between) == (tasks, edges):
-            raise fault(model, NO_ROOM)
-    return check_size(f"graph {model.name}", max(tasks, needed), max(edges, between))
+        n, n_edges = made.draft.size.tolist()
+        if n <= tasks and n_edges <= edges:  # the required size is unknown
+            n, n_edges = min(2 * tasks, MAX_TASKS_PER_JOB), min(2 * edges + 16, MAX_EDGES_PER_JOB)
+            if (n, n_edges) == (tasks, edges):
+                raise fault(model, NO_ROOM)
+        tasks, edges = check_size(f"graph {model.name}", max(tasks, n), max(edges, n_edges))

@@ -27,7 +27,7 @@ from als.options import NETWORK
 from als.parameters import Checked, RealNumber
 from traces.base.errors import InputError, at, one_of, shown, whole
 from traces.base.options import LINK_BANDWIDTH, LINK_LATENCY, MEMORY_BANDWIDTH
-from traces.base.plugins import resolve, split_parameters
+from traces.base.plugins import at_its_place, resolve, split_parameters
 
 _MAX_HOSTS = 2**24
 
@@ -149,10 +149,8 @@ def network_state(
     bandwidth = LINK_BANDWIDTH.check(bandwidth_gbps, "network.bandwidth_gbps")
     latency = LINK_LATENCY.check(latency_ns, "network.latency_ns")
     memory = 0.0 if memory_gbps is None else MEMORY_BANDWIDTH.check(memory_gbps, "network.memory_gbps")
-    try:
+    with at_its_place("network.topology"):
         parameters = made.parameters(hosts)
-    except InputError as error:
-        raise InputError(f"network.topology: {error.text}") from None
     shares = {"latency_factor": 1.0, "bandwidth_factor": 1.0}
     if isinstance(model, SharingModel):
         names = ("crosstraffic", "latency_factor", "bandwidth_factor", "weight_s", "gamma")

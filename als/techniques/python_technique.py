@@ -109,14 +109,13 @@ def _floats_at(address: int, count: int) -> Array:
     return np.array((ctypes.c_double * count).from_address(address), np.float64)
 
 
-# key of the job's object, core, request, remaining, addresses of facts and speed -> the chunk, -1: error
-_CHUNK = types.int64(types.int64, types.int64, types.int64, types.int64, types.int64, types.int64)
-_CHUNK_C = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 6)
-# key, 0 if there is none yet, tasks, cores, addresses of facts and speed -> the key, -1: error
-_BEGIN = types.int64(types.int64, types.int64, types.int64, types.int64, types.int64)
-_BEGIN_C = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 5)
+# The form of both functions that compiled code calls:
+# - chunk: key of the job's object, core, request, remaining, addresses of facts and speed -> the chunk, -1: error
+# - begin: key, 0 if there is none yet, tasks, cores, 0, addresses of facts and speed -> the key, -1: error
+_FORM = types.int64(*[types.int64] * 6)
+_FORM_C = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 6)
 
-_call_chunk, _call_begin = caller(_CHUNK), caller(_BEGIN)
+_call = caller(_FORM)
 
 # Indices of ``params``: the addresses, which are below 2**53, and whether to call it with R = 0.
 _CHUNK_AT, _BEGIN_AT, _FINISHED = 0, 1, 2
@@ -124,18 +123,12 @@ _CHUNK_AT, _BEGIN_AT, _FINISHED = 0, 1, 2
 if jit_enabled():
 
     @compiled(inner=True)
-    def _chunk_entry(address: float) -> Any:
+    def _entry(address: float) -> Any:
         return np.int64(address)
-
-    _begin_entry = _chunk_entry
 else:
 
-    def _chunk_entry(address: float) -> Any:
-        function = _CHUNK_C(int(address))
-        return lambda *arguments: function(*map(int, arguments))
-
-    def _begin_entry(address: float) -> Any:
-        function = _BEGIN_C(int(address))
+    def _entry(address: float) -> Any:
+        function = _FORM_C(int(address))
         return lambda *arguments: function(*map(int, arguments))
 
 
@@ -151,19 +144,19 @@ def _next_chunk(
         # A simulation ahead must not change the job's object: here the memo is a copy, and the object must be copied.
         memo[1] = facts[f.AHEAD]
         if key > 0:
-            begin = _begin_entry(params[_BEGIN_AT])
-            key = _call_begin(begin, (key, np.int64(-1), np.int64(n_cores), facts_at, speed_at))
+            copied = key, np.int64(-1), np.int64(n_cores), np.int64(0), facts_at, speed_at
+            key = _call(_entry(params[_BEGIN_AT]), copied)
             if key < 0:
                 return -1
             memo[0] = key
     if request == 0:
-        begin = _begin_entry(params[_BEGIN_AT])
-        key = _call_begin(begin, (key, np.int64(n_tasks), np.int64(n_cores), facts_at, speed_at))
+        begun = key, np.int64(n_tasks), np.int64(n_cores), np.int64(0), facts_at, speed_at
+        key = _call(_entry(params[_BEGIN_AT]), begun)
         if key < 0:
             return -1
         memo[0] = key
     asked = key, np.int64(core), np.int64(request), np.int64(remaining), facts_at, speed_at
-    return int(_call_chunk(_chunk_entry(params[_CHUNK_AT]), asked))
+    return int(_call(_entry(params[_CHUNK_AT]), asked))
 
 
 @dataclass(slots=True)
@@ -186,11 +179,11 @@ class _Calls:
     begin_c: Any = None
 
     def __post_init__(self) -> None:
-        self.chunk_c = _CHUNK_C(self._chunk_called())
-        self.begin_c = _BEGIN_C(self._begin_called)
+        self.chunk_c = _FORM_C(self._chunk_called())
+        self.begin_c = _FORM_C(self._begin_called)
 
     @called_by_kernels
-    def _begin_called(self, key: int, n_tasks: int, n_cores: int, facts_at: int, speed_at: int) -> int:
+    def _begin_called(self, key: int, n_tasks: int, n_cores: int, _zero: int, facts_at: int, speed_at: int) -> int:
         what = "it cannot be made"
         try:
             INTERRUPTS.raise_noted()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from array import array
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Protocol
 
@@ -181,22 +182,14 @@ class Files:
 
     def __init__(self, rows: GraphRows) -> None:
         self._rows = rows
-        # One per task: file → its size in bytes, if given.
-        self._written: dict[str, dict[str, float | None]] = {}
-        self._read: dict[str, dict[str, float | None]] = {}
-
-    def write(self, task: str, file: str, size: float | None) -> None:
-        """Record that a task writes a file."""
-        self._written.setdefault(task, {})[file] = size
-
-    def read(self, task: str, file: str, size: float | None) -> None:
-        """Record that a task reads a file."""
-        self._read.setdefault(task, {})[file] = size
+        #: The files that each task writes, and reads: each with its size in bytes, if given.
+        self.written: dict[str, dict[str, float | None]] = defaultdict(dict)
+        self.read: dict[str, dict[str, float | None]] = defaultdict(dict)
 
     def passed(self, producer: str, consumer: str, place: str) -> float:
         """Return the bytes of all files that the producer writes and the consumer reads, with their size when written. Raises
         InputError if a file has no size on either side."""
-        written, read = self._written.get(producer, {}), self._read.get(consumer, {})
+        written, read = self.written[producer], self.read[consumer]
         fewer, others = (written, read) if len(written) <= len(read) else (read, written)
         sizes = []
         for file in fewer:

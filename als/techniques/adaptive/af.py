@@ -24,17 +24,8 @@ from traces.compiled import Array, compiled
 _EPSILON = 1e-9
 _NS = 1e9  # times here are in s: D by the deviation depends on the unit
 
-# Indices of ``params``.
-_SIGMA = 0  # s; NaN: from the tasks
-_KNOWN = 1
-_START = 2
-_FIRST = 3  # NaN: by ``start``
-_OWN = 4
-_DEVIATION = 5
-_ROUND = 6
-_CAP = 7
-_MIN = 8
-_CLOCK = 9  # index in ``facts`` of a chunk's time
+# Indices of ``params``: σ in s (NaN: from the tasks) … first chunk (NaN: by ``start``) … index in ``facts`` of a chunk's time.
+_SIGMA, _KNOWN, _START, _FIRST, _OWN, _DEVIATION, _ROUND, _CAP, _MIN, _CLOCK = range(10)
 
 _TENTH, _HALF, _NONE = 0, 1, 2
 _UP, _DOWN = 0, 1

@@ -35,14 +35,8 @@ _SOURCE = (
 
 _EPSILON = 1e-9
 
-# Indices of ``params``.
-_UPDATE = 0  # when weights change
-_CLOCK = 1  # index in ``facts`` of the measured time
-_START = 2
-_SKIP = 3
-_HALVING = 4
-_NEAREST = 5
-_MIN = 6
+# Indices of ``params``: when weights change, the index in ``facts`` of the measured time, then flags and the smallest chunk.
+_UPDATE, _CLOCK, _START, _SKIP, _HALVING, _NEAREST, _MIN = range(7)
 
 # When weights change.
 _BY_STEP, _BY_BATCH, _BY_CHUNK = 0, 1, 2
