@@ -1,7 +1,5 @@
 """Errors for an application that cannot continue."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from als.engine import codes
@@ -46,7 +44,7 @@ def application_fault(status: int, state: s.ApplicationState, rules: RuleRows, j
     )
 
 
-def lost_error(application: ApplicationSimulator) -> InputError:
+def lost_error(application: "ApplicationSimulator") -> InputError:
     """Return the error for an application that is :attr:`ApplicationSimulator.lost`, for a caller that cannot continue without
     it."""
     left = int(application.state.n_left)

@@ -104,16 +104,10 @@ def graph_of(
     place = {host: at for at, host in enumerate(dict.fromkeys(machine_host.tolist()))}
     local = np.array([place[host] for host in machine_host.tolist()], np.int64)
     longest, most_edges = int(np.diff(part_first).max()), int(np.diff(edges.first).max(initial=0))
-    return g.new_graph_state(
-        edges,
-        np.pad(local, (0, room - n_cores)),
-        np.array(list(place), np.int64),
-        network,
-        graph_table(network.kind != NONE),
-        n_tasks=n_tasks,
-        plan_room=rules.plan_room(longest, most_edges, room),
-        given=_given(kinds, part_first, place, n_cores),
-    )
+    hosts = np.pad(local, (0, room - n_cores)), np.array(list(place), np.int64)
+    plan_room, given = rules.plan_room(longest, most_edges, room), _given(kinds, part_first, place, n_cores)
+    hooks = graph_table(network.kind != NONE)
+    return g.new_graph_state(edges, *hosts, network, hooks, n_tasks=n_tasks, plan_room=plan_room, given=given)
 
 
 def _given(kinds: Sequence[Any], part_first: Array, hosts: dict[int, int], n_cores: int) -> Array | None:

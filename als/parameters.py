@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform, get_args, get_type_hints
 
 from traces.base.errors import InputError, one_of, real, shown, whole
 
@@ -73,8 +73,10 @@ class OneOf:
         return word
 
 
+@dataclass_transform(frozen_default=True)
 class Checked:
-    """A frozen dataclass whose fields are checked when it is made: ``tasks: Annotated[int, WholeNumber(0)] = 0``.
+    """The base of parameters: it makes each subclass a frozen dataclass (:func:`dataclasses.dataclass`) whose fields are
+    checked when it is made: ``tasks: Annotated[int, WholeNumber(0)] = 0``.
 
     None is not checked in a field that may be None. Raises InputError; the message begins with the kind of plug-in, its name
     and the parameter.
@@ -85,6 +87,10 @@ class Checked:
 
         @property
         def name(self) -> str: ...
+
+    def __init_subclass__(cls, *, kw_only: bool = False) -> None:
+        super().__init_subclass__()
+        dataclass(frozen=True, kw_only=kw_only)(cls)
 
     def __post_init__(self) -> None:
         kind: Any = type(self)

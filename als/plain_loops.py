@@ -129,14 +129,9 @@ class PlainLoops:
             selects=False,
             hooks=table(self._phases, selects=False, changes=False),
         )
-        self.room = LoopRoom.new(
-            {"memo": memo, "tasks": n_tasks},
-            application=application,
-            params=np.empty(0),
-            pattern=np.empty(0),
-            rule=np.zeros(1, np.int64),
-            engines=_engines(),
-        )
+        sizes, model = {"memo": memo, "tasks": n_tasks}, {"params": np.empty(0), "pattern": np.empty(0)}
+        rule, engines = np.zeros(1, np.int64), _engines()
+        self.room = LoopRoom.new(sizes, application=application, **model, rule=rule, engines=engines)
         self._model, cores = None, application.cores
         columns: dict[str, Any] = {"speed": application.speed, "latency_ns": application.latency_ns}
         columns |= {"finish_ns": cores.finish_ns, "busy_ns": cores.busy_ns}

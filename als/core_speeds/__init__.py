@@ -67,14 +67,10 @@ class SpeedState(State):
 
 def new_state(components: Sequence[Component], n_cores: int, seed: int) -> SpeedState:
     """The state of a machine of ``n_cores`` cores with these components."""
-    begin = np.zeros(n_cores + 1, np.int64)
-    for one in components:
-        begin[one.cores + 1] += 1
-    np.cumsum(begin, out=begin)
-    n_entries = int(begin[-1])
-    component, piece_begin, piece_stop = (np.zeros(n_entries, np.int64) for _ in range(3))
-    numbers = np.zeros((5, len(components)), np.int64)
-    place = begin[:-1].copy()
+    cores = np.concatenate([np.zeros(0, np.int64), *(one.cores for one in components)])
+    begin = np.concatenate([[0], np.bincount(cores, minlength=n_cores).cumsum()])
+    component, piece_begin, piece_stop = np.zeros((3, len(cores)), np.int64)
+    numbers, place = np.zeros((5, len(components)), np.int64), begin[:-1].copy()
     n_pieces = n_noises = 0
     for k, one in enumerate(components):
         entry = place[one.cores]

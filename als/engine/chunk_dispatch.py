@@ -17,8 +17,7 @@ from traces.compiled import Array, caller, compiled
 #: leaves; its core should leave, but is the last one, and stays.
 SERVED, YIELDS, LEAVES, STAYS = range(4)
 
-_call_plain = caller(NEXT_CHUNK)
-_call_full = caller(NEXT_CHUNK_FULL)
+call_plain, call_full = caller(NEXT_CHUNK), caller(NEXT_CHUNK_FULL)
 
 
 @compiled(inner=True)
@@ -222,9 +221,9 @@ def serve(state: ApplicationState, until_ns: int) -> int:
             place = c if width == 0 else cores.rank[c]
             if flags & FULL != 0:
                 set_request_facts(state, flags, t, chunks)
-                size = _call_full(call, (n_tasks, n_cores, place, requests, left, facts, asked_speed, params, memo))
+                size = call_full(call, (n_tasks, n_cores, place, requests, left, facts, asked_speed, params, memo))
             else:
-                size = _call_plain(call, (n_tasks, n_cores, place, requests, left, memo))
+                size = call_plain(call, (n_tasks, n_cores, place, requests, left, memo))
             size = 0 if left == 0 else size
             if size < 0 or size > left:
                 state.answer = size

@@ -5,7 +5,6 @@ entry-point group ``twolevel.graphs``; a run can take one from a file, ``graph m
 """
 
 import functools
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -42,7 +41,6 @@ def _size(size: tuple[int, int], tasks: int, cores: int) -> tuple[int, int]:
     return size
 
 
-@dataclass(frozen=True)
 class GraphFile(Checked):
     """A graph from a file, the same for every job, and how to use it: ``file:PATH,scale=no``. Its work is scaled to the job's
     work and its bytes by the same factor (``scale=yes``), or both are kept."""

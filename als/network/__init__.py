@@ -59,7 +59,6 @@ class NetworkModel:
             raise InputError(f"network {self.name}: kind {self.kind.name}; allowed: {allowed}")
 
 
-@dataclass(frozen=True)
 class SharingModel(NetworkModel, Checked):
     """A model in which flows share links, max-min fair; docs/reference/network.md explains each number."""
 
@@ -151,17 +150,10 @@ def network_state(
     memory = 0.0 if memory_gbps is None else MEMORY_BANDWIDTH.check(memory_gbps, "network.memory_gbps")
     with at_its_place("network.topology"):
         parameters = made.parameters(hosts)
-    shares = {"latency_factor": 1.0, "bandwidth_factor": 1.0}
+    numbers = {"latency_ns": latency, "bandwidth": bandwidth * BYTES_PER_GBIT, "memory": memory * BYTES_PER_GBIT}
     if isinstance(model, SharingModel):
         names = ("crosstraffic", "latency_factor", "bandwidth_factor", "weight_s", "gamma")
-        shares = {name: getattr(model, name) for name in names}
-    return new_network(
-        parameters,
-        kind=model.kind,
-        topology=made.code,
-        n_hosts=hosts,
-        latency_ns=latency,
-        bandwidth=bandwidth * BYTES_PER_GBIT,
-        memory=memory * BYTES_PER_GBIT,
-        **shares,
-    )
+        numbers |= {name: getattr(model, name) for name in names}
+    else:
+        numbers |= {"latency_factor": 1.0, "bandwidth_factor": 1.0}
+    return new_network(parameters, kind=model.kind, topology=made.code, n_hosts=hosts, **numbers)

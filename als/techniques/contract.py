@@ -30,8 +30,6 @@ code cannot catch exceptions, and the engine would see a 0.
 If a core is lost, the engine puts back its unfinished tasks: R grows again, and these tasks are assigned first.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -74,7 +72,7 @@ class TechniqueParameters(Protocol):
     Fields are ``int``, ``float``, ``str`` or ``bool``, possibly ``| None`` for "from the job".
     """
 
-    def technique(self) -> Technique: ...
+    def technique(self) -> "Technique": ...
 
 
 @dataclass(frozen=True)
@@ -135,7 +133,7 @@ class Technique:
 
 
 class RuleParameters(Checked):
-    """Parameters passed in their order as ``params`` to a technique's rule: a frozen dataclass, checked as :class:`Checked`.
+    """Parameters passed in their order as ``params`` to a technique's rule, checked as :class:`Checked`.
 
     Keywords of the class are attributes of its :class:`Technique`: ``class Gss(RuleParameters, name="gss", next_chunk=…)``.
     """

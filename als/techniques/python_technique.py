@@ -19,8 +19,6 @@ Compiled code calls it through a C function. Exceptions cannot pass through it, 
 :meth:`PythonTechnique.error`.
 """
 
-from __future__ import annotations
-
 import copy
 import ctypes
 import inspect
@@ -134,8 +132,8 @@ else:
 
 @technique_kernel
 def _next_chunk(
-    n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any,
-) -> int:  # fmt: skip
+    n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
+) -> int:
     if remaining == 0 and params[_FINISHED] == 0.0:
         return 0
     facts_at, speed_at = np.int64(facts.ctypes.data), np.int64(speed.ctypes.data)

@@ -1,7 +1,5 @@
 """The contract of readers of task graphs: a reader records the tasks, files and edges of a text one after another."""
 
-from __future__ import annotations
-
 import math
 from array import array
 from collections import defaultdict
@@ -28,13 +26,12 @@ _LONGEST_NUMBER = 400
 class Reader(Protocol):
     """Reads one format."""
 
-    def __call__(self, data: bytes, rows: GraphRows, core_gflops: float, /) -> None:
+    def __call__(self, data: bytes, rows: "GraphRows", core_gflops: float, /) -> None:
         """Record the contents of ``data``, the unpacked bytes of a file, in ``rows``: all tasks before the first edge.
 
         Nothing is repaired. ``core_gflops`` is the work in GFLOP of a second of run time. Invalid contents raise the
         ``InputError`` that ``rows.error`` makes.
         """
-        ...
 
 
 class GraphRows:

@@ -11,7 +11,6 @@ doi:10.1080/00031305.1983.10483115 (combining the moments of chunks).
 """
 
 import math
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from als.parameters import OneOf, RealNumber, TrueOrFalse, WholeNumber
@@ -86,8 +85,8 @@ def _begin_loop(n_cores: int, speed: Array, memo: Array) -> None:
 
 @technique_kernel
 def _next_chunk(
-    n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any,
-) -> int:  # fmt: skip
+    n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
+) -> int:
     known = params[_KNOWN] > 0.0
     if facts[f.LAST_SIZE] > 0.0 and not known:
         _record_chunk(core, facts, params, memo)
@@ -135,7 +134,6 @@ def _next_chunk(
     return min(max(size, lowest), remaining)
 
 
-@dataclass(frozen=True)
 class AdaptiveFactoring(
     RuleParameters,
     next_chunk=_next_chunk,
