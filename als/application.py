@@ -6,18 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from als import application_parts as parts
 from als.application_faults import application_fault
-from als.application_parts import (
-    MAX_CORES,
-    GraphPart,
-    checked_wishes,
-    edges_of_parts,
-    graph_of,
-    part_first,
-    phase_key,
-    phase_rules,
-    why_rigid,
-)
 from als.engine import loop as engine
 from als.engine import state as s
 from als.engine.codes import ApplicationStatus
@@ -121,7 +111,7 @@ class ApplicationSimulator:
         master: bool = False,
         core_number: Array | None = None,
         keep_tasks: bool = True,
-        phases: Sequence[AnyScheduler | GraphPart | None] | None = None,
+        phases: Sequence[AnyScheduler | parts.GraphPart | None] | None = None,
         part_tasks: Sequence[int] | Array | None = None,
         seed: int = SEED.default,
         job: int = 0,
@@ -135,7 +125,7 @@ class ApplicationSimulator:
         lengths, speed = own(lengths_gflop, np.float64), own(core_speed_gflops, np.float64)
         lowest, highest = extremes(lengths) if lengths.ndim == 1 and lengths.size else _NONE
         kinds = (technique,) if phases is None else tuple(phases)
-        has_graph = any(isinstance(kind, GraphPart | Planner) for kind in kinds)
+        has_graph = any(isinstance(kind, parts.GraphPart | Planner) for kind in kinds)
         if not (lowest > 0 or (has_graph and lowest == 0)) or not highest < math.inf:
             raise InputError("lengths_gflop: allowed: at least one number, all finite and above 0")
         lowest, highest = extremes(speed) if speed.ndim == 1 and speed.size else _NONE
@@ -151,15 +141,15 @@ class ApplicationSimulator:
                 raise InputError(f"latency_ns: allowed: a number for each of {len(speed)} cores, 0 to {MAX_LATENCY_NS}")
         if (technique is None) == (phases is None):
             raise InputError("technique: allowed: a technique, or phases that have their own")
-        first = part_first(kinds, part_tasks, len(lengths), len(speed))
-        self._rules, columns = phase_rules(tuple(phase_key(kind) for kind in kinds))
-        wanted = None if wishes is None else checked_wishes(wishes, len(kinds))
+        first = parts.part_first(kinds, part_tasks, len(lengths), len(speed))
+        self._rules, columns = parts.phase_rules(tuple(parts.phase_key(kind) for kind in kinds))
+        wanted = None if wishes is None else parts.checked_wishes(wishes, len(kinds))
         n_cores, room = len(speed), len(speed) if max_cores is None else max_cores
-        whole("max_cores", room, n_cores, MAX_CORES)
+        whole("max_cores", room, n_cores, parts.MAX_CORES)
         graph = g.NO_GRAPH
         if has_graph:
-            given = edges_of_parts(edges, kinds, first)
-            graph = graph_of(given, kinds, first, speed, core_host, network, self._rules, room)
+            given = parts.edges_of_parts(edges, kinds, first)
+            graph = parts.graph_of(given, kinds, first, speed, core_host, network, self._rules, room)
         elif edges is not None:
             raise InputError("edges: given, but no part is a graph; allowed: GraphPart or a planner among the phases")
         self.state = s.new_state(
@@ -180,7 +170,7 @@ class ApplicationSimulator:
         self._room = room
         if room > n_cores:
             self._show(n_cores)
-        self._rigid = why_rigid(kinds, network)
+        self._rigid = parts.why_rigid(kinds, network)
         # The used features of ``als.engine.hooks.table``; the others are not compiled.
         self._uses: frozenset[str] = frozenset()
         self._own_gflops = _widened(speed, room)  # speed of each slot before it is scaled
@@ -191,13 +181,11 @@ class ApplicationSimulator:
     ran: int = _number("n_ran", "The number of tasks that ran, at least in part, if :attr:`finished`.")
     chunks: int = _number("n_chunks", "Chunks assigned so far.")
     scheduling_ns: int = _number(
-        "scheduling_ns",
-        "Time of cores between requests for chunks and their first tasks, ns.",
+        "scheduling_ns", "Time of cores between requests for chunks and their first tasks, ns."
     )
     ahead_chunks: int = _number("ahead_chunks", "Chunks simulated ahead to choose among techniques.")
     last_lost: int = _number(
-        "last_lost",
-        "The core that was lost for good last, if it is :attr:`lost`; -1 if cores came and went instead.",
+        "last_lost", "The core that was lost for good last, if it is :attr:`lost`; -1 if cores came and went instead."
     )
     now_ns: int = _number("now_ns", "The instant before which everything has been simulated.")
 
@@ -292,15 +280,26 @@ class ApplicationSimulator:
         self._rules.forget_all()
 
     def advance(self, until_ns: int | None = None) -> bool:
-        """Simulate everything before ``until_ns`` (default: to the end); return :attr:`finished`."""
+        """Simulate everything before ``until_ns``, an instant in ns (default: to the end); return :attr:`finished`."""
         return self._settle(engine.advance(self.state, s.NEVER if until_ns is None else until_ns))
 
     def set_speed(self, speed_gflops: float, core: int | None = None) -> None:
-        """Change the speed of ``core`` (default: every core) from now on, also in the middle of a task.
+        """Change the speed of a core from now on, also in the middle of a task.
 
         At speed 0 a core is lost until it has a speed again: others repeat its unfinished tasks from their beginning. If tasks
-        are put back 100,000 times in a row and none ends, the application ends, :attr:`lost`. Raises InputError if the speed is
-        not finite or below 0, or there is no such core.
+        are put back 100,000 times in a row and none ends, the application ends, :attr:`lost`.
+
+        Parameters
+        ----------
+        speed_gflops : float
+            The new speed, GFLOP/s, finite, from 0 on.
+        core : int, optional
+            The core, counted within the application; default: every core.
+
+        Raises
+        ------
+        InputError
+            If the speed is not allowed, or there is no such core.
         """
         if not (math.isfinite(speed_gflops) and speed_gflops >= 0):
             raise InputError(f"speed_gflops: {shown(speed_gflops)}; allowed: finite, from 0 on")
@@ -311,11 +310,21 @@ class ApplicationSimulator:
             self._settle(set_speed(self.state, c, scaled(self.state, c, speed_gflops)))
 
     def scale(self, factor: float, cores: Iterable[int] | None = None, *, at_ns: int | None = None) -> None:
-        """Multiply the own speeds of ``cores`` (default: every core, including later ones) by ``factor`` from now on.
+        """Multiply the own speeds of cores, those at the start or from :meth:`set_speed`, by a factor from now on.
 
-        Own speeds are those at the start, or from :meth:`set_speed`. ``factor``: 0.001 to 2, rounded to nine places. ``cores``:
-        counted within the application. ``at_ns``: :attr:`now_ns`, the default, or one ns earlier, after the requests that
-        arrived then. Raises InputError if the factor or the instant is out of range, or there is no such core.
+        Parameters
+        ----------
+        factor : float
+            0.001 to 2, rounded to nine places.
+        cores : iterable of int, optional
+            The cores, counted within the application; default: every core, including later ones.
+        at_ns : int, optional
+            :attr:`now_ns`, the default, or one ns earlier, after the requests that arrived then.
+
+        Raises
+        ------
+        InputError
+            If the factor or the instant is out of range, or there is no such core.
         """
         state, now = self.state, self.now_ns
         scale = scale_of(factor)
@@ -328,10 +337,15 @@ class ApplicationSimulator:
         self._settle(rescale(state, self._own_gflops[: len(state.speed)], now if at_ns is None else at_ns))
 
     def lose(self, core: int | None = None) -> None:
-        """Lose ``core`` (default: every core), present or not, for good.
+        """Lose ``core`` (default: every core), present or not, for good; otherwise as :meth:`set_speed` with 0.
 
-        As :meth:`set_speed` with 0. When the last core that has not been released is lost, the application ends: it is
-        :attr:`finished` and, if work was left, :attr:`lost`. Raises InputError if there is no such core.
+        When the last core that has not been released is lost, the application ends: it is :attr:`finished` and, if work was
+        left, :attr:`lost`.
+
+        Raises
+        ------
+        InputError
+            If there is no such core.
         """
         cores = self._checked(range(len(self.state.speed)) if core is None else (core,))
         self._use("changes")
@@ -340,7 +354,13 @@ class ApplicationSimulator:
 
     def hint(self, cores: Iterable[int]) -> None:
         """Note that other jobs wait for exactly these cores, counted within the application: they are served last
-        (``als.engine.features.hints``). Raises InputError if there is no such core."""
+        (``als.engine.features.hints``).
+
+        Raises
+        ------
+        InputError
+            If there is no such core.
+        """
         wanted = np.zeros(len(self.state.speed), np.uint8)
         wanted[self._checked(cores)] = 1
         self._use("hints")
@@ -437,8 +457,18 @@ class ApplicationSimulator:
         self._settle(stop(self.state))
 
     def run_to_stop(self, stop_ns: int) -> bool:
-        """Simulate to the end, or to :meth:`stop` at ``stop_ns``; return whether it completed, neither stopped nor
-        :attr:`lost`. Raises InputError if ``stop_ns`` is before :attr:`now_ns` and it has not finished."""
+        """Simulate to the end, or to :meth:`stop` at ``stop_ns``.
+
+        Returns
+        -------
+        bool
+            Whether it completed: it was neither stopped nor :attr:`lost`.
+
+        Raises
+        ------
+        InputError
+            If ``stop_ns`` is before :attr:`now_ns` and it has not finished.
+        """
         if stop_ns < self.now_ns and not self.finished:
             raise InputError(f"stop_ns: {shown(stop_ns)}; allowed: from now, {self.now_ns}, on")
         self._use("changes")
@@ -446,8 +476,13 @@ class ApplicationSimulator:
         return not (self.stopped or self.lost)
 
     def validate(self) -> None:
-        """Check the invariants of the engine's state between two calls (``als.engine.validation``). Raises InvariantError with
-        the core or the task."""
+        """Check the invariants of the engine's state between two calls (``als.engine.validation``).
+
+        Raises
+        ------
+        InvariantError
+            If one does not hold; it names the core or the task.
+        """
         from als.engine.validation import validate  # not needed by runs without checks
 
         validate(self.state)
@@ -464,12 +499,9 @@ class ApplicationSimulator:
         if feature in self._uses:
             return False
         self._uses |= {feature}
-        self._fill_hooks()
-        return True
-
-    def _fill_hooks(self) -> None:
         used, asks = dict.fromkeys(self._uses, True), len(self.state.width_requests) > 0
         self.state.hooks = table(self.state.phases, selects=self._rules.selects, width_requests=asks, **used)
+        return True
 
     def _settle(self, status: int) -> bool:
         HOOKS.check()

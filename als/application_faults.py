@@ -1,11 +1,9 @@
 """Errors for an application that cannot continue."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
+from als.engine import codes
 from als.engine import state as s
-from als.engine.codes import ApplicationStatus
 from als.engine.rule_table import RuleRows
 from als.planners.contract import MAPPED
 from traces.base.errors import InputError, PluginError
@@ -15,36 +13,28 @@ if TYPE_CHECKING:
     from als.application import ApplicationSimulator
 
 
+#: What a technique or a planner did, by status.
+_DID = {
+    codes.ANSWER_OUT_OF_RANGE: "gave a chunk of {answer}; allowed: 0 to the remaining tasks, {left}",
+    codes.PLACE_TAKEN: "chose task {answer}; allowed: tasks of the loop that nobody has",
+    codes.TASKS_LEFT: "sent every core away with tasks left, {left} of them",
+    codes.BAD_PLAN: "gave task {answer} no core, or no start; allowed: a core that is there, and a start from 0 on",
+    codes.STUCK: "made sequences that wait for each other, with {left} tasks left",
+}
+
+
 def application_fault(status: int, state: s.ApplicationState, rules: RuleRows, job: str = "") -> BaseException:
     """Return the error for a fault of the application engine; ``job`` as ``"job 17: "`` if known."""
-    row = int(state.rule)
-    name, answer, left = rules.names[row], int(state.answer), int(state.n_left)
-    if status == ApplicationStatus.ANSWER_OUT_OF_RANGE:
-        raised = rules.error(row)
-        if isinstance(raised, PluginError):
-            return PluginError(f"{job}{raised}")
-        if raised is not None:
-            return raised
-        return PluginError(
-            f"{job}application technique {name} gave a chunk of {answer}; allowed: 0 to the remaining tasks, {left}"
-        )
-    if status == ApplicationStatus.PLACE_TAKEN:
-        return PluginError(
-            f"{job}application technique {name} chose task {answer}; allowed: tasks of the loop that nobody has"
-        )
-    if status == ApplicationStatus.BAD_PLAN:
-        return PluginError(
-            f"{job}planner {name} gave task {answer} no core, or no start; allowed: a core that is there, and a start from 0 on"
-        )
-    if status == ApplicationStatus.STUCK:
-        if name == MAPPED.name:
-            return InputError(
-                f"{job}mapped: the order of the cores' tasks contradicts the edges, with {left} tasks left"
-            )
-        return PluginError(f"{job}planner {name} made sequences that wait for each other, with {left} tasks left")
-    if status == ApplicationStatus.TASKS_LEFT:
-        return PluginError(f"{job}application technique {name} sent every core away with tasks left, {left} of them")
-    if status == ApplicationStatus.ALL_LOST:
+    row, left = int(state.rule), int(state.n_left)
+    name = rules.names[row]
+    if status == codes.ANSWER_OUT_OF_RANGE and (raised := rules.error(row)) is not None:
+        return PluginError(f"{job}{raised}") if isinstance(raised, PluginError) else raised
+    if status == codes.STUCK and name == MAPPED.name:
+        return InputError(f"{job}mapped: the order of the cores' tasks contradicts the edges, with {left} tasks left")
+    if status in _DID:
+        kind = "planner" if status in (codes.BAD_PLAN, codes.STUCK) else "application technique"
+        return PluginError(f"{job}{kind} {name} {_DID[status].format(answer=int(state.answer), left=left)}")
+    if status == codes.ALL_LOST:
         return InputError(f"{job}all cores are lost, with {left} tasks left; allowed: cores that come back")
     lengths = state.as_kernels_see("lengths")
     longest = int(lengths.argmax())
@@ -54,7 +44,7 @@ def application_fault(status: int, state: s.ApplicationState, rules: RuleRows, j
     )
 
 
-def lost_error(application: ApplicationSimulator) -> InputError:
+def lost_error(application: "ApplicationSimulator") -> InputError:
     """Return the error for an application that is :attr:`ApplicationSimulator.lost`, for a caller that cannot continue without
     it."""
     left = int(application.state.n_left)

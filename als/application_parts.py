@@ -50,11 +50,6 @@ class GraphPart:
             return g.ON_CORES if self.host is None else g.ON_HOSTS
         return g.PLANNED if isinstance(self.scheduler, Planner) else g.BY_TECHNIQUE
 
-    @property
-    def order(self) -> int:
-        """The order of waiting tasks."""
-        return g.BY_RANK if self.by_rank else 0
-
 
 def edges_of_parts(edges: Edges | None, kinds: Sequence[Any], part_first: Array) -> Edges:
     """Return the edges for kernels. Raises InputError if they do not fit these parts: unsorted, in a cycle, to or from an
@@ -109,16 +104,10 @@ def graph_of(
     place = {host: at for at, host in enumerate(dict.fromkeys(machine_host.tolist()))}
     local = np.array([place[host] for host in machine_host.tolist()], np.int64)
     longest, most_edges = int(np.diff(part_first).max()), int(np.diff(edges.first).max(initial=0))
-    return g.new_graph_state(
-        edges,
-        np.pad(local, (0, room - n_cores)),
-        np.array(list(place), np.int64),
-        network,
-        graph_table(network.kind != NONE),
-        n_tasks=n_tasks,
-        plan_room=rules.plan_room(longest, most_edges, room),
-        given=_given(kinds, part_first, place, n_cores),
-    )
+    hosts = np.pad(local, (0, room - n_cores)), np.array(list(place), np.int64)
+    plan_room, given = rules.plan_room(longest, most_edges, room), _given(kinds, part_first, place, n_cores)
+    hooks = graph_table(network.kind != NONE)
+    return g.new_graph_state(edges, *hosts, network, hooks, n_tasks=n_tasks, plan_room=plan_room, given=given)
 
 
 def _given(kinds: Sequence[Any], part_first: Array, hosts: dict[int, int], n_cores: int) -> Array | None:
@@ -153,7 +142,7 @@ PhaseKey = tuple[AnyScheduler | None, bool, int, int]
 def phase_key(kind: AnyScheduler | GraphPart | None) -> PhaseKey:
     """Return the data that determine the rules of a phase."""
     if isinstance(kind, GraphPart):
-        return kind.scheduler, True, kind.mode, kind.order
+        return kind.scheduler, True, kind.mode, g.BY_RANK if kind.by_rank else 0
     return kind, isinstance(kind, Planner), g.PLANNED if isinstance(kind, Planner) else g.BY_TECHNIQUE, 0
 
 

@@ -12,10 +12,22 @@ from traces.base.time import NS_PER_S
 
 def chunk_sequence(technique: Technique, n_tasks: int, n_cores: int, *, seed: int = SEED.default) -> list[int]:
     """Return the sizes of the chunks in the order in which they are assigned. The tasks take one second each and nothing else
-    takes time. The cores 0 … P-1 request chunks in turn. ``seed`` is for random techniques.
+    takes time. The cores 0 … P-1 request chunks in turn.
 
-    Raises InputError if an argument is out of range (up to 10 million tasks, 2**20 cores), or the technique's parameters are
-    for another number of cores; PluginError if the technique's answer is impossible.
+    Parameters
+    ----------
+    technique : Technique
+    n_tasks, n_cores : int
+        N, up to 10 million, and P, up to 2**20.
+    seed : int
+        For random techniques.
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range, or the technique's parameters are for another number of cores.
+    PluginError
+        If the technique's answer is impossible.
     """
     CHUNK_TASKS.check(n_tasks)
     CORES.check(n_cores)
@@ -34,7 +46,8 @@ def chunk_sequence(technique: Technique, n_tasks: int, n_cores: int, *, seed: in
         facts[f.LAST_SIZE] = last[core]
         facts[f.LAST_WORK_NS] = facts[f.LAST_TOTAL_NS] = last[core] * float(NS_PER_S)
         facts[f.UNIFORM] = random.random()
-        size = technique.asked(n_tasks, n_cores, core, len(sizes), left, facts, speed, params, memo)
+        counts = n_tasks, n_cores, core, len(sizes), left
+        size = technique.asked(*counts, facts=facts, speed=speed, params=params, memo=memo)
         if size < 0 and (raised := technique.error()):
             raise raised
         if not 0 <= size <= left:

@@ -76,16 +76,7 @@ RESIZE_COST = replace(
     python="resize_ns",
     help="Time that a change of width costs each core of a job, e.g. 100ms",
 )
-LATENCY = Whole(
-    name="latency",
-    panel=Panel.APPLICATION,
-    default=0,
-    lowest=0,
-    highest=10**12,
-    unit="ns",
-    metavar="TIME",
-    help="Time of a message between hosts of a job, e.g. 5us",
-)
+LATENCY = replace(OVERHEAD, name="latency", highest=10**12, help="Time of a message between hosts of a job, e.g. 5us")
 ASSIGNMENT = Choice(
     name="assignment",
     panel=Panel.APPLICATION,

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from numbers import Real
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform, get_args, get_type_hints
 
 from traces.base.errors import InputError, one_of, real, shown, whole
 
@@ -73,8 +73,10 @@ class OneOf:
         return word
 
 
+@dataclass_transform(frozen_default=True)
 class Checked:
-    """A frozen dataclass whose fields are checked when it is made: ``tasks: Annotated[int, WholeNumber(0)] = 0``.
+    """The base of parameters: it makes each subclass a frozen dataclass (:func:`dataclasses.dataclass`) whose fields are
+    checked when it is made: ``tasks: Annotated[int, WholeNumber(0)] = 0``.
 
     None is not checked in a field that may be None. Raises InputError; the message begins with the kind of plug-in, its name
     and the parameter.
@@ -86,36 +88,35 @@ class Checked:
         @property
         def name(self) -> str: ...
 
+    def __init_subclass__(cls, *, kw_only: bool = False) -> None:
+        super().__init_subclass__()
+        dataclass(frozen=True, kw_only=kw_only)(cls)
+
     def __post_init__(self) -> None:
         kind: Any = type(self)
-        for field, allowed in _allowed(kind).items():
-            if (value := getattr(self, field)) is not None or field not in _optional(kind):
+        for field, (allowed, may_be_none) in _allowed(kind).items():
+            if (value := getattr(self, field)) is not None or not may_be_none:
                 object.__setattr__(self, field, allowed.checked(f"{self.noun} {self.name}: {field}", value))
 
     def numbers(self) -> tuple[float, ...]:
         """All parameters in order, for ``params``: the index of a word among the allowed ones, NaN for None."""
         kind: Any = type(self)
         names = [field.name for field in fields(kind) if field.name != "name"]
-        return tuple(_number(getattr(self, name), _allowed(kind).get(name)) for name in names)
+        return tuple(_number(getattr(self, name), *_allowed(kind).get(name, ())) for name in names)
 
 
-def _number(value: Any, allowed: Any) -> float:
+def _number(value: Any, allowed: Any = None, _may_be_none: bool = False) -> float:
     if value is None:
         return math.nan
     return float(allowed.words.index(value) if isinstance(allowed, OneOf) else value)
 
 
 @functools.cache
-def _allowed(kind: type) -> dict[str, Any]:
-    hints = get_type_hints(kind, include_extras=True)
-    of = {name: get_args(hint)[-1] for name, hint in hints.items() if get_origin(hint) is Annotated}
-    return {name: allowed for name, allowed in of.items() if hasattr(allowed, "checked")}
-
-
-@functools.cache
-def _optional(kind: type) -> frozenset[str]:
-    hints = get_type_hints(kind)
-    return frozenset(name for name, hint in hints.items() if type(None) in get_args(hint))
+def _allowed(kind: type) -> dict[str, tuple[Any, bool]]:
+    # The allowed values of each checked field, and whether it may be None.
+    hints = {name: get_args(hint) for name, hint in get_type_hints(kind, include_extras=True).items()}
+    of = {name: (args[-1], type(None) in get_args(args[0])) for name, args in hints.items() if args}
+    return {name: found for name, found in of.items() if hasattr(found[0], "checked")}
 
 
 def floats(where: str, params: Iterable[Any]) -> tuple[float, ...]:

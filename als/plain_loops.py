@@ -1,7 +1,7 @@
 """Loops drawn and run to their end one after another in the same memory, without an ``ApplicationSimulator`` for each."""
 
 import functools
-from typing import Annotated, TypeAlias, TypeGuard
+from typing import Annotated, Any, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -31,9 +31,6 @@ _DRAW = types.int64(
 Word: TypeAlias = Annotated[int, types.uint64]
 _begin, _run, _draw = caller(_BEGIN), caller(_RUN), caller(_DRAW)
 
-#: The room's columns of cores and tasks.
-_COLUMNS = "speed", "latency_ns", "finish_ns", "busy_ns", "start_ns", "end_ns", "core", "chunk", "lengths"
-
 _CORES, _TASKS = 256, 4096  #: initial room; it grows when a job needs more
 
 
@@ -41,11 +38,6 @@ class LoopRoom(State):
     """Memory for one loop, reused for the next."""
 
     mode: int = 0  # mode of the lengths
-    # (room,): GFLOP/s of each core, as in ``ApplicationState``; the caller writes it and latency_ns before a loop
-    speed: Floats
-    latency_ns: Ints  # (room,): as in ``ApplicationState``
-    finish_ns: Ints  # (room,): as in ``ApplicationState``, of the latest loop
-    busy_ns: Ints  # (room,): as in ``ApplicationState``, of the latest loop
     application: ApplicationState
     lengths: Floats = column("tasks")  # work of each task of the latest loop, GFLOP
     # Its task records, as in ``ApplicationState``
@@ -69,7 +61,8 @@ def run_loop(
     core_ns: float, speed_gflops: float, width: int, overhead_ns: int, master: bool, start_ns: int, stop_ns: int,
     keep_tasks: bool,
 ) -> tuple[int, int, int, int, int, int, float, float]:  # fmt: skip
-    """Draw the tasks of a loop and run it on ``width`` cores, whose speeds and latencies are in the room, to its end or a stop.
+    """Draw the tasks of a loop and run it on ``width`` cores, to its end or a stop. Their speeds and latencies are in the
+    room's application.
 
     ``n``, ``mean_gflop``, ``total_gflop``, ``n_cores``, ``core_ns`` and ``speed_gflops`` are as for
     :func:`als.lengths.draw.draw_loop`; ``overhead_ns``, ``master``, ``start_ns`` and ``stop_ns``, which may be ``NEVER``, as
@@ -103,7 +96,8 @@ def run_loop(
 
 class PlainLoops:
     """Loops of one technique in the same memory. ``technique``: accepted by :func:`is_plain`. ``columns``: the columns of
-    cores and tasks by name, read and written without numpy."""
+    cores and tasks by name, as in ``ApplicationState``, read and written without numpy: before a loop its ``speed`` and
+    ``latency_ns``, after it ``finish_ns``, ``busy_ns``, ``lengths`` and task records."""
 
     def __init__(self, technique: Technique) -> None:
         self._rules, self._phases = phase_rules((phase_key(technique),))
@@ -113,7 +107,7 @@ class PlainLoops:
     def prepare(self, model: LengthModel, n_cores: int, n_tasks: int) -> None:
         """Enlarge the room for a loop of ``n_tasks`` on ``n_cores`` with lengths of ``model``."""
         room, needed = self.room, model.room(n_tasks)
-        cores, tasks, memo = len(room.speed), len(room.lengths), len(room.memo)
+        cores, tasks, memo = len(self.columns["speed"]), len(room.lengths), len(room.memo)
         if n_cores > cores or needed > tasks or model.memo_size > memo:
             more = needed + min(needed, _TASKS) if needed > tasks else 0
             self._make(max(cores, n_cores), max(tasks, more), max(memo, model.memo_size))
@@ -135,20 +129,14 @@ class PlainLoops:
             selects=False,
             hooks=table(self._phases, selects=False, changes=False),
         )
-        self.room = LoopRoom.new(
-            {"memo": memo, "tasks": n_tasks},
-            application=application,
-            speed=application.speed,
-            latency_ns=application.latency_ns,
-            finish_ns=application.cores.finish_ns,
-            busy_ns=application.cores.busy_ns,
-            params=np.empty(0),
-            pattern=np.empty(0),
-            rule=np.zeros(1, np.int64),
-            engines=_engines(),
-        )
-        self._model = None
-        self.columns = {name: memoryview(getattr(self.room, name)) for name in _COLUMNS}
+        sizes, model = {"memo": memo, "tasks": n_tasks}, {"params": np.empty(0), "pattern": np.empty(0)}
+        rule, engines = np.zeros(1, np.int64), _engines()
+        self.room = LoopRoom.new(sizes, application=application, **model, rule=rule, engines=engines)
+        self._model, cores = None, application.cores
+        columns: dict[str, Any] = {"speed": application.speed, "latency_ns": application.latency_ns}
+        columns |= {"finish_ns": cores.finish_ns, "busy_ns": cores.busy_ns}
+        columns |= {name: getattr(self.room, name) for name in ("lengths", "start_ns", "end_ns", "core", "chunk")}
+        self.columns = {name: memoryview(column) for name, column in columns.items()}
 
 
 @functools.cache

@@ -31,17 +31,15 @@ GRAPHS = 5  # the tasks and edges of a job's random graphs
 GRAPH_WORK = 6  # the factors between the work of a graph's tasks and their weights
 
 _ROUNDS = 10
-_BUMPS = (0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B)
 _U32 = np.uint64(32)
 _U12 = np.uint64(12)
 _LOW = np.uint64(0xFFFFFFFF)
 # The two multipliers in halves: their products with 32-bit halves never overflow 64 bits.
 _M0_HI, _M0_LO = np.uint64(0xD2E7470E), np.uint64(0xE14C6C93)
 _M1_HI, _M1_LO = np.uint64(0xCA5A8263), np.uint64(0x95121157)
-
-
-_BUMP0_HI, _BUMP0_LO = np.uint64(_BUMPS[0] >> 32), np.uint64(_BUMPS[0] & 0xFFFFFFFF)
-_BUMP1_HI, _BUMP1_LO = np.uint64(_BUMPS[1] >> 32), np.uint64(_BUMPS[1] & 0xFFFFFFFF)
+# What each round adds to the two keys, in halves.
+_BUMP0_HI, _BUMP0_LO = np.uint64(0x9E3779B9), np.uint64(0x7F4A7C15)
+_BUMP1_HI, _BUMP1_LO = np.uint64(0xBB67AE85), np.uint64(0x84CAA73B)
 
 
 @compiled()

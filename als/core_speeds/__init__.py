@@ -12,19 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from als.core_speeds.kinds import (
-    CORE_SPEEDS,
-    NOISE,
-    PIECES,
-    SQUARE,
-    Component,
-    Late,
-    Lost,
-    Noise,
-    SpeedKind,
-    Square,
-    Trace,
-)
+from als.core_speeds import kinds
+from als.core_speeds.kinds import CORE_SPEEDS, NOISE, PIECES, SQUARE, Component
 from als.options import SPEEDS
 from als.streams import fill_round_keys, fill_words, normal_from_word
 from traces.base.errors import InputError, at, one_of, whole
@@ -78,14 +67,10 @@ class SpeedState(State):
 
 def new_state(components: Sequence[Component], n_cores: int, seed: int) -> SpeedState:
     """The state of a machine of ``n_cores`` cores with these components."""
-    begin = np.zeros(n_cores + 1, np.int64)
-    for one in components:
-        begin[one.cores + 1] += 1
-    np.cumsum(begin, out=begin)
-    n_entries = int(begin[-1])
-    component, piece_begin, piece_stop = (np.zeros(n_entries, np.int64) for _ in range(3))
-    numbers = np.zeros((5, len(components)), np.int64)
-    place = begin[:-1].copy()
+    cores = np.concatenate([np.zeros(0, np.int64), *(one.cores for one in components)])
+    begin = np.concatenate([[0], np.bincount(cores, minlength=n_cores).cumsum()])
+    component, piece_begin, piece_stop = np.zeros((3, len(cores)), np.int64)
+    numbers, place = np.zeros((5, len(components)), np.int64), begin[:-1].copy()
     n_pieces = n_noises = 0
     for k, one in enumerate(components):
         entry = place[one.cores]
@@ -252,12 +237,12 @@ def list_changes(
                 next_ns[c] = next_change_ns(state, cores[c], now_ns)
 
 
-SPEED_KINDS: dict[str, SpeedKind] = {
-    "square": Square(),
-    "noise": Noise(),
-    "trace": Trace(),
-    "late": Late(),
-    "lost": Lost(),
+SPEED_KINDS: dict[str, kinds.SpeedKind] = {
+    "square": kinds.Square(),
+    "noise": kinds.Noise(),
+    "trace": kinds.Trace(),
+    "late": kinds.Late(),
+    "lost": kinds.Lost(),
 }
 
 _PARAMETER = re.compile(r"\s*[A-Za-z_]\w*\s*=")
@@ -319,10 +304,25 @@ class CoreSpeeds:
         return cores
 
     def changes(self, core_numbers: Array, base_gflops: Array, from_ns: int, until_ns: int, most: int) -> SpeedChanges:
-        """Return the changes of these cores' speeds after ``from_ns``, up to and including ``until_ns``. Only real changes are
-        listed, beginning with the factors at ``from_ns``. Continue from ``complete_ns``: every change then appears exactly
-        once. ``base_gflops`` are the cores' speeds in the platform. At most ``most`` instants are inspected, since speeds may
-        change for ever. Raises InputError if an argument is out of range."""
+        """Return the changes of cores' speeds during a period. Only real changes are listed, beginning with the factors at
+        ``from_ns``. Continue from ``complete_ns``: every change then appears exactly once.
+
+        Parameters
+        ----------
+        core_numbers : int64 (P,)
+            Global numbers of the cores.
+        base_gflops : float64 (P,)
+            Their speeds in the platform, GFLOP/s.
+        from_ns, until_ns : int
+            The period: after ``from_ns``, up to and including ``until_ns``.
+        most : int
+            The largest number of instants to inspect, since speeds may change for ever.
+
+        Raises
+        ------
+        InputError
+            If an argument is out of range.
+        """
         whole("from_ns", from_ns, 0, MAX_NS)
         whole("until_ns", until_ns, from_ns, MAX_NS)
         left = whole("most", most, 1, 2**62)
@@ -344,9 +344,24 @@ class CoreSpeeds:
 
 
 def core_speeds(specs: Sequence[str], n_cores: int, seed: int) -> CoreSpeeds:
-    """Return the speeds of a machine's cores: the product of several components, texts such as ``square:period=60s,low=0.5``.
-    Without components they are steady. Raises InputError if one is invalid.
+    """Return the speeds of a machine's cores: the product of several components.
 
+    Parameters
+    ----------
+    specs : sequence of str
+        The components, such as ``square:period=60s,low=0.5``; none: the speeds are steady.
+    n_cores : int
+        Cores of the machine, 1 to 2**40.
+    seed : int
+        Seed of random components, 0 to 2**64 - 1.
+
+    Raises
+    ------
+    InputError
+        If a component is invalid, or a number is out of range.
+
+    Examples
+    --------
     >>> core_speeds(["lost:cores=1,at=100s"], 2, 0).factors([0, 1], 100 * 10**9).tolist()
     [1.0, 0.0]
     """
@@ -362,7 +377,7 @@ def _component(spec: str, n_cores: int) -> Component | None:
     if name not in SPEED_KINDS:
         raise one_of("kind of core speeds", name, SPEED_KINDS, where)
     kind = SPEED_KINDS[name]
-    if isinstance(kind, Trace):
+    if isinstance(kind, kinds.Trace):
         # The file name ends at the first parameter. It may contain commas.
         parts = text.split(",")
         n_words = next((i for i, part in enumerate(parts) if _PARAMETER.match(part)), len(parts))

@@ -5,6 +5,7 @@ A kind is a frozen dataclass with a ``name`` and a method ``component``. Its fie
 """
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import ClassVar, Protocol
@@ -71,17 +72,13 @@ class SpeedKind(Protocol):
         InputError, which begins with ``where``, if a parameter is missing or out of range."""
 
 
-def of_pieces(cores: Array, pieces: list[tuple[int, float]]) -> Component:
-    """Return the component that gives all of ``cores`` the same pieces, (instant in ns, factor)."""
-    return Component(
-        PIECES,
-        cores,
-        max(1.0, *(factor for _, factor in pieces)),
-        piece_begin=np.zeros(len(cores), np.int64),
-        piece_stop=np.full(len(cores), len(pieces), np.int64),
-        piece_ns=np.array([at for at, _ in pieces], np.int64),
-        piece_factor=np.array([factor for _, factor in pieces], np.float64),
-    )
+def of_pieces(pieces: Mapping[int, Sequence[tuple[int, float]]], period_ns: int = 0) -> Component:
+    """Return the component that gives each core its pieces, (instant in ns, factor), repeated after a period unless it is 0."""
+    cores = sorted(pieces)
+    stop = np.cumsum([len(pieces[core]) for core in cores], dtype=np.int64)
+    at_ns, factors = zip(*(piece for core in cores for piece in pieces[core]), strict=True)
+    columns = stop - [len(pieces[core]) for core in cores], stop, np.array(at_ns, np.int64), np.array(factors)
+    return Component(PIECES, np.array(cores, np.int64), max(1.0, *factors), period_ns, 0, 0, 0.0, *columns)
 
 
 def chosen_cores(text: str, n_cores: int, where: str, *, all_if_empty: bool = True) -> Array:
@@ -184,7 +181,7 @@ class Late:
     def component(self, n_cores: int, where: str) -> Component | None:
         cores = chosen_cores(self.cores, n_cores, f"{where}:cores", all_if_empty=False)
         at_ns = instant_ns(self.at, f"{where}:at")
-        return of_pieces(cores, [(0, 0.0), (at_ns, 1.0)]) if at_ns else None
+        return of_pieces(dict.fromkeys(cores.tolist(), ((0, 0.0), (at_ns, 1.0)))) if at_ns else None
 
 
 @dataclass(frozen=True)
@@ -204,7 +201,7 @@ class Lost:
             if until_ns <= pieces[0][0]:
                 raise InputError(f"{where}:until: {shown(self.until)}; allowed: after at, {shown(self.at)}")
             pieces.append((until_ns, 1.0))
-        return of_pieces(cores, pieces)
+        return of_pieces(dict.fromkeys(cores.tolist(), pieces))
 
 
 COLUMNS = ("time_s", "core", "factor")  #: the first line of a file
@@ -236,19 +233,7 @@ class Trace:
             pieces.append((at_ns, factor))
         if not found:
             raise InputError(f"{where}: {self.file}: no lines below the header; allowed: at least one")
-        cores = sorted(found)
-        stop = np.cumsum([len(found[core]) for core in cores])
-        flat = [piece for core in cores for piece in found[core]]
-        return Component(
-            PIECES,
-            np.array(cores, np.int64),
-            max(1.0, *(factor for _, factor in flat)),
-            period_ns,
-            piece_begin=np.concatenate([[0], stop[:-1]]).astype(np.int64),
-            piece_stop=stop.astype(np.int64),
-            piece_ns=np.array([at for at, _ in flat], np.int64),
-            piece_factor=np.array([factor for _, factor in flat], np.float64),
-        )
+        return of_pieces(found, period_ns)
 
 
 def _lines(file: str, where: str) -> list[tuple[str, list[str]]]:

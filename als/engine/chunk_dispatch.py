@@ -1,16 +1,7 @@
 """Serve requests: hand out the tasks of one part of an application, chunk by chunk."""
 
+from als.engine import codes
 from als.engine import state as s
-from als.engine.codes import (
-    ALL_LOST,
-    ANSWER_OUT_OF_RANGE,
-    CHOOSE,
-    OVERFLOW,
-    PART_DONE,
-    PLACE_TAKEN,
-    SUSPENDED,
-    TASKS_LEFT,
-)
 from als.engine.hooks import SERVE_LAST, call_hook
 from als.engine.releases import leave, release, released
 from als.engine.requests import begin_ns, push_event, set_chunk_facts, set_request_facts
@@ -26,8 +17,7 @@ from traces.compiled import Array, caller, compiled
 #: leaves; its core should leave, but is the last one, and stays.
 SERVED, YIELDS, LEAVES, STAYS = range(4)
 
-_call_plain = caller(NEXT_CHUNK)
-_call_full = caller(NEXT_CHUNK_FULL)
+call_plain, call_full = caller(NEXT_CHUNK), caller(NEXT_CHUNK_FULL)
 
 
 @compiled(inner=True)
@@ -92,17 +82,17 @@ def _no_requests(state: ApplicationState, until_ns: int, left: int, places: bool
     """Status of a part without requests; SUSPENDED if the cores that were sent away ask again, now or later."""
     state.n_asking = 0
     if left == 0:
-        return PART_DONE
+        return codes.PART_DONE
     if state.n_present + state.n_released == state.speed.size:
-        return TASKS_LEFT
+        return codes.TASKS_LEFT
     if state.n_present == 0:
-        return ALL_LOST if until_ns == s.NEVER else SUSPENDED
+        return codes.ALL_LOST if until_ns == s.NEVER else codes.SUSPENDED
     if state.away_ns < until_ns:
         reopen(state, state.away_ns)
         if places:
             state.n_left = left
             put_back(state)
-    return SUSPENDED
+    return codes.SUSPENDED
 
 
 @compiled(merged=True)
@@ -200,7 +190,7 @@ def serve(state: ApplicationState, until_ns: int) -> int:
     knows, learns = not places and n_tasks > 0, learns and n_tasks > 0  # knows: of tasks that were put back
     task, left, requests, chunks = state.next_task, state.n_left, state.n_requests, state.n_chunks
     asking, choose_ns, scheduling = state.n_asking, state.choose_ns, state.scheduling_ns
-    width, status = state.width, SUSPENDED
+    width, status = state.width, codes.SUSPENDED
     marked = (state.n_hinted > 0 and not serial and not places) or state.n_leaving > 0
     n_cores, asked_speed = (state.speed.size, state.speed) if width == 0 else (width, state.cores.ranked[:width])
     while True:
@@ -211,11 +201,11 @@ def serve(state: ApplicationState, until_ns: int) -> int:
             break
         t, wanted = ask_ns[0], cores.wanted[ask_core[0]] if marked else 0
         if t >= choose_ns and wanted != s.TO_LEAVE:  # a core that leaves concerns no technique
-            status = CHOOSE
+            status = codes.CHOOSE
             break
         how = SERVED if wanted == 0 else call_hook(state.hooks[SERVE_LAST], (state, asking, float(left)))
         if how == STAYS:
-            status = CHOOSE
+            status = codes.CHOOSE
             break
         if how == YIELDS:
             state.open = 1
@@ -231,13 +221,13 @@ def serve(state: ApplicationState, until_ns: int) -> int:
             place = c if width == 0 else cores.rank[c]
             if flags & FULL != 0:
                 set_request_facts(state, flags, t, chunks)
-                size = _call_full(call, (n_tasks, n_cores, place, requests, left, facts, asked_speed, params, memo))
+                size = call_full(call, (n_tasks, n_cores, place, requests, left, facts, asked_speed, params, memo))
             else:
-                size = _call_plain(call, (n_tasks, n_cores, place, requests, left, memo))
+                size = call_plain(call, (n_tasks, n_cores, place, requests, left, memo))
             size = 0 if left == 0 else size
             if size < 0 or size > left:
                 state.answer = size
-                status = ANSWER_OUT_OF_RANGE
+                status = codes.ANSWER_OUT_OF_RANGE
                 break
             chosen = places and size > 0
             if size == 0 and left > 0 and state.open != 0 and not places:
@@ -250,7 +240,7 @@ def serve(state: ApplicationState, until_ns: int) -> int:
             first = base + int(facts[f.FIRST])
             if not (base <= first and first + size <= part_stop and _are_free(taken, first, first + size)):
                 state.answer = first - base
-                status = PLACE_TAKEN
+                status = codes.PLACE_TAKEN
                 break
             state.n_holes -= size
         elif state.n_holes > 0:
@@ -260,7 +250,7 @@ def serve(state: ApplicationState, until_ns: int) -> int:
             task += size
         begin, stop = t if serial else begin_ns(state, t, latency, overhead, master), first + size
         if begin == MAX_NS:
-            status = OVERFLOW
+            status = codes.OVERFLOW
             break
         if width != 0:
             begin += cores.owes_ns[c]
@@ -277,7 +267,7 @@ def serve(state: ApplicationState, until_ns: int) -> int:
         if keep:
             t = _record(state, lengths, c, first, stop, begin, chunks)
         if t >= MAX_NS - latency:
-            status = OVERFLOW
+            status = codes.OVERFLOW
             break
         for k in range(first, stop):
             taken[k] = 1

@@ -12,18 +12,8 @@ HOOK = types.int64(StateKind(ApplicationState), types.int64, types.float64)
 
 call_hook = caller(HOOK)  #: ``call_hook(state.hooks[SLOT], (state, t, speed))``
 
-(
-    SELECT,
-    OPEN_GRAPH,
-    SERVE_GRAPH,
-    CHANGE_GRAPH,
-    STOP_GRAPH,
-    SERVE_LAST,
-    RANK,
-    RESIZE_GRAPH,
-    LEAVE_GRAPH,
-    REQUEST_WIDTH,
-) = range(10)
+SELECT, OPEN_GRAPH, SERVE_GRAPH, CHANGE_GRAPH, STOP_GRAPH = range(5)
+SERVE_LAST, RANK, RESIZE_GRAPH, LEAVE_GRAPH, REQUEST_WIDTH = range(5, 10)
 
 HOOKS = Hooks(
     "application engine",
@@ -61,16 +51,10 @@ def table(
 
     ``selects``: a technique is chosen among several; ``changes``: speeds may change, or the application may be stopped;
     ``hints``: it receives hints; ``resizes``: its width changes; ``width_requests``: it requests cores."""
-    graph = bool((phases.kind == GRAPH).any())
-    needed = {
-        SELECT: selects,
-        SERVE_LAST: hints or resizes,
-        RANK: resizes,
-        REQUEST_WIDTH: width_requests,
-        OPEN_GRAPH: graph,
-    }
-    needed |= {SERVE_GRAPH: graph, CHANGE_GRAPH: graph and changes, STOP_GRAPH: graph and changes}
-    needed |= {RESIZE_GRAPH: graph and resizes, LEAVE_GRAPH: graph and resizes}
+    needed = {SELECT: selects, SERVE_LAST: hints or resizes, RANK: resizes, REQUEST_WIDTH: width_requests}
+    if (phases.kind == GRAPH).any():
+        needed |= {OPEN_GRAPH: True, SERVE_GRAPH: True, CHANGE_GRAPH: changes, STOP_GRAPH: changes}
+        needed |= {RESIZE_GRAPH: resizes, LEAVE_GRAPH: resizes}
     return _table(frozenset(slot for slot, some in needed.items() if some))
 
 

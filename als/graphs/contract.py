@@ -15,8 +15,6 @@ not raise, since compiled code cannot catch exceptions, and must not make arrays
 The same draft and the same stream give the same graph, whatever the lengths of the arrays.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -84,11 +82,9 @@ class GraphGenerator(Protocol):
     @property
     def name(self) -> str:
         """Name in the literature, in lower case."""
-        ...
 
-    def graph(self, variation: float) -> GraphModel:
+    def graph(self, variation: float) -> "GraphModel":
         """Return the model; ``variation`` is the run's coefficient of variation, used unless a field gives another."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +103,7 @@ class GraphModel:
     #: coefficient of variation of a task's work around its weight: work = weight · z, z ~ Normal(1, cov), drawn again if it is
     #: not above 0
     cov: float = 0.0
-    source: TaskGraph | None = None  #: the graph of a file, the same for all jobs
+    source: "TaskGraph | None" = None  #: the graph of a file, the same for all jobs
     #: Whether a file's work is scaled to the job's work, and its bytes by the same factor. Otherwise always True.
     scale: bool = True
 
@@ -136,7 +132,7 @@ class GraphModel:
         """Whether its size is independent of the wanted number of tasks."""
         return self.n_tasks(1, 4) == self.n_tasks(1000, 4)
 
-    def graph(self, variation: float) -> GraphModel:
+    def graph(self, variation: float) -> "GraphModel":
         """Return itself, whatever the run's variation."""
         return self
 

@@ -16,8 +16,6 @@ from traces.compiled import Array, as_value, caller, compiled, function_table, o
 from traces.kernels.signatures import Floats, Ints, StateKind, Words
 from traces.kernels.state import State
 
-_NO_NUMBERS, _NO_PLACES, _NO_WORDS = np.empty(0), np.empty(0, np.int64), np.empty(0, np.uint64)
-
 
 class GraphTable(State):
     """G graph models, for kernels."""
@@ -80,19 +78,8 @@ def new_drawing_room(
 
 
 def _new_draft() -> GraphDraft:
-    return GraphDraft(
-        n_tasks=0,
-        n_cores=0,
-        params=_NO_NUMBERS,
-        keys=_NO_WORDS,
-        cursor=np.zeros(3, np.int64),
-        words=np.zeros(4, np.uint64),
-        gflop=_NO_NUMBERS,
-        source=_NO_PLACES,
-        target=_NO_PLACES,
-        bytes=_NO_NUMBERS,
-        size=np.zeros(2, np.int64),
-    )
+    stream = {"cursor": np.zeros(3, np.int64), "words": np.zeros(4, np.uint64)}
+    return GraphDraft.none(n_tasks=0, n_cores=0, **stream, size=np.zeros(2, np.int64))
 
 
 _NO_DRAFT = _new_draft()  #: the room of all jobs without a graph; its contents are never read
@@ -105,44 +92,31 @@ DRAW_GRAPH = types.int64(
 )
 
 
-def _given_arrays(model: GraphModel) -> tuple[Array, Array, Array, Array]:
-    # Return the columns of the model's source, or empty ones.
-    graph = model.source
-    if graph is None:
-        return _NO_NUMBERS, _NO_PLACES, _NO_PLACES, _NO_NUMBERS
-    return (
-        own(graph.gflop, np.float64),
-        own(graph.source, np.int64),
-        own(graph.target, np.int64),
-        own(graph.bytes, np.float64),
-    )
-
-
 def graph_table(models: Sequence[GraphModel]) -> GraphTable:
     """Return the table of these models. Raises PluginError if a rule is not compiled."""
     rows: list[list[int]] = []
     params: list[float] = []
-    given = [_given_arrays(model) for model in models]
+    given = [model.source for model in models if model.source is not None]
     tasks = edges = 0
-    for model, (gflop, source, _, _) in zip(models, given, strict=True):
+    for model in models:
         first = len(params)
         params.extend(model.params.tolist())
-        rows.append([first, len(params), tasks, tasks + len(gflop), edges, edges + len(source), int(model.scale)])
-        tasks, edges = tasks + len(gflop), edges + len(source)
-    calls = [_value(model) for model in models]
-    columns: list[Sequence[Array]] = list(zip(*given, strict=True)) if given else [(), (), (), ()]
+        n, n_edges = (len(model.source.gflop), len(model.source.source)) if model.source is not None else (0, 0)
+        rows.append([first, len(params), tasks, tasks + n, edges, edges + n_edges, int(model.scale)])
+        tasks, edges = tasks + n, edges + n_edges
+
+    def joined(name: str, kind: type) -> Array:  # a single file's column is not copied
+        columns = [own(getattr(graph, name), kind) for graph in given]
+        return columns[0] if len(columns) == 1 else np.concatenate([np.zeros(0, kind), *columns])
+
     return GraphTable(
         *np.ascontiguousarray(np.array(rows, np.int64).reshape(-1, 7).T),
         np.array([math.nan if m.ccr is None else m.ccr for m in models], np.float64),
         np.array([m.cov for m in models], np.float64),
-        function_table(calls),
+        function_table([_value(model) for model in models]),
         np.array(params, np.float64),
-        *(
-            column[0]
-            if len(column) == 1
-            else np.concatenate([np.zeros(0, dtype), *column])  # a single file's column is not copied
-            for dtype, column in zip((np.float64, np.int64, np.int64, np.float64), columns, strict=True)
-        ),
+        *(joined("gflop", np.float64), joined("source", np.int64)),
+        *(joined("target", np.int64), joined("bytes", np.float64)),
     )
 
 
@@ -205,13 +179,6 @@ def _vary(gflop: Array, n: int, cov: float, keys: Array, cursor: Array, words: A
 
 
 @compiled(inner=True)
-def _set_back(keys: Array, cursor: Array, words: Array, block: int, place: int) -> None:
-    cursor[0], cursor[1] = block, place
-    if place != 4:
-        fill_words(words, keys, block - 1, cursor[2])
-
-
-@compiled(inner=True)
 def _copied(graphs: GraphTable, place: int, room: DrawingRoom, gflop: Array, first_edge: int) -> bool:
     """Copy the graph of a file; return False if there is too little room."""
     first, first_given = graphs.tasks_first[place], graphs.edges_first[place]
@@ -239,24 +206,14 @@ def _made(
     block, place = draft.cursor[0], draft.cursor[1]
     status = _call(entry, (draft,))
     draft.size = size  # if a rule has replaced the arrays, its graph is not in our columns and fails the check
-    if status == NO_ROOM:
-        _set_back(room.keys, draft.cursor, draft.words, block, place)
+    if status == NO_ROOM:  # set the stream back
+        draft.cursor[0], draft.cursor[1] = block, place
+        if place != 4:
+            fill_words(draft.words, room.keys, block - 1, draft.cursor[2])
         return NO_ROOM
     if status != 0 or not _is_graph(gflop, source, target, bytes_, size[0], size[1]):
         return IMPOSSIBLE
     return 0
-
-
-@compiled(inner=True)
-def _factor(gflop: Array, n: int, total_gflop: float) -> float:
-    """Return the factor that scales the tasks' work to this sum; 0 if there is none."""
-    work = 0.0
-    for k in range(n):
-        work += gflop[k]
-    if not (work > 0.0 and work < math.inf):
-        return 0.0
-    factor = total_gflop / work
-    return factor if factor > 0.0 and factor < math.inf else 0.0
 
 
 @compiled(DRAW_GRAPH)
@@ -301,8 +258,11 @@ def draw_graph(
     if cov > 0.0 and not _vary(gflop, n, cov, room.keys, room.work_cursor, room.work_words):
         return IMPOSSIBLE
     if graphs.scale[place] != 0:
-        factor = _factor(gflop, n, total_gflop)
-        if factor == 0.0:
+        work = 0.0
+        for k in range(n):
+            work += gflop[k]
+        factor = total_gflop / work if work > 0.0 and work < math.inf else 0.0
+        if not (factor > 0.0 and factor < math.inf):
             return IMPOSSIBLE
         for k in range(n):
             gflop[k] *= factor
@@ -347,11 +307,8 @@ def drawn_graph(
     """Return the graph of a job. ``seed``, ``job``: key of the job's streams. ``n_tasks``, ``n_cores``, ``total_gflop``,
     ``bytes_per_gflop``: as for :func:`draw_graph`. Raises InputError if the graph is too large for a job or for the memory,
     or a file's graph cannot be scaled; PluginError if the model's rule makes no graph."""
-    table = _table(model)
-    keys, cursor, work_cursor = np.empty(20, np.uint64), np.empty(3, np.int64), np.empty(3, np.int64)
+    table, keys = _table(model), np.empty(20, np.uint64)
     fill_round_keys(keys, np.uint64(seed), np.uint64(job))
-    start_stream(cursor, GRAPHS)
-    start_stream(work_cursor, GRAPH_WORK)
     tasks, edges = room(model, n_tasks, n_cores)
     while True:
         try:
@@ -360,22 +317,17 @@ def drawn_graph(
             raise InputError(
                 f"graph {model.name}: {tasks} tasks and {edges} edges are more than the memory holds"
             ) from None
-        made.draft.cursor, made.work_cursor = cursor, work_cursor
+        start_stream(made.draft.cursor, GRAPHS)
+        start_stream(made.work_cursor, GRAPH_WORK)
         status = draw_graph(table, made, 0, gflop, 0, n_tasks, n_cores, total_gflop, bytes_per_gflop)
         if status == 0:
             n, n_edges = made.draft.size.tolist()
             return DrawnGraph(gflop[:n], made.source[:n_edges], made.target[:n_edges], made.bytes[:n_edges])
         if status != NO_ROOM:
             raise fault(model, status)
-        tasks, edges = more_room(model, tasks, edges, made.draft.size)
-
-
-def more_room(model: GraphModel, tasks: int, edges: int, size: Array) -> tuple[int, int]:
-    """Return room for another try after :func:`draw_graph` answered ``NO_ROOM`` for ``tasks`` and ``edges``. ``size``, int64
-    (2,): as written by :func:`draw_graph`. Raises InputError if more room is not allowed."""
-    needed, between = size.tolist()
-    if needed <= tasks and between <= edges:  # the required size is unknown
-        needed, between = min(2 * tasks, MAX_TASKS_PER_JOB), min(2 * edges + 16, MAX_EDGES_PER_JOB)
-        if (needed, between) == (tasks, edges):
-            raise fault(model, NO_ROOM)
-    return check_size(f"graph {model.name}", max(tasks, needed), max(edges, between))
+        n, n_edges = made.draft.size.tolist()
+        if n <= tasks and n_edges <= edges:  # the required size is unknown
+            n, n_edges = min(2 * tasks, MAX_TASKS_PER_JOB), min(2 * edges + 16, MAX_EDGES_PER_JOB)
+            if (n, n_edges) == (tasks, edges):
+                raise fault(model, NO_ROOM)
+        tasks, edges = check_size(f"graph {model.name}", max(tasks, n), max(edges, n_edges))

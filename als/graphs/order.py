@@ -4,6 +4,7 @@ A graph is given by its edges, sorted by (source, target): task k's out-edges ar
 in-edges ``in_edge[in_first[k]:in_first[k+1]]``.
 """
 
+from traces.algorithms.copying import copy_first
 from traces.compiled import Array, compiled
 from traces.kernels.signatures import Floats, Ints
 
@@ -111,14 +112,8 @@ def _merge(ranks: Array, given: Array, begin: int, run: int, last: int, merged: 
             merged[into] = given[left]
             left += 1
         into += 1
-    while left < middle:
-        merged[into] = given[left]
-        left += 1
-        into += 1
-    while right < last:
-        merged[into] = given[right]
-        right += 1
-        into += 1
+    copy_first(merged[into:], given[left:], middle - left)
+    copy_first(merged[into + middle - left :], given[right:], last - right)
 
 
 @compiled(inner=True)
@@ -146,7 +141,6 @@ def by_rank(ranks: Array, order: Array, position: Array, at: Array, first: int) 
         aside = not aside
         run *= 2
     if aside:
-        for place in range(n_tasks):
-            at[first + place] = position[place]
+        copy_first(at[first:], position, n_tasks)
     for place in range(first, last):
         position[at[place]] = place

@@ -191,23 +191,16 @@ class TaskGraph:
             if count > limit:
                 raise InputError(f"{where}: {count} {what}; allowed: up to {limit}")
         number = {node: task for task, node in enumerate(graph)}
-        gflop = [_work(f"{where}: task {shown(str(node))}", attributes) for node, attributes in graph.nodes(data=True)]
+        gflop: Any = [_work(f"{where}: task {shown(str(node))}", about) for node, about in graph.nodes(data=True)]
         edges = list(graph.edges(data="bytes", default=0.0))
-        data = [
+        source: Any = [number[a] for a, _, _ in edges]
+        target: Any = [number[b] for _, b, _ in edges]
+        data: Any = [
             real(f"{where}: edge {shown(str(a))} -> {shown(str(b))}: bytes", value, 0.0, _LARGEST)
             for a, b, value in edges
         ]
-        return cls(
-            np.array(gflop, np.float64),
-            np.array([number[a] for a, _, _ in edges], np.int64),
-            np.array([number[b] for _, b, _ in edges], np.int64),
-            np.array(data, np.float64),
-            tuple(map(str, graph)),
-            _places(graph, where, "host"),
-            name or str(graph.name),
-            _places(graph, where, "core"),
-            where,
-        )
+        host, core = (_places(graph, where, what) for what in ("host", "core"))
+        return cls(gflop, source, target, data, tuple(map(str, graph)), host, name or str(graph.name), core, where)
 
     def to_networkx(self) -> nx.DiGraph:
         """Return the graph for networkx: nodes named by their labels with ``gflop``, and ``host`` and ``core`` if given, and

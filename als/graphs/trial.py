@@ -80,15 +80,9 @@ def _room(model: GraphModel, where: str) -> tuple[int, int]:
 
 def _made(model: GraphModel, where: str, tasks: int, edges: int) -> tuple[int, dict[str, Array]]:
     # The status and the arrays of the rule with this much room.
-    fences = Fences(
-        where,
-        params=model.params,
-        gflop=np.zeros(tasks),
-        source=np.zeros(edges, np.int64),
-        target=np.zeros(edges, np.int64),
-        bytes=np.zeros(edges),
-        size=np.zeros(2, np.int64),
-    )
+    room = {"gflop": np.zeros(tasks), "bytes": np.zeros(edges), "size": np.zeros(2, np.int64)}
+    room |= {end: np.zeros(edges, np.int64) for end in ("source", "target")}
+    fences = Fences(where, params=model.params, **room)
     arrays = fences.arrays
     keys, cursor, words = new_stream(0, 0, GRAPHS)
     with rule_answers(where):

@@ -56,13 +56,23 @@ LENGTHS: dict[str, LengthParameters] = {
 def lengths(spec: str, where: str = "", *, variation: float = VARIATION.default) -> LengthModel:
     """Return the distribution with this name.
 
-    - ``spec``: a name in :data:`LENGTHS`, one that an installed package adds, or ``FILE.py:NAME``, each optionally followed by
-      ``:key=value,key=value``; or ``file:PATH``, optionally followed by ``,key=value``; empty: ``normal``. Each accepts
-      ``draw=`` with a word of ``als.lengths.contract.DRAWS``.
-    - ``variation``: the run's coefficient of variation, 0 to ``MAX_COV``, for distributions that are not given another
+    Parameters
+    ----------
+    spec : str
+        A name in :data:`LENGTHS`, one that an installed package adds, or ``FILE.py:NAME``, each optionally followed by
+        ``:key=value,key=value``; or ``file:PATH``, optionally followed by ``,key=value``; empty: ``normal``. Each accepts
+        ``draw=`` with a word of ``als.lengths.contract.DRAWS``.
+    where : str
+        The option that gave it, for errors.
+    variation : float
+        The run's coefficient of variation, 0 to ``MAX_COV``, for distributions that are not given another.
 
-    Raises InputError if there is no such distribution or a parameter is invalid; PluginError if it cannot be loaded, or is not
-    a distribution.
+    Raises
+    ------
+    InputError
+        If there is no such distribution, or a parameter is invalid.
+    PluginError
+        If it cannot be loaded, or is not a distribution.
     """
     where = at(where or str(LENGTHS_OPTION), spec)
     variation = VARIATION.check(variation)
@@ -133,7 +143,18 @@ class TaskModel:
         return model
 
     def check(self, cores: Array, job_id: Array) -> None:
-        """Refuse a workload in which one job would have more than ``MAX_TASKS_PER_JOB`` tasks."""
+        """Check that no job would have more than ``MAX_TASKS_PER_JOB`` tasks.
+
+        Parameters
+        ----------
+        cores, job_id : int64 (n,)
+            The requested cores and the numbers of the jobs.
+
+        Raises
+        ------
+        InputError
+            If a job would; the message names the widest.
+        """
         if self.length_model.count is not None:
             return  # checked with the distribution, since it is the same for every job
         if len(cores) and int(cores.max()) * self.tasks_per_core > MAX_TASKS_PER_JOB:
@@ -144,19 +165,33 @@ class TaskModel:
             )
 
     def lengths(self, job: int, cores: int, core_gflop: float, speed_gflops: float) -> Array:
-        """Return the task lengths of one job in GFLOP, float64. ``job``: its number. ``cores``: P. ``core_gflop``: its length
-        over P, in GFLOP: core speed times run time. ``speed_gflops``: this core speed."""
-        return drawn(
-            self.length_model,
-            self.seed,
-            job,
-            cores * self.tasks_per_core,
-            core_gflop / self.tasks_per_core,
-            core_gflop * cores,
-            n_cores=cores,
-            core_ns=float(duration_ns(core_gflop, speed_gflops)),
-            speed_gflops=speed_gflops,
-        )
+        """Return the task lengths of one job.
+
+        Parameters
+        ----------
+        job : int
+            Its number.
+        cores : int
+            P, its cores.
+        core_gflop : float
+            Its length over P, GFLOP: core speed times run time.
+        speed_gflops : float
+            This core speed, GFLOP/s.
+
+        Returns
+        -------
+        float64 (N,)
+            GFLOP.
+
+        Raises
+        ------
+        InputError, PluginError
+            If there are more than ``MAX_TASKS_PER_JOB`` tasks, or the distribution's lengths are invalid.
+        """
+        model, per_core = self.length_model, self.tasks_per_core
+        sizes = cores * per_core, core_gflop / per_core, core_gflop * cores
+        core_ns = float(duration_ns(core_gflop, speed_gflops))
+        return drawn(model, self.seed, job, *sizes, n_cores=cores, core_ns=core_ns, speed_gflops=speed_gflops)
 
 
 @functools.lru_cache(maxsize=64)

@@ -26,8 +26,6 @@ make arrays. :attr:`LengthModel.mode` says how the lengths become a loop of work
 - ``SCALED``: as ``PATTERN``, without rounding to nanoseconds.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -71,7 +69,7 @@ class LengthParameters(Protocol):
     def name(self) -> str:
         """Name in the literature, in lower case."""
 
-    def lengths(self, variation: float) -> LengthModel:
+    def lengths(self, variation: float) -> "LengthModel":
         """Return the model; ``variation`` is the run's coefficient of variation, used unless a field gives another."""
 
 
@@ -109,11 +107,11 @@ class LengthModel:
                 )
         object.__setattr__(self, "pattern", own(self.pattern, np.float64))
 
-    def lengths(self, variation: float) -> LengthModel:
+    def lengths(self, variation: float) -> "LengthModel":
         """Return itself, whatever the run's variation."""
         return self
 
-    def with_draw(self, draw: str) -> LengthModel:
+    def with_draw(self, draw: str) -> "LengthModel":
         """Return the model with the draw that a key of :data:`DRAWS` names; equal lengths stay the same."""
         mode = DRAWS[draw].get(self.mode)
         return self if mode is None else replace(self, mode=mode)

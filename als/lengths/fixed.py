@@ -47,7 +47,6 @@ def _line_length(
     return float(params[0] + (params[1] - params[0]) * ((k + 0.5) / n))
 
 
-@dataclass(frozen=True)
 class Triangular(Checked):
     """Lengths that increase or decrease linearly (triangular loops), as the name says. Task k of n has a length proportional to
     first + (last - first)·(k + ½)/n: the line's value in the middle of the task's part of the loop, so that no task has length
@@ -145,7 +144,6 @@ def _fill_counts(counts: Floats, width: int, height: int, iterations: int) -> No
             counts[row * width + column] = steps
 
 
-@dataclass(frozen=True)
 class Mandelbrot(Checked):
     """The lengths of a Mandelbrot picture: task k is pixel (⌊k/w⌋, k mod w) of h rows of w pixels.
 

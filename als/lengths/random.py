@@ -12,7 +12,6 @@ from traces.base.errors import real
 from traces.compiled import Array
 
 
-@dataclass(frozen=True)
 class Spread(Checked):
     """A distribution whose standard deviation over the mean is a parameter, or the run's variation."""
 
@@ -47,7 +46,6 @@ def _normal_length(
     return float(mean + (params[0] * mean) * normal_from_word(next_word(keys, cursor, words)))
 
 
-@dataclass(frozen=True)
 class Normal(Spread):
     """Normal: mean µ, standard deviation cov·µ; lengths that are not above 0 are drawn again (two-level paper, section 5.1).
     This cuts off the distribution at 0: at cov 0.25, the paper's largest, one draw in 31,574. With a large cov the mean of the
@@ -56,9 +54,8 @@ class Normal(Spread):
     name: ClassVar[str] = "normal"
 
     def model(self, cov: float) -> LengthModel:
-        return LengthModel(
-            self.name, _normal_length, (cov,), mode=WORK_NORMAL, cov=cov, source="two-level paper, section 5.1"
-        )
+        source = "two-level paper, section 5.1"
+        return LengthModel(self.name, _normal_length, (cov,), mode=WORK_NORMAL, cov=cov, source=source)
 
 
 @length_kernel
@@ -68,7 +65,6 @@ def _uniform_length(
     return float(mean * (1.0 + params[0] * (2.0 * uniform_from_word(next_word(keys, cursor, words)) - 1.0)))
 
 
-@dataclass(frozen=True)
 class Uniform(Spread):
     """Uniform: between µ·(1 - √3·cov) and µ·(1 + √3·cov). At cov = 1/√3 the interval begins at 0, so it cannot be wider."""
 
@@ -119,7 +115,6 @@ def _gamma_length(
     return float(length)
 
 
-@dataclass(frozen=True)
 class Gamma(Spread):
     """Gamma: shape a = 1/cov², scale µ/a; cov = 1 is the exponential distribution.
 
@@ -150,7 +145,6 @@ def _lognormal_length(
     return float(mean * math.exp(s * normal_from_word(next_word(keys, cursor, words)) - 0.5 * s * s))
 
 
-@dataclass(frozen=True)
 class Lognormal(Spread):
     """Lognormal: µ·exp(s·z - s²/2) with s² = ln(1 + cov²): mean µ, standard deviation cov·µ."""
 
@@ -170,7 +164,6 @@ def _bimodal_length(
     return float(mean * params[1])
 
 
-@dataclass(frozen=True)
 class Bimodal(Checked):
     """Bimodal: a task is long with probability s, independently of the others; long tasks are r times as long as short ones.
 
@@ -203,7 +196,6 @@ def _correlated_length(
             return float(length)
 
 
-@dataclass(frozen=True)
 class Correlated(Spread):
     """Correlated: a normal number that changes gradually along the loop, so that neighbours are alike (AR(1)).
 
@@ -217,12 +209,6 @@ class Correlated(Spread):
     rho: Annotated[float, RealNumber(0.0, 0.999999)] = 0.9  # correlation between neighbouring task lengths
 
     def model(self, cov: float) -> LengthModel:
-        return LengthModel(
-            self.name,
-            _correlated_length,
-            (cov, self.rho, math.sqrt(1.0 - self.rho * self.rho)),
-            memo_size=1,
-            cov=cov,
-            sum_cov=cov * math.sqrt((1.0 + self.rho) / (1.0 - self.rho)),
-            source="Box and Jenkins, section 3.2",
-        )
+        params, source = (cov, self.rho, math.sqrt(1.0 - self.rho * self.rho)), "Box and Jenkins, section 3.2"
+        sum_cov = cov * math.sqrt((1.0 + self.rho) / (1.0 - self.rho))
+        return LengthModel(self.name, _correlated_length, params, memo_size=1, cov=cov, sum_cov=sum_cov, source=source)

@@ -27,7 +27,7 @@ from als.options import NETWORK
 from als.parameters import Checked, RealNumber
 from traces.base.errors import InputError, at, one_of, shown, whole
 from traces.base.options import LINK_BANDWIDTH, LINK_LATENCY, MEMORY_BANDWIDTH
-from traces.base.plugins import resolve, split_parameters
+from traces.base.plugins import at_its_place, resolve, split_parameters
 
 _MAX_HOSTS = 2**24
 
@@ -59,7 +59,6 @@ class NetworkModel:
             raise InputError(f"network {self.name}: kind {self.kind.name}; allowed: {allowed}")
 
 
-@dataclass(frozen=True)
 class SharingModel(NetworkModel, Checked):
     """A model in which flows share links, max-min fair; docs/reference/network.md explains each number."""
 
@@ -149,21 +148,12 @@ def network_state(
     bandwidth = LINK_BANDWIDTH.check(bandwidth_gbps, "network.bandwidth_gbps")
     latency = LINK_LATENCY.check(latency_ns, "network.latency_ns")
     memory = 0.0 if memory_gbps is None else MEMORY_BANDWIDTH.check(memory_gbps, "network.memory_gbps")
-    try:
+    with at_its_place("network.topology"):
         parameters = made.parameters(hosts)
-    except InputError as error:
-        raise InputError(f"network.topology: {error.text}") from None
-    shares = {"latency_factor": 1.0, "bandwidth_factor": 1.0}
+    numbers = {"latency_ns": latency, "bandwidth": bandwidth * BYTES_PER_GBIT, "memory": memory * BYTES_PER_GBIT}
     if isinstance(model, SharingModel):
         names = ("crosstraffic", "latency_factor", "bandwidth_factor", "weight_s", "gamma")
-        shares = {name: getattr(model, name) for name in names}
-    return new_network(
-        parameters,
-        kind=model.kind,
-        topology=made.code,
-        n_hosts=hosts,
-        latency_ns=latency,
-        bandwidth=bandwidth * BYTES_PER_GBIT,
-        memory=memory * BYTES_PER_GBIT,
-        **shares,
-    )
+        numbers |= {name: getattr(model, name) for name in names}
+    else:
+        numbers |= {"latency_factor": 1.0, "bandwidth_factor": 1.0}
+    return new_network(parameters, kind=model.kind, topology=made.code, n_hosts=hosts, **numbers)

@@ -1,6 +1,8 @@
 """The links of a transfer, their bandwidth and latency. Each link has a unique key, an int64; the two directions of a
 split-duplex link are two links."""
 
+import math
+
 from als.network import state as net_state
 from als.network.state import NetworkState
 from als.network.topologies.dragonfly import dragonfly_cables, dragonfly_route
@@ -43,27 +45,20 @@ def longest_route(net: NetworkState) -> int:
 @compiled(inner=True)
 def link_bandwidth(net: NetworkState, key: int) -> float:
     """Bandwidth of a link in bytes/s."""
-    bandwidth = net.bandwidth
-    if net.topology == net_state.DRAGONFLY:
-        bandwidth *= dragonfly_cables(net.parameters, key)
-    return float(bandwidth)
+    cables = dragonfly_cables(net.parameters, key) if net.topology == net_state.DRAGONFLY else 1
+    return float(net.bandwidth * cables)
 
 
 @compiled(inner=True)
 def link_latency_ns(net: NetworkState, key: int) -> float:
     """Latency of a link in ns."""
-    latency = net.latency_ns
-    if net.topology == net_state.STAR:
-        latency *= 0.5
-    return float(latency)
+    return float(net.latency_ns * (0.5 if net.topology == net_state.STAR else 1.0))
 
 
 @compiled(inner=True)
 def _add_costs(net: NetworkState, src: int, dst: int, keys: Array, out: Array) -> None:
     """Add the costs of one transfer without contention: latency in s, s per byte."""
-    n = route(net, src, dst, keys)
-    latency = 0.0
-    share = link_bandwidth(net, keys[0])
+    n, latency, share = route(net, src, dst, keys), 0.0, math.inf
     for i in range(n):
         latency += link_latency_ns(net, keys[i])
         share = min(share, link_bandwidth(net, keys[i]))
@@ -80,9 +75,7 @@ def mean_costs(net: NetworkState, host_number: Array, n_hosts: int, keys: Array,
     its mean s per byte, and s per byte within a host. Means are over all ordered pairs of up to ``ALL_PAIRS`` hosts, whose
     numbers in the machine are ``host_number``; with more hosts, over the pairs (h, h + n_hosts // 2), modulo n_hosts. ``keys``
     is work space."""
-    out[0] = 0.0
-    out[1] = 0.0
-    out[2] = 0.0
+    out[0] = out[1] = out[2] = 0.0
     if net.kind == net_state.NONE:
         return
     if net.memory > 0.0:

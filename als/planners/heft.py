@@ -6,31 +6,20 @@ if it fits there (insertion). Equal ranks: by place in the topological order. Eq
 
 from als.graphs.order import by_rank
 from als.planners.contract import NO_CORE, Planner, PlanningProblem, planner_kernel
-from als.planners.estimates import ARRIVAL_FLOATS, mean_s_per_gflop, mean_upward_ranks, new_arrivals
-from als.planners.insertion import (
-    INSERTION_FLOATS_PER_CORE,
-    INSERTION_INTS_PER_CORE,
-    SLOT_FLOATS,
-    SLOT_FLOATS_PER_CORE,
-    SLOT_INTS_PER_CORE,
-    insert_task,
-    new_slots,
-)
+from als.planners.estimates import mean_s_per_gflop, mean_upward_ranks
+from als.planners.insertion import FLOATS_PER_CORE, FLOATS_PER_TASK, INTS_PER_CORE, begin_insertion, insert_task
 
 
 @planner_kernel
 def _plan(problem: PlanningProblem) -> int:
-    gflop, order, speed, begin = problem.gflop, problem.order, problem.speed, problem.begin
-    n, p = len(order), len(speed)
+    gflop, order, speed, begin, n = problem.gflop, problem.order, problem.speed, problem.begin, len(problem.order)
     if mean_s_per_gflop(speed) == 0.0:
         return NO_CORE
     floats, ints = problem.floats, problem.ints
     end, ranks, floats = floats[:n], floats[n : 2 * n], floats[2 * n :]
     sequence, position, ints = ints[:n], ints[n : 2 * n], ints[2 * n :]
-    slots = new_slots(n, p, floats, ints)
-    floats, ints = floats[SLOT_FLOATS * n + SLOT_FLOATS_PER_CORE * p :], ints[1 + SLOT_INTS_PER_CORE * p :]
-    arrivals = new_arrivals(problem, end, floats, ints)
-    nothing = floats[ARRIVAL_FLOATS * p : (ARRIVAL_FLOATS + 1) * p]
+    arrivals, slots, floats = begin_insertion(problem, end, floats, ints)
+    nothing = floats[: len(speed)]
     nothing[:] = 0.0
     mean_upward_ranks(problem, ranks)
     by_rank(ranks, order, position, sequence, 0)
@@ -44,6 +33,6 @@ HEFT = Planner(
     name="heft",
     plan=_plan,
     source="Topcuoglu, Hariri and Wu 2002, doi:10.1109/71.993206, section 5.1",
-    floats=lambda tasks, edges, cores: (2 + SLOT_FLOATS) * tasks + (1 + INSERTION_FLOATS_PER_CORE) * cores,
-    ints=lambda tasks, edges, cores: 2 * tasks + 1 + INSERTION_INTS_PER_CORE * cores,
+    floats=lambda tasks, edges, cores: (2 + FLOATS_PER_TASK) * tasks + (1 + FLOATS_PER_CORE) * cores,
+    ints=lambda tasks, edges, cores: 2 * tasks + 1 + INTS_PER_CORE * cores,
 )

@@ -4,16 +4,21 @@ A task of length 0 may be at a slot's edge, but not between two tasks without a 
 import math
 from typing import Final, NamedTuple
 
-from als.planners.estimates import ARRIVAL_FLOATS, ARRIVAL_INTS, Arrivals, find_arrivals
+from als.planners.contract import PlanningProblem
+from als.planners.estimates import ARRIVAL_FLOATS, ARRIVAL_INTS, Arrivals, find_arrivals, new_arrivals
 from traces.compiled import Array, compiled
 
 # Each task adds at most one slot between tasks. A core's slots are contiguous, with room for 4 at first; when it is full, they
 # move to a piece of twice the size. So all pieces together have room for at most 4 times as many slots as there are tasks.
 _FIRST_ROOM: Final = 4
 
-SLOT_FLOATS: Final = 8  #: numbers of work space per task, and per core, for :class:`Slots`
-SLOT_FLOATS_PER_CORE: Final = 2
-SLOT_INTS_PER_CORE: Final = 3
+_SLOT_FLOATS: Final = 2  # numbers of work space per core for :class:`Slots`
+_SLOT_INTS: Final = 3
+
+#: Numbers of work space for slots and arrivals, besides one int.
+FLOATS_PER_TASK: Final = 8
+FLOATS_PER_CORE: Final = _SLOT_FLOATS + ARRIVAL_FLOATS
+INTS_PER_CORE: Final = _SLOT_INTS + ARRIVAL_INTS
 
 # An upper bound of the rounding error of a sum of two instants, over the larger one.
 _ROUNDING: Final = 1e-15
@@ -35,26 +40,21 @@ class Slots(NamedTuple):
 
 
 @compiled(inner=True)
-def new_slots(n: int, p: int, floats: Array, ints: Array) -> Slots:
-    """Return the slots of ``p`` cores that are idle from 0 on, with room for ``n`` tasks. They take the first ``SLOT_FLOATS``·n
-    +
-    ``SLOT_FLOATS_PER_CORE``·p and 1 + ``SLOT_INTS_PER_CORE``·p numbers of work space."""
-    per_core = floats[SLOT_FLOATS * n :]
-    for place in range(SLOT_FLOATS_PER_CORE * p):
+def begin_insertion(problem: PlanningProblem, end: Array, floats: Array, ints: Array) -> tuple[Arrivals, Slots, Array]:
+    """Return the arrivals before the first task, the slots of cores that are idle from 0 on, and the rest of ``floats``.
+
+    They take ``FLOATS_PER_TASK``·N + ``FLOATS_PER_CORE``·P and 1 + ``INTS_PER_CORE``·P numbers of work space.
+    """
+    p, half = len(problem.speed), FLOATS_PER_TASK // 2 * len(end)
+    opens, closes, per_core = floats[:half], floats[half : 2 * half], floats[2 * half :]
+    for place in range(_SLOT_FLOATS * p):
         per_core[place] = 0.0
-    for place in range(1 + SLOT_INTS_PER_CORE * p):
+    for place in range(1 + _SLOT_INTS * p):
         ints[place] = 0
-    half = SLOT_FLOATS // 2 * n
-    return Slots(
-        floats[:half],
-        floats[half : 2 * half],
-        per_core[:p],
-        per_core[p : 2 * p],
-        ints[1 : 1 + p],
-        ints[1 + p : 1 + 2 * p],
-        ints[1 + 2 * p : 1 + 3 * p],
-        ints[:1],
-    )
+    first, held, room = ints[1 : 1 + p], ints[1 + p : 1 + 2 * p], ints[1 + 2 * p : 1 + 3 * p]
+    slots = Slots(opens, closes, per_core[:p], per_core[p : 2 * p], first, held, room, ints[:1])
+    arrivals = new_arrivals(problem, end, per_core[_SLOT_FLOATS * p :], ints[1 + _SLOT_INTS * p :])
+    return arrivals, slots, per_core[FLOATS_PER_CORE * p :]
 
 
 @compiled(inner=True)
@@ -139,11 +139,6 @@ def take_slot(slots: Slots, core: int, slot: int, begin: float, end: float) -> N
         for place in range(slots.first[core], slots.first[core] + slots.held[core]):
             widest = max(widest, slots.closes[place] - slots.opens[place])
         slots.widest[core] = widest
-
-
-#: Numbers of work space per core for slots and arrivals.
-INSERTION_FLOATS_PER_CORE: Final = SLOT_FLOATS_PER_CORE + ARRIVAL_FLOATS
-INSERTION_INTS_PER_CORE: Final = SLOT_INTS_PER_CORE + ARRIVAL_INTS
 
 
 @compiled(inner=True)

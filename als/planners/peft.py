@@ -9,16 +9,8 @@ Equal ends: the lowest core.
 import math
 
 from als.planners.contract import NO_CORE, Planner, PlanningProblem, planner_kernel
-from als.planners.estimates import ARRIVAL_FLOATS, edge_cost, mean_edge_costs, mean_s_per_gflop, new_arrivals
-from als.planners.insertion import (
-    INSERTION_FLOATS_PER_CORE,
-    INSERTION_INTS_PER_CORE,
-    SLOT_FLOATS,
-    SLOT_FLOATS_PER_CORE,
-    SLOT_INTS_PER_CORE,
-    insert_task,
-    new_slots,
-)
+from als.planners.estimates import edge_cost, mean_edge_costs, mean_s_per_gflop
+from als.planners.insertion import FLOATS_PER_CORE, FLOATS_PER_TASK, INTS_PER_CORE, begin_insertion, insert_task
 from traces.algorithms.event_heap import heap_drop_top, heap_push
 from traces.compiled import Array, compiled
 
@@ -76,10 +68,7 @@ def _plan(problem: PlanningProblem) -> int:
     end, ranks, keys, floats = floats[:n], floats[n : 2 * n], floats[2 * n : 3 * n], floats[3 * n :]
     missing, place_of, ready = ints[:n], ints[n : 2 * n], ints[2 * n : 3 * n]
     column, ints = ints[3 * n : 3 * n + p], ints[3 * n + p :]
-    slots = new_slots(n, p, floats, ints)
-    floats, ints = floats[SLOT_FLOATS * n + SLOT_FLOATS_PER_CORE * p :], ints[1 + SLOT_INTS_PER_CORE * p :]
-    arrivals = new_arrivals(problem, end, floats, ints)
-    floats = floats[ARRIVAL_FLOATS * p :]
+    arrivals, slots, floats = begin_insertion(problem, end, floats, ints)
     later, speeds, table = floats[:p], floats[p : 2 * p], floats[2 * p :]
     n_speeds = _number_speeds(speed, speeds, column)
     _fill_table(problem, speeds[:n_speeds], table, ranks)
@@ -115,6 +104,6 @@ PEFT = Planner(
     name="peft",
     plan=_plan,
     source="Arabnejad and Barbosa 2014, doi:10.1109/TPDS.2013.57, section 4",
-    floats=lambda tasks, edges, cores: (3 + SLOT_FLOATS + cores) * tasks + (2 + INSERTION_FLOATS_PER_CORE) * cores,
-    ints=lambda tasks, edges, cores: 3 * tasks + 1 + (1 + INSERTION_INTS_PER_CORE) * cores,
+    floats=lambda tasks, edges, cores: (3 + FLOATS_PER_TASK + cores) * tasks + (2 + FLOATS_PER_CORE) * cores,
+    ints=lambda tasks, edges, cores: 3 * tasks + 1 + (1 + INTS_PER_CORE) * cores,
 )

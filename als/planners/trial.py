@@ -6,9 +6,8 @@ from typing import Any, Final
 import numpy as np
 
 from als.graphs.order import index_edges, topological_order
-from als.planners.contract import COSTS, NO_CORE, PLAN, SOUND, Planner, PlanningProblem, first_fault
+from als.planners.contract import NO_CORE, PLAN, SOUND, Planner, PlanningProblem, first_fault
 from traces.base.errors import RAISED_BY_PLUGINS, PluginError, shown, where_raised, whole
-from traces.compiled import Array
 from traces.trials import Fences, rule_answers, try_rule
 
 # A diamond, a task without edges, and a task without work: tasks 0 to 5 on two hosts with four cores, the second of them
@@ -35,13 +34,18 @@ def try_out(planner: Planner) -> Planner:
 
 def _plan(where: str, planner: Planner) -> None:
     n, e, p = len(_GFLOP), len(_EDGES), len(_SPEED)
+    source, target = (np.array([edge[end] for edge in _EDGES], np.int64) for end in (0, 1))
+    out_first, in_first, in_edge, order = (np.zeros(size, np.int64) for size in (n + 1, n + 1, e, n))
+    index_edges(source, target, n, out_first, in_first, in_edge)
+    topological_order(out_first, target, in_first, n, order, np.zeros(n, np.int64))
+    given = {"gflop": np.array(_GFLOP), "source": source, "target": target, "bytes": np.array([b for *_, b in _EDGES])}
+    given |= {"out_first": out_first, "in_first": in_first, "in_edge": in_edge, "order": order}
+    given |= {"core_host": np.array(_HOST, np.int64), "costs": np.array(_COSTS), "params": np.array(planner.params)}
+    given |= {"core": np.full(n, -1), "begin": np.full(n, -1.0)}
+    given["floats"] = np.zeros(_room(where, "floats", planner, n, e, p))
+    given["ints"] = np.zeros(_room(where, "ints", planner, n, e, p), np.int64)
     for speed, right in ((_SPEED, 0), ((0.0,) * p, NO_CORE)):
-        given = _inputs(speed)
-        given["params"] = np.array(planner.params)
-        given["core"], given["begin"] = np.full(n, -1), np.full(n, -1.0)
-        given["floats"] = np.zeros(_room(where, "floats", planner, n, e, p))
-        given["ints"] = np.zeros(_room(where, "ints", planner, n, e, p), np.int64)
-        fences = Fences(where, **given)
+        fences = Fences(where, **given, speed=np.array(speed))
         arrays = fences.arrays
         with rule_answers(where):
             answer = planner.plan(PlanningProblem(**arrays))
@@ -51,35 +55,12 @@ def _plan(where: str, planner: Planner) -> None:
             raise PluginError(f"{where}: it answers {shown(answer)} for {cores} cores; allowed: {right}")
         if right == NO_CORE:
             continue
-        task = first_fault(given["source"], given["target"], given["speed"], arrays["core"], arrays["begin"])
+        task = first_fault(source, target, np.array(speed), arrays["core"], arrays["begin"])
         if task != SOUND:
             raise PluginError(
                 f"{where}: task {task} of its first plan is on core {arrays['core'][task]} from {arrays['begin'][task]:g} s; "
                 "allowed: cores that are present, and starts from 0 on that are not before a producer's"
             )
-
-
-def _inputs(speed: tuple[float, ...]) -> dict[str, Array]:
-    n, e = len(_GFLOP), len(_EDGES)
-    source, target = (np.array([edge[end] for edge in _EDGES], np.int64) for end in (0, 1))
-    out_first, in_first, in_edge, order = (np.zeros(size, np.int64) for size in (n + 1, n + 1, e, n))
-    index_edges(source, target, n, out_first, in_first, in_edge)
-    topological_order(out_first, target, in_first, n, order, np.zeros(n, np.int64))
-    costs = np.array(_COSTS)
-    assert len(costs) == COSTS
-    return {
-        "gflop": np.array(_GFLOP),
-        "source": source,
-        "target": target,
-        "bytes": np.array([edge[2] for edge in _EDGES]),
-        "out_first": out_first,
-        "in_first": in_first,
-        "in_edge": in_edge,
-        "order": order,
-        "speed": np.array(speed),
-        "core_host": np.array(_HOST, np.int64),
-        "costs": costs,
-    }
 
 
 def _room(where: str, field: str, planner: Planner, n: int, e: int, p: int) -> int:

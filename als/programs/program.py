@@ -278,7 +278,22 @@ class Program:
         where: str = "",
         name: str = "",
     ) -> Program:
-        """Return one loop, executed once: a job of the paper. Errors name options (``als``) if ``where`` is empty."""
+        """Return one loop, executed once: a job of the paper.
+
+        Parameters
+        ----------
+        technique, lengths, tasks_per_core
+            As for :class:`Loop`.
+        where : str
+            Beginning of errors; empty: they name options (``als``).
+        name : str
+            For tables.
+
+        Raises
+        ------
+        InputError, PluginError
+            As for :class:`Loop`.
+        """
         return cls((Loop(technique, lengths, tasks_per_core, where=where),), name=name)
 
     @property
@@ -308,14 +323,34 @@ class Program:
         return tuple(phase.cores or 0.0 for phase in self.phases)
 
     def wishes_of(self, asked: int, least: int, most: int) -> list[int]:
-        """Return the number of cores that each phase requests in a job that requested ``asked`` and may have from ``least`` to
-        ``most``; 0: no request."""
+        """Return the number of cores that each phase requests; 0: no request.
+
+        Parameters
+        ----------
+        asked : int
+            The cores that the job requested.
+        least, most : int
+            The smallest and the largest number of cores that it may have.
+        """
         from als.engine.features.width_requests import requested_width  # not needed by programs without requests
 
         return [requested_width(share, asked, least, most) for share in self.wishes]
 
     def filled(self, run: Loop, where: str = "program") -> Program:
-        """Return the program with its loops completed from ``run``: technique, lengths, number of tasks."""
+        """Return the program with its phases completed: technique, lengths, number of tasks.
+
+        Parameters
+        ----------
+        run : Loop
+            What phases that do not say it take from the run.
+        where : str
+            Beginning of errors.
+
+        Raises
+        ------
+        InputError, PluginError
+            If a completed phase is invalid.
+        """
         phases = tuple(filled_phase(phase, run, f"{where}.phases[{place}]") for place, phase in enumerate(self.phases))
         return replace(self, phases=phases)
 
@@ -324,9 +359,21 @@ class Program:
         return self.steps * sum(1 if isinstance(phase, Serial) else phase.n_tasks(cores) for phase in self.phases)
 
     def check(self, cores: Array, job_id: Array, where: str = "program") -> None:
-        """Refuse jobs with more than ``MAX_TASKS_PER_JOB`` tasks, or with a number of cores for which a technique's parameters
-        are not valid, with an InputError. ``cores``, ``job_id``, int64 (n,): the jobs that run the program. ``where``: its
-        source, for errors; empty: options."""
+        """Check that jobs can run the program.
+
+        Parameters
+        ----------
+        cores, job_id : int64 (n,)
+            The requested cores and the numbers of the jobs.
+        where : str
+            The program's source, for errors; empty: options.
+
+        Raises
+        ------
+        InputError
+            If a job would have more than ``MAX_TASKS_PER_JOB`` tasks, or a technique's parameters are for another number of
+            cores.
+        """
         if not len(cores):
             return
         widest = int(cores.argmax())
@@ -348,15 +395,26 @@ class Program:
 
     def to_json(self) -> str:
         """Return the program as a text for :meth:`from_json` in another process, whatever its working folder: paths of files
-        are absolute. Raises InputError if a technique is an object without a name that can be looked up."""
+        are absolute.
+
+        Raises
+        ------
+        InputError
+            If a technique is an object without a name that can be looked up.
+        """
         from als.programs.text import to_json
 
         return to_json(self)
 
     @classmethod
     def from_json(cls, text: str) -> Program:
-        """Return the program of a text from :meth:`to_json`. Raises InputError or PluginError if it is invalid, or names
-        something that does not exist here."""
+        """Return the program of a text from :meth:`to_json`.
+
+        Raises
+        ------
+        InputError, PluginError
+            If it is invalid, or names something that does not exist here.
+        """
         from als.programs.text import from_json
 
         return from_json(text)

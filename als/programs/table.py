@@ -212,6 +212,8 @@ class Programs:
                     models.append(phase.found_lengths(variation=variation))
                     rows.append([GRAPH if planned else LOOP, *how, 0, *tasks, len(models) - 1, -1])
         self._models, self._graphs = models, graphs
+        self.draw_memo = max((model.memo_size for model in models), default=0)  #: size of the work space for drawing
+        self.most_parts = max(len(program.phases) * program.steps for program in programs)  #: largest number of parts
         self._kept = [as_value(model.next_length, NEXT_LENGTH) for model in models]
         # A program may have no loop, but kernels always read the first rule's row.
         self.rules = RuleRows(schedulers or [TECHNIQUES["ss"]])
@@ -233,23 +235,13 @@ class Programs:
             graph_table(graphs),
             HOOKS.filled({0} if graphs else set()),
         )
-
-    @property
-    def draw_memo(self) -> int:
-        """Size of the work space for drawing."""
-        return max((model.memo_size for model in self._models), default=0)
-
-    @property
-    def most_parts(self) -> int:
-        """Largest number of parts."""
-        return max(len(program.phases) * program.steps for program in self._programs)
-
-    def rule_first(self, place: int) -> int:
-        """Return the row of the first rule of a program."""
-        return self._first_rules[place]
+        #: Whether a phase is a graph, or planned like one; whether cores request chunks in any phase.
+        self.has_graph = bool((kind == GRAPH).any())
+        self.asks = any(row[0] != SERIAL and row[2] == BY_TECHNIQUE for row in rows)
 
     @functools.cached_property
-    def _first_rules(self) -> list[int]:
+    def rule_first(self) -> list[int]:
+        """The row of the first rule of each program."""
         loops = [self._phases(place) for place in range(len(self._programs))]
         return [int(one.rule[one.kind != SERIAL].min(initial=len(self.rules.names))) for one in loops]
 
@@ -260,17 +252,6 @@ class Programs:
         """Return the largest memory that one of these jobs, given by programs and cores, can need."""
         widths, rules = self._widest(place, cores), self.table.rules
         return max((int(whole_memo(self._phases(program), rules, widest)) for program, widest in widths), default=0)
-
-    @property
-    def has_graph(self) -> bool:
-        """Whether a phase is a graph, or planned like one."""
-        return bool((self.table.phases.kind == GRAPH).any())
-
-    @property
-    def asks(self) -> bool:
-        """Whether cores request chunks in any phase."""
-        phases = self.table.phases
-        return bool(((phases.kind != SERIAL) & (phases.mode == BY_TECHNIQUE)).any())
 
     def room(self, place: Array, cores: Array) -> tuple[int, int]:
         """Return room for the tasks and the edges of any of these jobs, rarely too little."""

@@ -30,8 +30,6 @@ code cannot catch exceptions, and the engine would see a 0.
 If a core is lost, the engine puts back its unfinished tasks: R grows again, and these tasks are assigned first.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -74,7 +72,7 @@ class TechniqueParameters(Protocol):
     Fields are ``int``, ``float``, ``str`` or ``bool``, possibly ``| None`` for "from the job".
     """
 
-    def technique(self) -> Technique: ...
+    def technique(self) -> "Technique": ...
 
 
 @dataclass(frozen=True)
@@ -126,26 +124,16 @@ class Technique:
     def forget_all(self) -> None:
         """Drop everything kept for jobs, when no job runs. Only techniques in Python keep anything."""
 
-    def asked(
-        self,
-        n_tasks: int,
-        n_cores: int,
-        core: int,
-        request: int,
-        remaining: int,
-        facts: Array,
-        speed: Array,
-        params: Array,
-        memo: Array,
-    ) -> int:
-        """Return the rule's result for one request, for either form, called from Python."""
-        if self.plain:
-            return int(self.next_chunk(n_tasks, n_cores, core, request, remaining, memo))
-        return int(self.next_chunk(n_tasks, n_cores, core, request, remaining, facts, speed, params, memo))
+    def asked(self, *counts: int, facts: Array, speed: Array, params: Array, memo: Array) -> int:
+        """Return the rule's result for one request, for either form, called from Python. ``counts``: the arguments ``n_tasks``
+        to ``remaining``."""
+        return int(
+            self.next_chunk(*counts, memo) if self.plain else self.next_chunk(*counts, facts, speed, params, memo)
+        )
 
 
 class RuleParameters(Checked):
-    """Parameters passed in their order as ``params`` to a technique's rule: a frozen dataclass, checked as :class:`Checked`.
+    """Parameters passed in their order as ``params`` to a technique's rule, checked as :class:`Checked`.
 
     Keywords of the class are attributes of its :class:`Technique`: ``class Gss(RuleParameters, name="gss", next_chunk=…)``.
     """

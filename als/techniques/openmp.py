@@ -12,13 +12,9 @@ import re
 
 from traces.base.errors import InputError, shown
 
-#: The kinds that take a chunk size, and the technique of each by modifier; a kind without a modifier means the same as with
-#: ``monotonic``.
-_KINDS = {
-    "static": {"monotonic": "static", "nonmonotonic": "static"},
-    "dynamic": {"monotonic": "ss", "nonmonotonic": "static-steal"},
-    "guided": {"monotonic": "guided", "nonmonotonic": "guided"},
-}
+#: The kinds that take a chunk size, and the technique of each. A kind without a modifier means the same as with ``monotonic``;
+#: only ``nonmonotonic:dynamic`` is another technique.
+_KINDS = {"static": "static", "dynamic": "ss", "guided": "guided"}
 
 #: The kinds that do not name a schedule, and what to give instead.
 _LEFT_OPEN = {
@@ -49,10 +45,10 @@ def from_openmp(name: str, where: str) -> str:
     match = _SCHEDULE.fullmatch(text)
     if match is None:
         return _OF_LLVM.get(text, name)
-    modifier, kind, chunk = match[1] or "monotonic", match[2], match[3]
+    modifier, kind, chunk = match[1], match[2], match[3]
     if kind in _LEFT_OPEN:
         raise InputError(f"{where}: {shown(name)}: OpenMP's {kind} {_LEFT_OPEN[kind]}")
-    plain = _KINDS[kind][modifier]
+    plain = "static-steal" if (modifier, kind) == ("nonmonotonic", "dynamic") else _KINDS[kind]
     if chunk is None:
         return plain
     size = chunk.strip()

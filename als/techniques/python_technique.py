@@ -19,8 +19,6 @@ Compiled code calls it through a C function. Exceptions cannot pass through it, 
 :meth:`PythonTechnique.error`.
 """
 
-from __future__ import annotations
-
 import copy
 import ctypes
 import inspect
@@ -28,7 +26,7 @@ import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from operator import index
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -37,14 +35,6 @@ from als.techniques.contract import Technique, technique_kernel
 from traces.base.errors import RAISED_BY_PLUGINS, InputError, PluginError, TwolevelError, raised_text, shown
 from traces.base.process import INTERRUPTS, called_by_kernels
 from traces.compiled import Array, caller, compiled, jit_enabled, types
-
-
-class WritesChunks(Protocol):
-    """Input of :class:`PythonTechnique`: an object with this method, or a class that makes one without arguments."""
-
-    def chunk(self, ask: Ask) -> int:
-        """Return the number of tasks for the requesting core, 1 to ``ask.remaining``."""
-        ...
 
 
 def _known(place: int, kind: type, doc: str) -> Any:
@@ -117,15 +107,13 @@ def _floats_at(address: int, count: int) -> Array:
     return np.array((ctypes.c_double * count).from_address(address), np.float64)
 
 
-# key of the job's object, core, request, remaining, addresses of facts and speed -> the chunk, -1: error
-_CHUNK = types.int64(types.int64, types.int64, types.int64, types.int64, types.int64, types.int64)
-_CHUNK_C = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 6)
-# key, 0 if there is none yet, tasks, cores, addresses of facts and speed -> the key, -1: error
-_BEGIN = types.int64(types.int64, types.int64, types.int64, types.int64, types.int64)
-_BEGIN_C = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 5)
+# The form of both functions that compiled code calls:
+# - chunk: key of the job's object, core, request, remaining, addresses of facts and speed -> the chunk, -1: error
+# - begin: key, 0 if there is none yet, tasks, cores, 0, addresses of facts and speed -> the key, -1: error
+_FORM = types.int64(*[types.int64] * 6)
+_FORM_C = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 6)
 
-_call_chunk = caller(_CHUNK)
-_call_begin = caller(_BEGIN)
+_call = caller(_FORM)
 
 # Indices of ``params``: the addresses, which are below 2**53, and whether to call it with R = 0.
 _CHUNK_AT, _BEGIN_AT, _FINISHED = 0, 1, 2
@@ -133,25 +121,19 @@ _CHUNK_AT, _BEGIN_AT, _FINISHED = 0, 1, 2
 if jit_enabled():
 
     @compiled(inner=True)
-    def _chunk_entry(address: float) -> Any:
+    def _entry(address: float) -> Any:
         return np.int64(address)
-
-    _begin_entry = _chunk_entry
 else:
 
-    def _chunk_entry(address: float) -> Any:
-        function = _CHUNK_C(int(address))
-        return lambda *arguments: function(*map(int, arguments))
-
-    def _begin_entry(address: float) -> Any:
-        function = _BEGIN_C(int(address))
+    def _entry(address: float) -> Any:
+        function = _FORM_C(int(address))
         return lambda *arguments: function(*map(int, arguments))
 
 
 @technique_kernel
 def _next_chunk(
-    n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any,
-) -> int:  # fmt: skip
+    n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
+) -> int:
     if remaining == 0 and params[_FINISHED] == 0.0:
         return 0
     facts_at, speed_at = np.int64(facts.ctypes.data), np.int64(speed.ctypes.data)
@@ -160,19 +142,19 @@ def _next_chunk(
         # A simulation ahead must not change the job's object: here the memo is a copy, and the object must be copied.
         memo[1] = facts[f.AHEAD]
         if key > 0:
-            begin = _begin_entry(params[_BEGIN_AT])
-            key = _call_begin(begin, (key, np.int64(-1), np.int64(n_cores), facts_at, speed_at))
+            copied = key, np.int64(-1), np.int64(n_cores), np.int64(0), facts_at, speed_at
+            key = _call(_entry(params[_BEGIN_AT]), copied)
             if key < 0:
                 return -1
             memo[0] = key
     if request == 0:
-        begin = _begin_entry(params[_BEGIN_AT])
-        key = _call_begin(begin, (key, np.int64(n_tasks), np.int64(n_cores), facts_at, speed_at))
+        begun = key, np.int64(n_tasks), np.int64(n_cores), np.int64(0), facts_at, speed_at
+        key = _call(_entry(params[_BEGIN_AT]), begun)
         if key < 0:
             return -1
         memo[0] = key
     asked = key, np.int64(core), np.int64(request), np.int64(remaining), facts_at, speed_at
-    return int(_call_chunk(_chunk_entry(params[_CHUNK_AT]), asked))
+    return int(_call(_entry(params[_CHUNK_AT]), asked))
 
 
 @dataclass(slots=True)
@@ -195,11 +177,11 @@ class _Calls:
     begin_c: Any = None
 
     def __post_init__(self) -> None:
-        self.chunk_c = _CHUNK_C(self._chunk_called())
-        self.begin_c = _BEGIN_C(self._begin_called)
+        self.chunk_c = _FORM_C(self._chunk_called())
+        self.begin_c = _FORM_C(self._begin_called)
 
     @called_by_kernels
-    def _begin_called(self, key: int, n_tasks: int, n_cores: int, facts_at: int, speed_at: int) -> int:
+    def _begin_called(self, key: int, n_tasks: int, n_cores: int, _zero: int, facts_at: int, speed_at: int) -> int:
         what = "it cannot be made"
         try:
             INTERRUPTS.raise_noted()
@@ -249,10 +231,7 @@ class _Calls:
                 if facts_at != ask._facts_at:
                     ask._facts, ask._facts_at = view.from_address(facts_at), facts_at
                 ask._speed_at = speed_at
-                ask.core = core
-                ask.request = request
-                ask.remaining = remaining
-                ask._live = True
+                ask.core, ask.request, ask.remaining, ask._live = core, request, remaining, True
                 if remaining == 0:
                     job.rule.finished(ask)
                     ask._live = False
@@ -297,8 +276,8 @@ class PythonTechnique(Technique):
 
     Parameters
     ----------
-    found : WritesChunks or type
-        A class, or an object, with ``chunk(self, ask)``; see the module.
+    found : type or object
+        A class that is called without arguments, or an object, with ``chunk(self, ask)``; see the module.
     written : str
         The name that the user gave, as ``mine.py:Mine``; its attribute ``name``, if it has one, comes first.
     """
@@ -311,8 +290,8 @@ class PythonTechnique(Technique):
         if not callable(getattr(found, "chunk", None)):
             raise InputError(f"technique {written}: {shown(found)} has no method chunk(self, ask)")
         is_static = isinstance(inspect.getattr_static(found, "chunk"), staticmethod | classmethod)
-        given = (
-            (None, None) if isinstance(found, type) and not is_static else (None,)
+        given = (None,) * (
+            2 if isinstance(found, type) and not is_static else 1
         )  # a method of a class is not bound yet
         try:
             inspect.signature(found.chunk).bind(*given)
@@ -329,15 +308,8 @@ class PythonTechnique(Technique):
         addresses = [ctypes.cast(function, ctypes.c_void_p).value or 0 for function in (calls.chunk_c, calls.begin_c)]
         if max(addresses) >= 2**53:
             raise InputError(f"technique {name}: this machine's addresses are too large for a technique in Python")
-        super().__init__(
-            name,
-            _next_chunk,
-            memo_size=2,
-            source="the user's",
-            params=(float(addresses[0]), float(addresses[1]), float(has_finished)),
-            moments=True,
-            learns=True,
-        )
+        params = (*map(float, addresses), float(has_finished))
+        super().__init__(name, _next_chunk, 2, "the user's", params=params, moments=True, learns=True)
 
     def error(self) -> BaseException | None:
         """Return the exception raised since the last call, for the caller of the engine to raise; None if there is none."""

@@ -27,13 +27,9 @@ def try_out(technique: Technique) -> Technique:
 
 def _simulate_loop(where: str, technique: Technique) -> None:
     n_cores = technique.only_cores or _CORES
-    fences = Fences(
-        where,
-        facts=np.zeros(FACTS),
-        speed=np.ones(n_cores),
-        params=np.array(technique.params, np.float64),
-        memo=np.zeros(technique.memo_size + n_cores * technique.memo_per_core),
-    )
+    params = np.array(technique.params, np.float64)
+    memo = np.zeros(technique.memo_size + n_cores * technique.memo_per_core)
+    fences = Fences(where, facts=np.zeros(FACTS), speed=np.ones(n_cores), params=params, memo=memo)
     fences.arrays["facts"][MEAN_S] = 1.0
     left = _TASKS
     for request in range(_TASKS):

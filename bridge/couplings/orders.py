@@ -6,10 +6,10 @@ from itertools import cycle
 
 import numpy as np
 
-from als.bounds import earliest_end_ns
 from als.core_speeds import NEVER, fill_next_ns
 from als.lengths import LENGTHS
 from als.lengths.contract import COUNT
+from als.lengths.draw import earliest_end_ns
 from als.network.state import message_ns
 from als.options import SPEEDS
 from als.programs.program import Graph, Loop, Program, Serial

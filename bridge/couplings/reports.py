@@ -81,7 +81,7 @@ class Reports:
     def _rules_of(self, row: int, outcome: Outcome) -> slice:
         # A worker counts the rules of one program, which follow those of earlier programs in the table.
         rules, n = self._programs.rules, len(outcome.chosen)
-        first = self._programs.rule_first(int(self._scenario.program[self._level.origin(row)]))
+        first = self._programs.rule_first[int(self._scenario.program[self._level.origin(row)])]
         most = len(rules.names) - first if rules.selects else 0
         if n > most:
             what = f"the outcome's chosen has {n} numbers; allowed: up to {most}"

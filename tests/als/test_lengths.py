@@ -15,10 +15,9 @@ from reference import application, drawing
 from tables import table_rows
 
 from als import LengthModel, TaskModel, length_kernel
-from als.bounds import earliest_end_ns
 from als.lengths import LENGTHS, check_variation, lengths, normal_lengths, takes_variation
 from als.lengths.contract import COUNT, FILL, NEXT_LENGTH, PATTERN, SCALED
-from als.lengths.draw import NO_ROOM, draw_loop, drawn, length_cov
+from als.lengths.draw import NO_ROOM, draw_loop, drawn, earliest_end_ns, length_cov
 from als.lengths.fixed import read_lengths
 from als.options import MAX_TASKS_PER_JOB
 from als.streams import TASK_LENGTHS, fill_round_keys, fill_words, normal_from_word, start_stream

@@ -66,7 +66,7 @@ class Loop:
         self.request = self.request if request is None else request
         self.facts[[LAST_SIZE, LAST_WORK_NS]] = last
         given_ones = (self.n, self.p, core, self.request, self.left)
-        size = self.technique.asked(*given_ones, self.facts, self.speed, self.params, self.memo)
+        size = self.technique.asked(*given_ones, facts=self.facts, speed=self.speed, params=self.params, memo=self.memo)
         assert 0 <= size <= self.left
         self.left -= size
         self.request += size > 0
@@ -434,8 +434,8 @@ class Guided:
 @pytest.fixture
 def asks() -> Callable[..., int]:
     def asked(rule: Technique, memo: Any, remaining: int = 17, request: int = 0, core: int = 0) -> int:
-        params = np.array(rule.params)
-        return rule.asked(20, 2, core, request, remaining, np.zeros(FACTS), np.ones(2), params, memo)
+        arrays = {"facts": np.zeros(FACTS), "speed": np.ones(2), "params": np.array(rule.params), "memo": memo}
+        return rule.asked(20, 2, core, request, remaining, **arrays)
 
     return asked
 

@@ -1,5 +1,6 @@
 """The waiting tasks of a graph that a core gets when it asks: in rounds, each of which is a loop for the technique."""
 
+from als.engine.chunk_dispatch import call_full, call_plain
 from als.engine.codes import ANSWER_OUT_OF_RANGE, OVERFLOW, PLACE_TAKEN
 from als.engine.dag import state as g
 from als.engine.dag.tasks import begin_doing, begin_task, fetch_all, give, idle, next_of_chunk, pop_waiting, wake
@@ -9,12 +10,8 @@ from als.engine.requests import begin_ns, set_chunk_facts, set_core_facts, set_m
 from als.engine.rule_table import FULL, LEARNS, MOMENTS, PLACES
 from als.engine.state import ApplicationState
 from als.techniques import contract as f
-from als.techniques.contract import NEXT_CHUNK, NEXT_CHUNK_FULL
 from traces.base.time import MAX_NS
-from traces.compiled import caller, compiled
-
-_call_plain = caller(NEXT_CHUNK)
-_call_full = caller(NEXT_CHUNK_FULL)
+from traces.compiled import compiled
 
 
 @compiled(merged=True)
@@ -27,11 +24,11 @@ def _ask(state: ApplicationState, c: int, t: int, left: int) -> int:
     n_cores = state.speed.size if width == 0 else width
     place = c if width == 0 else state.cores.rank[c]
     if flags & FULL == 0:
-        return int(_call_plain(call, (n_tasks, n_cores, place, requests, left, memo)))
+        return int(call_plain(call, (n_tasks, n_cores, place, requests, left, memo)))
     set_request_facts(state, flags, t, state.n_chunks)
     params = rules.params[rules.params_first[rule] : rules.params_stop[rule]]
     speed = state.speed if width == 0 else state.cores.ranked[:width]
-    return int(_call_full(call, (n_tasks, n_cores, place, requests, left, state.facts, speed, params, memo)))
+    return int(call_full(call, (n_tasks, n_cores, place, requests, left, state.facts, speed, params, memo)))
 
 
 @compiled(inner=True)

@@ -145,9 +145,8 @@ def open_graph(state: ApplicationState, t: int, _speed: float) -> int:
     position, at = tasks.position[first:stop], tasks.in_position[first:stop]
     by_ranks = state.phases.order[phase] == g.BY_RANK
     if by_ranks or mode == g.PLANNED:
-        topological_order(
-            problem.out_first, problem.target, problem.in_first, m, problem.order, tasks.scratch[first:stop]
-        )
+        missing = tasks.scratch[first:stop]
+        topological_order(problem.out_first, problem.target, problem.in_first, m, problem.order, missing)
     for k in range(m):
         degree = graph.in_first[k + 1] - graph.in_first[k]
         tasks.pending[first + k] = degree

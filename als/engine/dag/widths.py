@@ -126,17 +126,12 @@ def _pose_rest(state: ApplicationState) -> int:
     for edge in range(edge_0, edge_0 + graph.n_edges):
         maker, user = within[first + graph.source[edge]], within[first + graph.target[edge]]
         if maker >= 0 and user >= 0:
-            replanning.source[n_edges], replanning.target[n_edges], replanning.bytes[n_edges] = (
-                maker,
-                user,
-                graph.bytes[edge],
-            )
+            replanning.source[n_edges], replanning.target[n_edges] = maker, user
+            replanning.bytes[n_edges] = graph.bytes[edge]
             n_edges += 1
     if n > 0:
-        source, target = replanning.source[:n_edges], replanning.target[:n_edges]
-        pose_problem(
-            state, replanning, replanning.gflop[:n], source, target, replanning.bytes[:n_edges], replanning.core[:n]
-        )
+        source, target, n_bytes = replanning.source[:n_edges], replanning.target[:n_edges], replanning.bytes[:n_edges]
+        pose_problem(state, replanning, replanning.gflop[:n], source, target, n_bytes, replanning.core[:n])
     return n
 
 

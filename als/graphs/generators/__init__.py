@@ -1,7 +1,6 @@
 """The generators of task graphs, and their common parts: parameters, the size of a graph, equal weights."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -42,8 +41,7 @@ def equal_weights(draft: GraphDraft, n: int, n_edges: int) -> None:
     draft.bytes[:n_edges] = 1.0
 
 
-@dataclass(frozen=True, kw_only=True)
-class Weights(Checked):
+class Weights(Checked, kw_only=True):
     """Parameters of all generators; ``class Chain(Weights, name="chain", make=_make_chain)`` declares the name and the rule."""
 
     noun = "graph"

@@ -10,7 +10,6 @@ Sources: Topcuoglu, Hariri and Wu, IEEE TPDS 13(3), 2002, section 5.2.1, doi:10.
 """
 
 import math
-from dataclasses import dataclass
 from typing import Annotated
 
 from als.graphs.contract import NO_ROOM, GraphDraft, graph_kernel
@@ -113,7 +112,6 @@ def _make(draft: GraphDraft) -> int:
     return 0
 
 
-@dataclass(frozen=True)
 class Layered(Weights, name="layered", make=_make):
     """Parameters of layered random graphs."""
 

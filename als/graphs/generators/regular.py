@@ -1,6 +1,5 @@
 """Regular task graphs: chain, fork-join, stencil and tree. All tasks have the same weight, and so have all edges."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from als.graphs.contract import NO_ROOM, GraphDraft, graph_kernel
@@ -22,7 +21,6 @@ def _make_chain(draft: GraphDraft) -> int:
     return 0
 
 
-@dataclass(frozen=True)
 class Chain(Weights, name="chain", make=_make_chain):
     """Chain: each task waits for the one before it; n tasks, n - 1 edges.
 
@@ -55,7 +53,6 @@ def _make_fork_join(draft: GraphDraft) -> int:
     return 0
 
 
-@dataclass(frozen=True)
 class ForkJoin(Weights, name="fork-join", make=_make_fork_join):
     """Fork-join: a task forks into w parallel tasks, which another task joins. The join of a stage is the next one's fork."""
 
@@ -92,7 +89,6 @@ def _make_stencil(draft: GraphDraft) -> int:
     return 0
 
 
-@dataclass(frozen=True)
 class Stencil(Weights, name="stencil", make=_make_stencil):
     """Stencil: the cells of a line, each computed in every step from its neighbours of the step before. Cell c of step t is
     task t·w + c.
@@ -139,7 +135,6 @@ def _make_tree(draft: GraphDraft) -> int:
     return 0
 
 
-@dataclass(frozen=True)
 class TreeParameters(Weights, name="tree", make=_make_tree):
     """Tree: a reduction (each task waits for a others) or a broadcast (a others wait for each task). In a broadcast the
     children of task k are a·k + 1 to a·k + a; a reduction has all edges reversed, and its root is the last task."""

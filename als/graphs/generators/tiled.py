@@ -9,7 +9,6 @@ Sources: Buttari, Langou, Kurzak and Dongarra, Parallel Computing 35(1), 2009, d
 Note 41, appendix C (operations).
 """
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from als.graphs.contract import NO_ROOM, GraphDraft, graph_kernel
@@ -42,7 +41,6 @@ def tiles_with_room(draft: GraphDraft, triangles: int) -> int:
     return int(side)
 
 
-@dataclass(frozen=True)
 class Tiled(Weights):
     """Parameters of a tiled factorisation."""
 
@@ -98,7 +96,6 @@ def _make_cholesky(draft: GraphDraft) -> int:
     return 0
 
 
-@dataclass(frozen=True)
 class Cholesky(Tiled, name="cholesky", make=_make_cholesky, triangles=_CHOLESKY_TRIANGLES):
     """Tiled Cholesky: A = L·Lᵀ; only the lower triangle is kept. In step k = 0 … T - 1::
 
@@ -154,7 +151,6 @@ def _make_lu(draft: GraphDraft) -> int:
     return 0
 
 
-@dataclass(frozen=True)
 class LU(Tiled, name="lu", make=_make_lu, triangles=_LU_TRIANGLES):
     """Tiled LU without pivoting: A = L·U (in the paper with pivoting, which adds dependences). In step k = 0 … T - 1::
 

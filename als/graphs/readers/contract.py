@@ -1,9 +1,8 @@
 """The contract of readers of task graphs: a reader records the tasks, files and edges of a text one after another."""
 
-from __future__ import annotations
-
 import math
 from array import array
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Protocol
 
@@ -27,13 +26,12 @@ _LONGEST_NUMBER = 400
 class Reader(Protocol):
     """Reads one format."""
 
-    def __call__(self, data: bytes, rows: GraphRows, core_gflops: float, /) -> None:
+    def __call__(self, data: bytes, rows: "GraphRows", core_gflops: float, /) -> None:
         """Record the contents of ``data``, the unpacked bytes of a file, in ``rows``: all tasks before the first edge.
 
         Nothing is repaired. ``core_gflops`` is the work in GFLOP of a second of run time. Invalid contents raise the
         ``InputError`` that ``rows.error`` makes.
         """
-        ...
 
 
 class GraphRows:
@@ -134,17 +132,9 @@ class GraphRows:
         host, core = (
             np.array(column, np.int64) if column and column[0] >= 0 else None for column in self._places.values()
         )
-        return TaskGraph(
-            np.array(self._gflop, np.float64),
-            np.array(self._producer, np.int64),
-            np.array(self._consumer, np.int64),
-            np.array(self._bytes, np.float64),
-            tuple(self._number),
-            host,
-            name,
-            core,
-            self.source,
-        )
+        found = self._gflop, self._producer, self._consumer, self._bytes
+        gflop, source, target, data = map(np.asarray, found)
+        return TaskGraph(gflop, source, target, data, tuple(self._number), host, name, core, self.source)
 
 
 def text_of(data: bytes, rows: GraphRows, form: str) -> str:
@@ -189,22 +179,14 @@ class Files:
 
     def __init__(self, rows: GraphRows) -> None:
         self._rows = rows
-        # One per task: file → its size in bytes, if given.
-        self._written: dict[str, dict[str, float | None]] = {}
-        self._read: dict[str, dict[str, float | None]] = {}
-
-    def write(self, task: str, file: str, size: float | None) -> None:
-        """Record that a task writes a file."""
-        self._written.setdefault(task, {})[file] = size
-
-    def read(self, task: str, file: str, size: float | None) -> None:
-        """Record that a task reads a file."""
-        self._read.setdefault(task, {})[file] = size
+        #: The files that each task writes, and reads: each with its size in bytes, if given.
+        self.written: dict[str, dict[str, float | None]] = defaultdict(dict)
+        self.read: dict[str, dict[str, float | None]] = defaultdict(dict)
 
     def passed(self, producer: str, consumer: str, place: str) -> float:
         """Return the bytes of all files that the producer writes and the consumer reads, with their size when written. Raises
         InputError if a file has no size on either side."""
-        written, read = self._written.get(producer, {}), self._read.get(consumer, {})
+        written, read = self.written[producer], self.read[consumer]
         fewer, others = (written, read) if len(written) <= len(read) else (read, written)
         sizes = []
         for file in fewer:

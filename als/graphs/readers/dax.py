@@ -81,6 +81,6 @@ class _Dax:
         size = attributes.get("size")
         number = None if size is None else self._rows.amount(place, f"{used}: size", size)
         if link in _WRITES:
-            self._files.write(job, file, number)
+            self._files.written[job][file] = number
         if link in _READS:
-            self._files.read(job, file, number)
+            self._files.read[job][file] = number

@@ -5,8 +5,6 @@ Grammar: https://graphviz.org/doc/info/lang.html; SimGrid: ``create_DAG_from_dot
 ``1e9`` as 1 and e9, and ``a-1`` as two nodes: here, words that touch each other are an error. A default applies to the
 statements after it within its braces. An edge to a subgraph is one edge to each of its nodes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
@@ -163,12 +161,12 @@ class DotGraph:
 @dataclass(slots=True)
 class _Scope:
     # The graph or a subgraph: the current defaults, and its nodes, which also belong to the enclosing one.
-    outer: _Scope | None = None
+    outer: "_Scope | None" = None
     depth: int = 0
     node: dict[str, str] = field(default_factory=dict)
     edge: dict[str, str] = field(default_factory=dict)
     members: dict[str, None] = field(default_factory=dict)
-    named: dict[str, _Scope] = field(default_factory=dict)  # a second subgraph of the same name continues the first
+    named: dict[str, "_Scope"] = field(default_factory=dict)  # a second subgraph of the same name continues the first
 
 
 def parse_dot(text: str, keep: Collection[str], error: Callable[[str, str], InputError]) -> DotGraph:

@@ -40,12 +40,12 @@ def read_wfformat(data: bytes, rows: GraphRows, core_gflops: float) -> None:
         if name not in seconds:
             raise rows.error(place, f"task {shown(name)} has no runtimeInSeconds in {_EXECUTION}.tasks")
         rows.add_task(name, seconds[name] * core_gflops, place)
-        for key, put in (("inputFiles", files.read), ("outputFiles", files.write)):
+        for key, held in (("inputFiles", files.read), ("outputFiles", files.written)):
             for file in _names(rows, task, place, name, key):
                 if file not in sizes:
                     missing = f"there is no file {shown(file)} in {_SPECIFICATION}.files"
                     raise rows.error(place, f"task {shown(name)}: {key}: {missing}")
-                put(name, file, sizes[file])
+                held[name][file] = sizes[file]
     for name in seconds:
         if name not in rows:
             raise rows.error(f"{_EXECUTION}.tasks", f"there is no task {shown(name)} in {_SPECIFICATION}.tasks")

@@ -11,7 +11,6 @@ doi:10.1080/00031305.1983.10483115 (combining the moments of chunks).
 """
 
 import math
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from als.parameters import OneOf, RealNumber, TrueOrFalse, WholeNumber
@@ -24,17 +23,8 @@ from traces.compiled import Array, compiled
 _EPSILON = 1e-9
 _NS = 1e9  # times here are in s: D by the deviation depends on the unit
 
-# Indices of ``params``.
-_SIGMA = 0  # s; NaN: from the tasks
-_KNOWN = 1
-_START = 2
-_FIRST = 3  # NaN: by ``start``
-_OWN = 4
-_DEVIATION = 5
-_ROUND = 6
-_CAP = 7
-_MIN = 8
-_CLOCK = 9  # index in ``facts`` of a chunk's time
+# Indices of ``params``: σ in s (NaN: from the tasks) … first chunk (NaN: by ``start``) … index in ``facts`` of a chunk's time.
+_SIGMA, _KNOWN, _START, _FIRST, _OWN, _DEVIATION, _ROUND, _CAP, _MIN, _CLOCK = range(10)
 
 _TENTH, _HALF, _NONE = 0, 1, 2
 _UP, _DOWN = 0, 1
@@ -95,8 +85,8 @@ def _begin_loop(n_cores: int, speed: Array, memo: Array) -> None:
 
 @technique_kernel
 def _next_chunk(
-    n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any,
-) -> int:  # fmt: skip
+    n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
+) -> int:
     known = params[_KNOWN] > 0.0
     if facts[f.LAST_SIZE] > 0.0 and not known:
         _record_chunk(core, facts, params, memo)
@@ -144,7 +134,6 @@ def _next_chunk(
     return min(max(size, lowest), remaining)
 
 
-@dataclass(frozen=True)
 class AdaptiveFactoring(
     RuleParameters,
     next_chunk=_next_chunk,

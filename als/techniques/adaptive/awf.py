@@ -21,7 +21,6 @@ Supercomputing 44, 2008, doi:10.1007/s11227-007-0148-y.
 """
 
 import math
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from als.parameters import OneOf, WholeNumber
@@ -35,14 +34,8 @@ _SOURCE = (
 
 _EPSILON = 1e-9
 
-# Indices of ``params``.
-_UPDATE = 0  # when weights change
-_CLOCK = 1  # index in ``facts`` of the measured time
-_START = 2
-_SKIP = 3
-_HALVING = 4
-_NEAREST = 5
-_MIN = 6
+# Indices of ``params``: when weights change, the index in ``facts`` of the measured time, then flags and the smallest chunk.
+_UPDATE, _CLOCK, _START, _SKIP, _HALVING, _NEAREST, _MIN = range(7)
 
 # When weights change.
 _BY_STEP, _BY_BATCH, _BY_CHUNK = 0, 1, 2
@@ -88,8 +81,8 @@ def _record_chunk(core: int, facts: Array, params: Array, memo: Array) -> None:
 
 @technique_kernel
 def _next_chunk(
-    n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any,
-) -> int:  # fmt: skip
+    n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
+) -> int:
     if facts[f.LAST_SIZE] > 0.0:
         _record_chunk(core, facts, params, memo)
     if remaining == 0:
@@ -127,8 +120,6 @@ class _Weights(
 ):
     """Parameters of all variants; ``updates``: when the weights of each change."""
 
-    min: int
-
     updates: ClassVar = {
         "awf": _BY_STEP,
         "awf-b": _BY_BATCH,
@@ -141,10 +132,9 @@ class _Weights(
         total = self.name in ("awf-d", "awf-e") or getattr(self, "time", "work") == "total"
         words = {"start": "tenth", "unmeasured": "skip", "base": "halving", "round": "half"}
         flags = [float(getattr(self, field, "") == word) for field, word in words.items()]
-        return self.updates[self.name], f.LAST_TOTAL_NS if total else f.LAST_WORK_NS, *flags, self.min
+        return self.updates[self.name], f.LAST_TOTAL_NS if total else f.LAST_WORK_NS, *flags, getattr(self, "min", 1)
 
 
-@dataclass(frozen=True)
 class StepWeights(_Weights, name="awf"):
     """Parameters of AWF."""
 
@@ -154,7 +144,6 @@ class StepWeights(_Weights, name="awf"):
     min: Annotated[int, WholeNumber()] = 1
 
 
-@dataclass(frozen=True)
 class ChunkWeights(_Weights):
     """Parameters of AWF-C and AWF-E, which compute a base at each request."""
 
@@ -165,7 +154,6 @@ class ChunkWeights(_Weights):
     min: Annotated[int, WholeNumber()] = 1
 
 
-@dataclass(frozen=True)
 class BatchWeights(ChunkWeights):
     """Parameters of AWF-B and AWF-D."""
 

@@ -8,7 +8,6 @@ Source: Hagerup, Journal of Parallel and Distributed Computing 47(2), 1997, doi:
 """
 
 import math
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from als.parameters import OneOf, Positive
@@ -80,7 +79,6 @@ def _next_chunk(
     return size
 
 
-@dataclass(frozen=True)
 class BoldParameters(
     RuleParameters,
     name="bold",

@@ -5,7 +5,6 @@ It is called FAC in the two-level paper's section 3, in DLS4LB, LoopSim and many
 ``fac-mu-sigma``.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from als.parameters import OneOf, TrueOrFalse, WholeNumber
@@ -45,7 +44,6 @@ def _next_chunk(
     return size
 
 
-@dataclass(frozen=True)
 class FacParameters(
     RuleParameters,
     next_chunk=_next_chunk,

@@ -11,7 +11,6 @@ Sources: Hummel, Schonberg and Flynn, Communications of the ACM 35(8), 1992, doi
 """
 
 import math
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from als.parameters import Positive
@@ -61,7 +60,6 @@ def _next_chunk_alone(
     return min(chunk, remaining)
 
 
-@dataclass(frozen=True)
 class FacMuSigmaParameters(
     RuleParameters,
     next_chunk=_next_chunk,

@@ -5,7 +5,6 @@ Source: Philip and Das, "Evaluation of loop scheduling algorithms on distributed
 """
 
 import math
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from als.parameters import OneOf, WholeNumber
@@ -34,7 +33,6 @@ def _next_chunk(
     return clamped(int(memo[0]), 1, remaining)
 
 
-@dataclass(frozen=True)
 class FissParameters(RuleParameters, name="fiss", next_chunk=_next_chunk, memo_size=1, source=_SOURCE):
     """``stages``: S, or None: from P."""
 
@@ -55,7 +53,6 @@ def _next_variable(
     return clamped(2 * first - (first + half - 1) // half, 1, remaining)
 
 
-@dataclass(frozen=True)
 class VissParameters(RuleParameters, name="viss", next_chunk=_next_variable, source=_SOURCE):
     """``x``: X, or None: P."""
 

@@ -6,7 +6,6 @@ Ciorba and Srivastava, in: Scalable Computing, Wiley 2013.
 """
 
 import math
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from als.parameters import OneOf, Positive
@@ -37,7 +36,6 @@ def _next_chunk(
     return min(int(memo[0]), remaining)
 
 
-@dataclass(frozen=True)
 class FscParameters(
     RuleParameters, name="fsc", next_chunk=_next_chunk, memo_size=1, source="Kruskal and Weiss, IEEE TSE 11(10), 1985"
 ):

@@ -4,7 +4,6 @@ docs/reference/techniques-nonadaptive.md.
 Source: Polychronopoulos and Kuck, IEEE Transactions on Computers C-36(12), 1987, doi:10.1109/TC.1987.5009495.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from als.parameters import OneOf, WholeNumber
@@ -26,7 +25,6 @@ def _next_chunk(
     return clamped(size, int(params[1]), remaining)
 
 
-@dataclass(frozen=True)
 class GssParameters(
     RuleParameters, name="gss", next_chunk=_next_chunk, source="Polychronopoulos and Kuck, IEEE ToC 36(12), 1987"
 ):

@@ -6,7 +6,6 @@ A loop with N <= (2K + 1)P has chunks of K from its start.
 Source: LLVM OpenMP runtime, kmp_dispatch.cpp (``kmp_sch_guided_iterative_chunked``).
 """
 
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from als.parameters import WholeNumber
@@ -26,7 +25,6 @@ def _next_chunk(
     return remaining // (2 * n_cores)
 
 
-@dataclass(frozen=True)
 class GuidedParameters(RuleParameters, name="guided", next_chunk=_next_chunk, source="LLVM OpenMP runtime"):
     """``chunk``: size of the smallest chunk."""
 

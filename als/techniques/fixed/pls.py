@@ -4,7 +4,6 @@ closed form. See docs/reference/techniques-nonadaptive.md.
 Source: Shih, Yang and Tseng, GPC 2006, LNCS 3947; as LB4OMP.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from als.parameters import RealNumber
@@ -24,7 +23,6 @@ def _next_chunk(
     return clamped(ceiling((1.0 - 1.0 / n_cores) ** float(guided) * rest / n_cores), 1, remaining)
 
 
-@dataclass(frozen=True)
 class PlsParameters(RuleParameters, name="pls", next_chunk=_next_chunk, source="Shih, Yang and Tseng 2006, as LB4OMP"):
     """``swr``: the static workload ratio."""
 

@@ -6,7 +6,6 @@ Neither is reproduced.
 """
 
 import math
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from als.parameters import WholeNumber
@@ -23,7 +22,6 @@ def _next_chunk(
     return min(low + int(facts[UNIFORM] * (high - low + 1)), remaining)
 
 
-@dataclass(frozen=True)
 class RndParameters(
     RuleParameters, name="rnd", next_chunk=_next_chunk, source="LB4OMP, IEEE TPDS 33(4), 2022", random=True
 ):

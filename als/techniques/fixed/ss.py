@@ -3,7 +3,6 @@
 Source: Tang and Yew 1986; two-level paper, section 3.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from als.parameters import WholeNumber
@@ -17,7 +16,6 @@ def _next_chunk(
     return min(int(params[0]), remaining)
 
 
-@dataclass(frozen=True)
 class SsParameters(RuleParameters, name="ss", next_chunk=_next_chunk, source="Tang and Yew, ICPP 1986"):
     """``chunk``: size of a chunk."""
 

@@ -6,7 +6,6 @@ A core gets one block only, unless all blocks were given and tasks returned from
 Source: two-level paper, section 3; ``chunk`` as the OpenMP API specification 5.2, section 11.5.3.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from als.parameters import OneOf, WholeNumber
@@ -48,7 +47,6 @@ def _next_dealt(
     return min(size, n_tasks - first)
 
 
-@dataclass(frozen=True)
 class StaticParameters(
     RuleParameters, name="static", next_chunk=_next_chunk, memo_per_core=1, source="two-level paper, section 3"
 ):

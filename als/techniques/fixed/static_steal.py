@@ -6,7 +6,6 @@ The rule: docs/reference/techniques-nonadaptive.md. If there are fewer chunks th
 Source: LLVM OpenMP runtime and LB4OMP, ``kmp_dispatch.cpp``, ``static_steal``.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from als.parameters import WholeNumber
@@ -51,8 +50,8 @@ def _steal(n_cores: int, core: int, speed: Array, memo: Array) -> bool:
 
 @technique_kernel
 def _next_chunk(
-    n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any,
-) -> int:  # fmt: skip
+    n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
+) -> int:
     size = int(params[0])
     n_chunks = (n_tasks + size - 1) // size
     in_blocks = n_chunks < n_cores  # then every core's only chunk is its block
@@ -71,7 +70,6 @@ def _next_chunk(
     return min(size, n_tasks - chunk * size)
 
 
-@dataclass(frozen=True)
 class Stealing(
     RuleParameters,
     name="static-steal",

@@ -7,7 +7,6 @@ Source: Lucco, PLDI 1992, doi:10.1145/143095.143134.
 """
 
 import math
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from als.parameters import Positive
@@ -29,7 +28,6 @@ def _next_chunk(
     return clamped(ceiling(exact), 1, remaining)
 
 
-@dataclass(frozen=True)
 class TapParameters(RuleParameters, name="tap", next_chunk=_next_chunk, source="Lucco, PLDI 1992"):
     """``mu`` and ``sigma`` in s, or None: from the job."""
 

@@ -7,7 +7,6 @@ doi:10.1109/CLUSTR.2001.959989.
 """
 
 import math
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from als.parameters import OneOf, WholeNumber
@@ -43,7 +42,6 @@ def _next_chunk(
     return clamped(size, last, remaining)
 
 
-@dataclass(frozen=True)
 class TssParameters(
     RuleParameters, name="tss", next_chunk=_next_chunk, memo_size=3, source="Tzen and Ni, IEEE TPDS 4(1), 1993"
 ):

@@ -5,7 +5,6 @@ Source: Hummel, Schmidt, Uma and Wein, SPAA 1996, doi:10.1145/237502.237576.
 """
 
 import math
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from als.parameters import OneOf
@@ -32,7 +31,6 @@ def _next_chunk(
     return clamped(ceiling(exact) if params[1] == 0.0 else flooring(exact), 1, remaining)
 
 
-@dataclass(frozen=True)
 class WfParameters(
     RuleParameters,
     name="wf",

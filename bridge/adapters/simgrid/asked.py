@@ -79,7 +79,8 @@ class JobSchedulers:
             facts[f.UNIFORM] = uniform_from_word(np.uint64(words.random_raw()))
         params = np.array(technique.params, np.float64)
         memo, n_cores = self._memos[self._phase], len(self._speed)
-        size = technique.asked(self._tasks, n_cores, core, request, left, facts, self._speed, params, memo)
+        arrays = {"facts": facts, "speed": self._speed, "params": params, "memo": memo}
+        size = technique.asked(self._tasks, n_cores, core, request, left, **arrays)
         if left == 0:
             return 0, -1
         if not 0 <= size <= left:
