@@ -14,7 +14,6 @@ from traces.ledger import NodeRecords
 
 if TYPE_CHECKING:
     from bls.power.accounting import HostPassages
-    from bls.power.report import PowerReport
     from bridge.runs.result import Result
 
 #: States of hosts without jobs under power limits, named as in the table of power; by the numbers of ``bls.engine.state``.
@@ -54,7 +53,11 @@ def node_columns(result: Result) -> dict[str, Any]:
         found = _with_stopped(*found, power.stopped, until_ns)
     host, begin, end, state = found
     values = [host, begin, end, np.array(names)[state].tolist()]
-    values += [] if power is None else _energies(power, host, begin, end)
+    if power is not None:
+        from bls.power.host_accounts import HostIntervals  # not needed by most runs
+
+        used = power.host_energies(HostIntervals(host, begin, end))
+        values += [one.joules() for one in (used.total, used.jobs, used.idle_cores, used.base, used.off)]
     return dict(zip(NodeRecords.columns(), values, strict=False))
 
 
@@ -99,10 +102,3 @@ def _latest(host: Array, since: Array, at_host: Array, at: Array) -> Array:
     other[~other] = host[place[~other]] != at_host[~other]
     found: Array = np.where(other, -1, place)
     return found
-
-
-def _energies(power: PowerReport, host: Array, begin: Array, end: Array) -> list[Array]:
-    from bls.power.host_accounts import HostIntervals  # not needed by most runs
-
-    used = power.host_energies(HostIntervals(host, begin, end))
-    return [one.joules() for one in (used.total, used.jobs, used.idle_cores, used.base, used.off)]

@@ -1,11 +1,12 @@
 """Writing the result folder of a run: run.json, the tables, the trace."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from bls.workloads.workload import Workload
 from bridge.runs.directory import write_record
 from bridge.runs.library_versions import versions
 from bridge.runs.node_table import node_columns
@@ -17,15 +18,20 @@ from traces.base.process import give_back_memory, processor_model
 from traces.ledger_tables import TASKS, TRANSFERS, LedgerTable
 from traces.tables import write_frame, write_jobs, write_rows
 
+if TYPE_CHECKING:
+    from bls.stream import ArrivingJobs
+    from bls.workloads.workload import Workload
+
+
+def account_of_log(log: Workload | ArrivingJobs, jobs: int) -> dict[str, Any]:
+    """The summary of a log for a record; ``jobs`` is the number of simulated jobs."""
+    account = {"source": str(log.source), "lines": log.n_lines, "rejects": dict(log.rejects)}
+    return account | {"reordered": log.reordered, "clamped": log.clamped, "jobs": jobs}
+
 
 def _workload_record(workload: Workload) -> dict[str, Any]:
     return {
-        "source": str(workload.source),
-        "lines": workload.n_lines,
-        "rejects": dict(workload.rejects),
-        "reordered": workload.reordered,
-        "clamped": workload.clamped,
-        "jobs": len(workload),
+        **account_of_log(workload, len(workload)),
         **({"waiting": workload.waiting} if workload.waiting else {}),
         **({IDS: True} if workload.ids else {}),
         **({"window": asdict(workload.window)} if workload.window is not None else {}),
