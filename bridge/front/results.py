@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,6 @@ from traces.base.errors import InputError
 from traces.base.given_file import near_files
 
 if TYPE_CHECKING:
-    from bls.power.costs import EnergyCosts
     from bls.workloads.workload import Workload
     from bridge.report.page import Page
     from bridge.runs.result import Result
@@ -33,19 +32,6 @@ class ReadRun(StoredRun):
     def report(self) -> Page:
         """Return its report page: ``save(path)`` writes it, and a notebook shows it."""
         return page_maker(self.folder)()
-
-    def costs(self, signals: str | Path) -> EnergyCosts:
-        """Compute costs and emissions, as ``Result.costs``."""
-        from bls.power.costs import costs
-        from bls.power.signals import read_signals
-
-        return costs(self.finished_power, read_signals(signals))
-
-    def facility(self, pue: str) -> Mapping[str, float | None]:
-        """Compute the energy and the power of the whole facility, as ``Result.facility``."""
-        from bls.power.costs import facility_metrics, parse_pue
-
-        return facility_metrics(self.finished_power, parse_pue(pue))
 
 
 def read(path: str | Path) -> ReadRun | Report | Study | Workload:

@@ -15,6 +15,7 @@ from bls.metrics.batch import unfairness
 from bls.metrics.schedule import Schedule
 from bls.options import POWER
 from bridge.runs.directory import read_record
+from bridge.runs.result import WithCosts
 from bridge.runs.simulation import batch_simulator
 from bridge.runs.stored_trace import ledger_of_results
 from bridge.scenarios.conflicts import FAIR_START
@@ -38,9 +39,9 @@ if TYPE_CHECKING:
 class Afterwards:
     """The numbers that are computed from a finished run."""
 
-    signals: Signals | None = None
-    pue: Pue | None = None
-    fair_start: bool = False
+    signals: Signals | None = None  # prices and emissions, for costs; None: no costs
+    pue: Pue | None = None  # for the power of the facility
+    fair_start: bool = False  # whether fair start times are computed
 
     @classmethod
     def given(cls, signals: str | Path | None, pue: str | None, fair_start: bool = False) -> Afterwards:
@@ -48,9 +49,8 @@ class Afterwards:
         from bls.power.costs import parse_pue
         from bls.power.signals import read_signals
 
-        return cls(
-            None if signals is None else read_signals(signals), None if pue is None else parse_pue(pue), fair_start
-        )
+        read = None if signals is None else read_signals(signals)
+        return cls(read, None if pue is None else parse_pue(pue), fair_start)
 
     @property
     def needs_power(self) -> bool:
@@ -110,7 +110,7 @@ class FairStarts:
         return fair_starts(rows, batch_simulator(self.ready.for_one_run()))
 
 
-class StoredRun:
+class StoredRun(WithCosts):
     """A written run; tables are read when they are used. ``record`` is its ``run.json``. Raises InputError if it is no
     result."""
 
@@ -153,12 +153,12 @@ class StoredRun:
         return story_of_results(self.folder, str(job))
 
     def __repr__(self) -> str:
-        options = self.record.get("arguments") or {}
-        return f"<run in {self.folder}: {options.get('bls')} × {options.get('als')}>"
+        return f"<run in {self.folder}: {self._arguments.get('bls')} × {self._arguments.get('als')}>"
 
     @cached_property
     def finished_power(self) -> FinishedPower:
         """The power of its machine and jobs, from its tables."""
+        from bls.machine.platform import platform_of
         from bls.metrics.schedule import NO_DOWNTIME
         from bls.power.accounting import PowerRun, PowerSeries
         from bls.power.costs import FinishedPower
@@ -173,7 +173,8 @@ class StoredRun:
         instant, power = (frame[name].to_numpy(np.int64) for name in ("instant_ns", "power_mw"))
         if not len(instant):
             raise InputError(f"{path}: it has no row; allowed: as twolevel run has written it")
-        table, begin_ns = power_table(self._platform, str(POWER)), int(instant[0])
+        platform = platform_of(self.record.get("platform"), f"{self.folder / 'run.json'}: platform")
+        table, begin_ns = power_table(platform, str(POWER)), int(instant[0])
         until_ns = max(begin_ns, int(self.stored_jobs["end_ns"].max()))
 
         def run() -> PowerRun:
@@ -207,14 +208,7 @@ class StoredRun:
 
     @property
     def _arguments(self) -> Mapping[str, Any]:
-        found = self.record.get("arguments")
-        return found if isinstance(found, dict) else {}
-
-    @property
-    def _platform(self) -> Any:
-        from bls.machine.platform import platform_of
-
-        return platform_of(self.record.get("platform"), f"{self.folder / 'run.json'}: platform")
+        return self.record.get("arguments") or {}
 
     @cached_property
     def _ready(self) -> ReadyScenario:
@@ -237,8 +231,5 @@ class StoredRun:
 
 def fairness(jobs: JobRecords, fair_start_ns: Array, counted: Array | None = None) -> Mapping[str, Any]:
     """The metrics of unfairness of a table of jobs; ``counted``, bool (rows,): rows that count, default: all."""
-    schedule = Schedule(
-        submit_ns=jobs.submit_ns, start_ns=jobs.start_ns, end_ns=jobs.end_ns, cores=jobs.cores, n_cores=1,
-        why=jobs.why, state=jobs.state, counted=counted,
-    )  # fmt: skip
-    return unfairness(schedule, fair_start_ns)
+    columns = {name: getattr(jobs, name) for name in ("submit_ns", "start_ns", "end_ns", "cores", "why", "state")}
+    return unfairness(Schedule(**columns, n_cores=1, counted=counted), fair_start_ns)

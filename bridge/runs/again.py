@@ -53,10 +53,8 @@ def command_again(
     if command == "run":
         words += _traced(arguments)
     if command == "replay" and (formats := arguments.get("trace")):
-        words += [
-            flag(d.TRACE_FORMATS.name),
-            ",".join(formats) if isinstance(formats, list) else d.TRACE_FORMATS.default,
-        ]
+        written = ",".join(formats) if isinstance(formats, list) else d.TRACE_FORMATS.default
+        words += [flag(d.TRACE_FORMATS.name), written]
     return shlex.join([*words, flag(d.OUT.name), "again"])
 
 
@@ -93,10 +91,8 @@ def _given(option: Option[Any], value: Any) -> list[str]:
         return [word for one in value for word in (flag(option.name), str(one))]
     if isinstance(value, bool):
         return [flag(option.name if value else option.off)]
-    return [
-        flag(option.name),
-        f"{value:g}" if isinstance(value, float) and value == float(f"{value:g}") else str(value),
-    ]
+    short = isinstance(value, float) and value == float(f"{value:g}")
+    return [flag(option.name), f"{value:g}" if short else str(value)]
 
 
 class LogFacts(NamedTuple):
@@ -127,12 +123,9 @@ def facts_of_record(record: Mapping[str, Any], jobs: pd.DataFrame, n_cores: int)
     if given != "sample" and not Path(given := str((record.get("workload") or {}).get("source", ""))).is_file():
         return LogFacts()
     try:
-        log = fit(
-            read_workload(given, cancelled=bool(arguments.get("cancelled"))),
-            n_cores,
-            arguments.get("oversize", "reject"),
-        )
-        workload = select(log, arguments.get("select", "all"), preset=bool(arguments.get("preset")))
+        log = read_workload(given, cancelled=bool(arguments.get("cancelled")))
+        fitting = fit(log, n_cores, arguments.get("oversize", "reject"))
+        workload = select(fitting, arguments.get("select", "all"), preset=bool(arguments.get("preset")))
     except (InputError, PluginError, OSError):
         return LogFacts()
     return facts_of_log(workload, jobs) if _has(workload, jobs) else LogFacts()
@@ -140,11 +133,8 @@ def facts_of_record(record: Mapping[str, Any], jobs: pd.DataFrame, n_cores: int)
 
 def _has(workload: Workload, jobs: pd.DataFrame) -> bool:
     # Whether the table has all jobs of the workload, with equal submits.
-    first = jobs.drop_duplicates("job_id").sort_values("job_id")
-    order = np.argsort(workload.job_id)
-    return np.array_equal(first["job_id"], workload.job_id[order]) and np.array_equal(
-        first["submit_ns"], workload.submit_ns[order]
-    )
+    first, order = jobs.drop_duplicates("job_id").sort_values("job_id"), np.argsort(workload.job_id)
+    return all(np.array_equal(first[name], getattr(workload, name)[order]) for name in ("job_id", "submit_ns"))
 
 
 def with_spans(jobs: pd.DataFrame) -> pd.DataFrame:

@@ -55,11 +55,6 @@ def _listed(record: dict[str, Any], key: str = "files") -> set[str]:
     return {name for name in files if isinstance(name, str) and name == os.path.normpath(name) and name[0] not in "/."}
 
 
-def is_ours(folder: Path) -> bool:
-    """Whether a folder's record says that ``twolevel`` has written it."""
-    return bool(ours_in(folder))
-
-
 def ours_in(folder: Path) -> set[str]:
     """The files in a folder that ``twolevel`` has written, as relative paths; none without a record."""
     found: set[str] = set()
@@ -149,7 +144,7 @@ def check_target(target: Path, force: bool, *, shared: bool = False) -> None:
             if not force:
                 raise InputError(f"{OUT}: {target} exists; choose another folder, or replace it with {FORCE}")
             empty = target.is_dir() and not any(target.iterdir())
-            if target.is_symlink() or not (empty or (shared and target.is_dir()) or is_ours(target)):
+            if target.is_symlink() or not (empty or (shared and target.is_dir()) or ours_in(target)):
                 raise InputError(
                     f"{OUT}: {target} has no record that says it is a result of twolevel, so {FORCE} does not replace it"
                 )
@@ -214,7 +209,9 @@ def fresh_directory(target: Path, force: bool, *, shared: bool = False) -> Itera
     target = target.absolute()
     with temporary_folder(target, str(OUT)) as partial:
         yield partial
-        _list_files(partial)
+        for record in (partial / name for name in RECORDS if (partial / name).is_file()):
+            files = [file for file in files_in(partial) if file != CELL]
+            write_record(record, parse_json(record.read_bytes(), str(record)) | {"files": files})
         open_folder(partial)
         check_target(target, force, shared=shared)  # the name may have been taken meanwhile
         _put(partial, target)
@@ -240,13 +237,6 @@ def _put(partial: Path, target: Path) -> None:
         raise
     move_others(others, old, target)
     shutil.rmtree(aside, ignore_errors=True)
-
-
-def _list_files(folder: Path) -> None:
-    for name in RECORDS:
-        if (folder / name).is_file():
-            record = parse_json((folder / name).read_bytes(), str(folder / name))
-            write_record(folder / name, record | {"files": [file for file in files_in(folder) if file != CELL]})
 
 
 def open_folder(folder: Path) -> None:

@@ -34,13 +34,31 @@ class FigureView(NamedTuple):
     host_names: list[str]  # one per host
     # jobs, cores: sequence of (int, int), or None, half-open intervals of the job numbers and of the global core
     # numbers to show; None is all
-    jobs: Intervals | None
-    cores: Intervals | None
-    title: str  # what is written above
+    jobs: Intervals | None = None
+    cores: Intervals | None = None
+    title: str = ""  # what is written above
     releases: pd.DataFrame | None = None  # cores that jobs released before their end
     widths: pd.DataFrame | None = None  # requests and grants of cores after the start of jobs
     until_ns: int | None = None  # the last end; None where it is not known
     domains: pd.DataFrame | None = None  # power draw of the parts of the machine that have limits
+
+
+def view_of_result(result: Result) -> FigureView:
+    """The whole of a result in memory."""
+    ledger, power = result.ledger, result.power
+    return FigureView(
+        ledger.machine.first_core,
+        list(ledger.machine.host_names),
+        releases=None if ledger.releases is None else result.releases,
+        widths=None if ledger.widths is None else result.widths,
+        until_ns=int(ledger.jobs.end_ns.max()),
+        domains=None if power is None or not power.plan.domains else result.power_of_domains,
+    )
+
+
+def view_of_folder(folder: Path) -> FigureView:
+    """The whole of a stored run; ``until_ns`` and ``domains``, which only figures of power need, are not read."""
+    return FigureView(*hosts(folder), releases=RELEASES.read_if_there(folder), widths=WIDTHS.read_if_there(folder))
 
 
 @dataclass(frozen=True)
@@ -167,13 +185,28 @@ def draw_run_figures(
 ) -> list[Path]:
     """Draw figures of a result of ``twolevel run``, each into ``target/NAME.FORMAT``.
 
-    - ``names``: of :data:`RUN_FIGURES`; None is every figure that the folder's files allow.
-    - ``jobs``, ``cores``: numbers as ``1542-1546 1600``; None is all. Cores are chosen for ``gantt``, ``heat`` and ``held``,
-      jobs for every figure except ``utilisation``, ``power`` and ``decisions``.
-    - ``paper``: width and titles; with it, ``captions.txt`` is written next to the figures.
+    Parameters
+    ----------
+    folder, target : Path
+    names : sequence of str, optional
+        Of :data:`RUN_FIGURES`; None is every figure that the folder's files allow.
+    formats : sequence of str
+    jobs, cores : str, optional
+        Numbers as ``1542-1546 1600``; None is all. Cores are chosen for ``gantt``, ``heat`` and ``held``, jobs for every figure
+        except ``utilisation``, ``power`` and ``decisions``.
+    paper : ForPaper, optional
+        Width and titles; with it, ``captions.txt`` is written next to the figures.
 
-    Returns the written files, in the order of the names. Raises InputError if the folder is no such result, a name or a format
-    is unknown, a file that a named figure needs is missing, there is nothing to draw, or a file cannot be written.
+    Returns
+    -------
+    list of Path
+        The written files, in the order of the names.
+
+    Raises
+    ------
+    InputError
+        If the folder is no such result, a name or a format is unknown, a file that a named figure needs is missing, there is
+        nothing to draw, or a file cannot be written.
     """
     from traces.figures.drawing.canvas import FORMATS, save_all
     from traces.figures.drawing.for_paper import ForPaper, write_captions
@@ -210,9 +243,8 @@ def draw_run_figures(
             continue
         written += save_all(figure, [target / f"{name}.{form}" for form in dict.fromkeys(formats)], how.width_in)
         n = len(table if name in _OF_ALL else _chosen(table, view))
-        captions[name] = (
-            f"{run_title(record)}. {kind.shows.format(n=f'{n:,}')} One simulated run: no confidence interval."
-        )
+        shows = kind.shows.format(n=f"{n:,}")
+        captions[name] = f"{run_title(record)}. {shows} One simulated run: no confidence interval."
     if not written and refused is not None:
         raise refused
     if paper is not None:
@@ -246,17 +278,12 @@ def figure_table(table: pd.DataFrame | Path, columns: tuple[str, ...]) -> pd.Dat
 def _view(folder: Path, tables: Mapping[str, Any], jobs: str | None, cores: str | None, title: str) -> FigureView:
     from traces.figures.run.gantt import chosen_cores
 
-    first_core, host_names = hosts(folder)
-    view = FigureView(
-        first_core,
-        host_names,
-        None if jobs is None else job_words(folder).intervals(jobs, str(PART_JOBS)),
-        None if cores is None else parse_intervals(cores, str(PART_CORES)),
-        title,
-        RELEASES.read_if_there(folder),
-        WIDTHS.read_if_there(folder),
+    view = view_of_folder(folder)._replace(
+        jobs=None if jobs is None else job_words(folder).intervals(jobs, str(PART_JOBS)),
+        cores=None if cores is None else parse_intervals(cores, str(PART_CORES)),
+        title=title,
     )
-    chosen_cores(first_core, view.cores)
+    chosen_cores(view.first_core, view.cores)
     if "power" not in tables:
         return view
     path = folder / "jobs.parquet"
@@ -342,17 +369,11 @@ class Plots:
             raise InputError(f"jobs: {shown(jobs)}; allowed: none, as the figure {name} always shows all")
         if cores is not None and name not in ("gantt", "heat", "held"):
             raise InputError(f"cores: {shown(cores)}; allowed: none, as the figure {name} has no cores")
-        machine, words = result.ledger.machine, JobWords.of(result.ledger.jobs.job_id, result.notes.names)
-        view = FigureView(
-            machine.first_core,
-            list(machine.host_names),
-            None if jobs is None else words.intervals(jobs, str(PART_JOBS)),
-            None if cores is None else parse_intervals(cores, str(PART_CORES)),
-            title,
-            None if result.ledger.releases is None else result.releases,
-            None if result.ledger.widths is None else result.widths,
-            int(result.ledger.jobs.end_ns.max()),
-            None if result.power is None or not result.power.plan.domains else result.power_of_domains,
+        words = JobWords.of(result.ledger.jobs.job_id, result.notes.names)
+        view = view_of_result(result)._replace(
+            jobs=None if jobs is None else words.intervals(jobs, str(PART_JOBS)),
+            cores=None if cores is None else parse_intervals(cores, str(PART_CORES)),
+            title=title,
         )
         chosen_cores(view.first_core, view.cores)
         table = {"power": "power_over_time", "jobs": "stored_jobs"}.get(kind.needs, kind.needs)

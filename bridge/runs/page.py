@@ -12,11 +12,10 @@ from bridge.report.metric_texts import all_metrics, chosen_metrics, distribution
 from bridge.report.page import Page
 from bridge.runs.again import LogFacts, command_again, facts_of_log, facts_of_record, with_spans
 from bridge.runs.directory import read_record
-from bridge.runs.figures import RUN_FIGURES, FigureView, RunFigure, figure_table
-from bridge.runs.stored import hosts, run_title
+from bridge.runs.figures import RUN_FIGURES, FigureView, RunFigure, figure_table, view_of_folder, view_of_result
+from bridge.runs.stored import run_title
 from traces.base.errors import InputError
-from traces.compiled import Array
-from traces.ledger_tables import RELEASES, TASKS, WIDTHS
+from traces.ledger_tables import TASKS
 from traces.lifecycle import Ending
 from traces.tables import read_jobs, read_power, read_power_domains, table_rows
 from traces.timeline import TimelineTables, timeline_text
@@ -47,19 +46,16 @@ class RunParts(NamedTuple):
 
     record: Mapping[str, Any]  # as run.json
     jobs: pd.DataFrame
-    first_core: Array  # int64 (hosts + 1,), first core of each host, and one beyond the last
-    host_names: list[str]
-    # tasks, releases, widths, power, domains: the other tables of the run, as far as they exist. No ``tasks`` if there are
-    # more than :data:`MOST_TASKS`
-    tasks: pd.DataFrame | None = None
-    releases: pd.DataFrame | None = None
-    widths: pd.DataFrame | None = None
-    power: pd.DataFrame | None = None
-    domains: pd.DataFrame | None = None
-    log: LogFacts = LogFacts()  # facts from the log
-    # the table of tasks, or its file, if there are too many: it is used for figures only
-    many_tasks: pd.DataFrame | Path | None = None
-    n_many: int = 0  # number of its rows
+    view: FigureView  # the whole run, for figures
+    power: pd.DataFrame | None  # the table of power, if it exists
+    log: LogFacts  # facts from the log
+    every_task: pd.DataFrame | Path | None  # the table of tasks, if it exists, or its file, if there are too many
+    n_tasks: int  # number of its rows
+
+    @property
+    def tasks(self) -> pd.DataFrame | None:
+        """The tasks to show one by one; None if there are more than :data:`MOST_TASKS`."""
+        return None if self.n_tasks > MOST_TASKS or isinstance(self.every_task, Path) else self.every_task
 
 
 def run_page(folder: Path) -> Page:
@@ -72,51 +68,27 @@ def parts_of_folder(folder: Path) -> RunParts:
     record = read_record(folder)
     if record.get("arguments") is None:
         raise InputError(f"{folder / 'run.json'}: is not a record of twolevel run: it has no arguments")
-    first_core, host_names = hosts(folder)
-    power, tasks = folder / "power.parquet", folder / TASKS.file
-    jobs = read_jobs(folder / "jobs.parquet")
+    view, jobs = view_of_folder(folder), read_jobs(folder / "jobs.parquet")
+    until_ns = int(jobs["end_ns"].max()) if len(jobs) else None
+    view = view._replace(until_ns=until_ns, domains=read_power_domains(folder / "power_domains.parquet"))
+    path, tasks = folder / "power.parquet", folder / TASKS.file
+    power = read_power(path) if path.is_file() else None
     n_tasks = table_rows(tasks) if tasks.is_file() else 0
-    many = n_tasks > MOST_TASKS
-    return RunParts(
-        record,
-        jobs,
-        first_core,
-        host_names,
-        None if many else TASKS.read_if_there(folder),
-        RELEASES.read_if_there(folder),
-        WIDTHS.read_if_there(folder),
-        read_power(power) if power.is_file() else None,
-        read_power_domains(folder / "power_domains.parquet"),
-        facts_of_record(record, jobs, int(first_core[-1])),
-        tasks if many else None,
-        n_tasks if many else 0,
-    )
+    every_task = tasks if n_tasks > MOST_TASKS else TASKS.read_if_there(folder)
+    log = facts_of_record(record, jobs, int(view.first_core[-1]))
+    return RunParts(record, jobs, view, power, log, every_task, n_tasks)
 
 
 def parts_of_result(result: Result) -> RunParts:
     """The contents of a page from a result in Python."""
-    from bridge.runs.record import run_record
+    from bridge.runs.record import account_of_log, run_record
 
     ledger, scenario = result.ledger, result.scenario
     workload = scenario.workload
-    account = {"source": str(workload.source), "lines": workload.n_lines, "rejects": dict(workload.rejects)}
-    record = run_record(scenario, {}, account | {"jobs": len(workload)}, result.metrics)
-    n_tasks = 0 if ledger.tasks is None else len(ledger.tasks)
-    many = n_tasks > MOST_TASKS
-    return RunParts(
-        record,
-        result.stored_jobs,
-        ledger.machine.first_core,
-        list(ledger.machine.host_names),
-        None if ledger.tasks is None or many else result.tasks,
-        None if ledger.releases is None else result.releases,
-        None if ledger.widths is None else result.widths,
-        None if result.power is None else result.power_over_time,
-        None if result.power is None or not result.power.plan.domains else result.power_of_domains,
-        facts_of_log(workload, result.stored_jobs),
-        result.tasks if many else None,
-        n_tasks if many else 0,
-    )
+    record = run_record(scenario, {}, account_of_log(workload, len(workload)), result.metrics)
+    jobs, power = result.stored_jobs, None if result.power is None else result.power_over_time
+    tasks, n_tasks = (None, 0) if ledger.tasks is None else (result.tasks, len(ledger.tasks))
+    return RunParts(record, jobs, view_of_result(result), power, facts_of_log(workload, jobs), tasks, n_tasks)
 
 
 def page_of_run(
@@ -129,25 +101,15 @@ def page_of_run(
     metrics = record.get("metrics") or {}
     title = run_title(record) or Path(str(record["workload"]["source"])).name
     shown = [name for name in _SHOWN if name in jobs.columns]
-    colour = next(
-        (name for name in ("application", "state", "why") if name in jobs.columns and jobs[name].nunique() > 1), "why"
-    )
+    several = (name for name in ("application", "state") if name in jobs.columns and jobs[name].nunique() > 1)
     images = _figures(parts)  # first, since figures of many tasks take the most memory
+    timeline = p.Timeline(timeline_text(timeline_of(parts)))
+    explorer = p.Explorer("jobs-data", "wait_ns", "cores", next(several, "why"))
     made = [
-        p.Section(
-            "timeline", "Timeline", [p.Timeline(timeline_text(timeline_of(parts)))], _ABOUT_TIMELINE, left_out(parts)
-        ),
-        p.Section(
-            "diagram",
-            "Diagram",
-            [p.Explorer("jobs-data", "wait_ns", "cores", colour)],
-            "Any two columns of the jobs; one point per job.",
-        ),
-    ]
-    if images:
-        made.append(p.Section("figures", "Figures", [p.Figures(images)]))
-    made += sections
-    made += [
+        p.Section("timeline", "Timeline", [timeline], _ABOUT_TIMELINE, left_out(parts)),
+        p.Section("diagram", "Diagram", [explorer], "Any two columns of the jobs; one point per job."),
+        *([p.Section("figures", "Figures", [p.Figures(images)])] if images else []),
+        *sections,
         p.Section("jobs", "Jobs", [p.Table("jobs-data", "Jobs", jobs, shown, "job_id")], _ABOUT_JOBS),
         p.Section("metrics", "All metrics", _metrics(metrics), "Hover, or press Tab, for definitions."),
         p.Section("again", "What was run", _what(record, command)),
@@ -163,10 +125,10 @@ _ABOUT_JOBS = "Click a heading to sort. The filter takes words and conditions, e
 
 def left_out(parts: RunParts) -> str:
     """Explain what the timeline lacks, and how to see a part of it; empty if it is complete."""
-    if not parts.n_many:
+    if parts.n_tasks <= MOST_TASKS:
         return ""
     return (
-        f"The timeline shows jobs without their tasks: the run has {parts.n_many:,} tasks, a page shows up to {MOST_TASKS:,}. "
+        f"The timeline shows jobs without their tasks: the run has {parts.n_tasks:,} tasks, a page shows up to {MOST_TASKS:,}. "
         "To see a part: twolevel gantt DIR --jobs 1-100 -o part.png, or twolevel trace cut DIR --trace-window 2h..3h -o part."
     )
 
@@ -176,11 +138,11 @@ def timeline_of(parts: RunParts, causes: pd.DataFrame | None = None) -> Timeline
     arguments = parts.record.get("arguments") or {}
     return TimelineTables(
         jobs=parts.jobs,
-        first_core=parts.first_core,
-        host_names=parts.host_names,
+        first_core=parts.view.first_core,
+        host_names=parts.view.host_names,
         tasks=parts.tasks,
-        releases=parts.releases,
-        widths=parts.widths,
+        releases=parts.view.releases,
+        widths=parts.view.widths,
         power=parts.power,
         technique=str(arguments.get("als") or ""),
         users=parts.log.users,
@@ -192,7 +154,7 @@ def timeline_of(parts: RunParts, causes: pd.DataFrame | None = None) -> Timeline
 def _lead(parts: RunParts, jobs: pd.DataFrame) -> list[str]:
     record = parts.record
     metrics, arguments = record.get("metrics") or {}, record.get("arguments") or {}
-    cores, hosts = int(parts.first_core[-1]), len(parts.host_names)
+    cores, hosts = int(parts.view.first_core[-1]), len(parts.view.host_names)
     source = Path(str((record.get("workload") or {}).get("source", ""))).name
     ran = metrics.get("jobs", len(jobs))
     levels = f"batch level {arguments.get('bls')}, application level {arguments.get('als')}"
@@ -232,19 +194,12 @@ def _says_anything(value: Any) -> bool:
 
 
 def _figures(parts: RunParts) -> list[tuple[str, str]]:
-    until_ns = int(parts.jobs["end_ns"].max()) if len(parts.jobs) else None
-    changes = (parts.releases, parts.widths)
-    view = FigureView(parts.first_core, parts.host_names, None, None, "", *changes, until_ns, parts.domains)
-    tasks = parts.many_tasks if parts.tasks is None else parts.tasks
-    tables = {"jobs": parts.jobs, "power": parts.power, "tasks": tasks}
+    tables = {"jobs": parts.jobs, "power": parts.power, "tasks": parts.every_task}
     found = []
-    for name in _FIGURES:
-        kind = RUN_FIGURES[name]
-        table = tables[kind.needs]
-        if table is None:
-            continue
-        with suppress(InputError):  # if there is nothing to draw, e.g. no imbalance without an application level
-            found.append(_figure(kind, table, view))
+    for kind in (RUN_FIGURES[name] for name in _FIGURES):
+        if (table := tables[kind.needs]) is not None:
+            with suppress(InputError):  # if there is nothing to draw, e.g. no imbalance without an application level
+                found.append(_figure(kind, table, parts.view))
     return found
 
 
@@ -257,7 +212,6 @@ def _figure(kind: RunFigure, table: pd.DataFrame | Path, view: FigureView) -> tu
 def _what(record: Mapping[str, Any], command: str | None) -> list[p.PagePart]:
     arguments = record.get("arguments") or {}
     again = command_again(arguments) if command is None else command
-    parts: list[p.PagePart] = [p.Command("Command that repeats it:", again)] if again else []
     workload = record.get("workload") or {}
     rejects = {name: count for name, count in (workload.get("rejects") or {}).items() if count}
     rows = [
@@ -266,15 +220,10 @@ def _what(record: Mapping[str, Any], command: str | None) -> list[p.PagePart]:
         ("machine", _machine(record)),
         ("simulated on", str(record.get("processor", ""))),
     ]
-    parts.append(p.Facts(rows))
-    parts.append(
-        p.Facts([(name, _text(value)) for name, value in arguments.items()], ("option", "value"), "All options")
-    )
-    versions = record.get("versions") or {}
-    parts.append(
-        p.Facts([(str(name), str(value)) for name, value in versions.items()], ("library", "version"), "Versions")
-    )
-    return parts
+    options = [(name, _text(value)) for name, value in arguments.items()]
+    command_part = [p.Command("Command that repeats it:", again)] if again else []
+    facts = [p.Facts(rows), p.Facts(options, ("option", "value"), "All options"), p.versions_of(record)]
+    return [*command_part, *facts]
 
 
 def _machine(record: Mapping[str, Any]) -> str:

@@ -28,19 +28,21 @@ from traces.tables import write_frame, write_jobs, write_rows
 if TYPE_CHECKING:
     from bls.power.accounting import HostPassages
     from bls.power.report import PowerReport
+    from bls.stream import ArrivingJobs
 
 #: States of hosts without jobs under power limits, named as in the table of power; by the numbers of ``bls.engine.state``.
 POWER_STATES: Final = ("", "out", "stopping", "off", "booting")
 
 
+def account_of_log(log: Workload | ArrivingJobs, jobs: int) -> dict[str, Any]:
+    """The summary of a log for a record; ``jobs`` is the number of simulated jobs."""
+    account = {"source": str(log.source), "lines": log.n_lines, "rejects": dict(log.rejects)}
+    return account | {"reordered": log.reordered, "clamped": log.clamped, "jobs": jobs}
+
+
 def _workload_record(workload: Workload) -> dict[str, Any]:
     return {
-        "source": str(workload.source),
-        "lines": workload.n_lines,
-        "rejects": dict(workload.rejects),
-        "reordered": workload.reordered,
-        "clamped": workload.clamped,
-        "jobs": len(workload),
+        **account_of_log(workload, len(workload)),
         **({"waiting": workload.waiting} if workload.waiting else {}),
         **({IDS: True} if workload.ids else {}),
         **({"window": asdict(workload.window)} if workload.window is not None else {}),

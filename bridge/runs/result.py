@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -67,8 +68,7 @@ class BatchNotes:
 
     def further_columns(self, rows: int) -> dict[str, Any]:
         """Columns of the table of jobs besides the usual ones; it has ``rows`` rows."""
-        further: dict[str, Any] = {tables.NAME: self.names}
-        further[tables.PLANNED] = self.planned_ns
+        further: dict[str, Any] = {tables.NAME: self.names, tables.PLANNED: self.planned_ns}
         for name, said in ((tables.REJECTED_BECAUSE, self.rejections), (tables.STARTED_BECAUSE, self.start_reasons)):
             if said:
                 further[name] = [said.get(row, "") for row in range(rows)]
@@ -114,17 +114,13 @@ class ApplicationNotes:
     @property
     def times_chosen(self) -> dict[str, int]:
         """Number of times that each technique was chosen, over all rows; empty without a selection."""
-        if self.chosen is None:
-            return {}
-        rules, counts = self.chosen
-        return _by_name(rules, counts.sum(axis=0))
+        return {} if self.chosen is None else _by_name(self.chosen[0], self.chosen[1].sum(axis=0))
 
 
-def _by_name(rules: tuple[str, ...], counts: Array) -> dict[str, int]:
-    # Two phases may choose among the same names.
-    found: dict[str, int] = {}
+def _by_name(rules: tuple[str, ...], counts: Array) -> Counter[str]:
+    found = Counter[str]()
     for k in np.flatnonzero(counts).tolist():
-        found[rules[k]] = found.get(rules[k], 0) + int(counts[k])
+        found[rules[k]] += int(counts[k])  # two phases may choose among the same names
     return found
 
 
@@ -143,6 +139,9 @@ def summary_rows(
 ) -> list[tuple[str, str]]:
     """The main figures of a run: (name, text)."""
     options = scenario.options.names()
+    # A policy that places jobs itself ignores backfilling and the allocator.
+    placed = "allocator" not in unaware_of(scenario.policy)
+    ends = [f"{name} {metrics['state_' + name]}" for name in STATES if metrics["state_" + name]]
 
     def text(name: str, form: str) -> str:
         return "–" if metrics[name] is None else format(metrics[name], form)
@@ -150,12 +149,13 @@ def summary_rows(
     def span(name: str) -> str:
         return "–" if metrics[name] is None else format_ns(metrics[name])
 
-    rows = [
+    return [
         ("batch × application", f"{options['bls']} × {options['als']}"),
-        *_places(scenario),
+        *([("backfilling, allocator", f"{options['backfill']}, {options['allocator']}")] if placed else []),
         _drawn(scenario),
         *_level(scenario),
         ("jobs on cores", f"{metrics['jobs']} on {n_cores}"),
+        *([] if ends == [f"completed {metrics['jobs']}"] else [("ends", ", ".join(ends))]),
         ("tasks, chunks", f"{metrics['tasks']}, {metrics['chunks']}"),
         ("makespan", span("makespan_ns")),
         ("mean wait", span("mean_wait_ns")),
@@ -164,30 +164,14 @@ def summary_rows(
         *([("computing utilisation", text("computing_utilisation", ".4f"))] if metrics["tasks"] else []),
         ("utilisation", text("utilisation", ".4f")),
         ("mean imbalance", text("mean_imbalance", ".4f")),
+        *([("chosen", _counted(times_chosen))] if times_chosen else []),
     ]
-    if times_chosen:
-        rows.append(("chosen", _counted(times_chosen)))
-    ends = [f"{name} {metrics['state_' + name]}" for name in STATES if metrics["state_" + name]]
-    if ends != [f"completed {metrics['jobs']}"]:
-        at = next(place for place, row in enumerate(rows) if row[0] == "jobs on cores")
-        rows.insert(at + 1, ("ends", ", ".join(ends)))
-    return rows
-
-
-def _places(scenario: ReadyScenario) -> list[tuple[str, str]]:
-    # Empty for a policy that places jobs itself: backfilling and allocator have no effect.
-    if "allocator" in unaware_of(scenario.policy):
-        return []
-    options = scenario.options.names()
-    return [("backfilling, allocator", f"{options['backfill']}, {options['allocator']}")]
 
 
 def _policy_rows(totals: Mapping[str, Any]) -> list[tuple[str, str]]:
     # Totals of a policy in Python (``totals()``); true values show the name alone, false ones "not" before it.
-    words = [
-        ("" if value else "not ") + name if isinstance(value, bool) else f"{name} {value}"
-        for name, value in ((name.replace("_", " "), value) for name, value in totals.items())
-    ]
+    named = [(name.replace("_", " "), value) for name, value in totals.items()]
+    words = ["not " * (not value) + name if isinstance(value, bool) else f"{name} {value}" for name, value in named]
     return [("the policy's totals", ", ".join(words))] if words else []
 
 
@@ -211,23 +195,21 @@ def _drawn(scenario: ReadyScenario) -> tuple[str, str]:
     level = options.application
     if scenario.technique is None or (level.map is None and not takes_variation(level.lengths)):
         return "seed", str(options.seed)
-    return "variation, seed", f"{options.application.variation:g}, {options.seed}"
+    return "variation, seed", f"{level.variation:g}, {options.seed}"
 
 
 def _level(scenario: ReadyScenario) -> list[tuple[str, str]]:
     # Options of the application level that have an effect.
-    level, overhead_ns = scenario.options.application, scenario.options.application.overhead_ns
-    rows: list[tuple[str, str]] = []
+    level, rows = scenario.options.application, list[tuple[str, str]]()
     if scenario.technique is None:
         return rows
     if level.lengths:
         rows.append(("task lengths", level.lengths))
     if level.map is not None:
-        counts = level.map.counts(scenario.program)
-        rows.append(("applications", f"{level.map.source}: {_counted(counts)}"))
+        rows.append(("applications", f"{level.map.source}: {_counted(level.map.counts(scenario.program))}"))
     asks = scenario.programs is not None and scenario.programs.asks
-    if asks and (overhead_ns or level.latency_ns or level.master):
-        costs = [f"overhead {overhead_ns} ns", f"latency {level.latency_ns} ns"]
+    if asks and (level.overhead_ns or level.latency_ns or level.master):
+        costs = [f"overhead {level.overhead_ns} ns", f"latency {level.latency_ns} ns"]
         rows.append(("costs", ", ".join(costs + ["a master"] * level.master)))
     if level.speeds:
         rows.append(("core speeds", ", ".join(level.speeds)))
@@ -247,8 +229,68 @@ def _table(table: ledger_tables.LedgerTable) -> cached_property[pd.DataFrame]:
     return cached_property(made)
 
 
+class WithCosts:
+    """A finished run whose costs can be computed from its power."""
+
+    @property
+    def finished_power(self) -> FinishedPower:
+        """The power of the machine and its jobs, from which costs are computed.
+
+        Raises
+        ------
+        InputError
+            If it is not known.
+        """
+        raise NotImplementedError
+
+    def costs(self, signals: str | Path) -> EnergyCosts:
+        """Compute costs and emissions (docs/reference/power.md#prices-and-carbon).
+
+        Parameters
+        ----------
+        signals : str or Path
+            A CSV file of prices and emissions over time.
+
+        Returns
+        -------
+        EnergyCosts
+            ``metrics``, a dict, and ``jobs``, an array for each column, with a value for each row of the table of jobs.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be used, or the power of the run is not known.
+        """
+        from bls.power.costs import costs
+        from bls.power.signals import read_signals
+
+        return costs(self.finished_power, read_signals(signals))
+
+    def facility(self, pue: str) -> Mapping[str, float | None]:
+        """Compute the energy and the power of the whole facility (docs/reference/power.md#what-the-facility-draws).
+
+        Parameters
+        ----------
+        pue : str
+            The power usage effectiveness: ``1.4``, or at loads, ``0%:2 50%:1.5 100%:1.3``.
+
+        Returns
+        -------
+        mapping of str to float or None
+            ``facility_energy_j``, ``facility_mean_pue`` and ``facility_peak_w``.
+
+        Raises
+        ------
+        InputError
+            If the PUE is not valid, or the power of the run is not known.
+        """
+        from bls.power.costs import facility_metrics, parse_pue
+
+        return facility_metrics(self.finished_power, parse_pue(pue))
+
+
 @dataclass(frozen=True, eq=False)
-class Result:
+class Result(WithCosts):
     """The result of one run. A notebook displays it."""
 
     scenario: ReadyScenario
@@ -256,6 +298,7 @@ class Result:
     coupling: Mapping[str, Any]  # the coupling's name and its cost
     notes: BatchNotes
     application_notes: ApplicationNotes
+    costs, facility = WithCosts.costs, WithCosts.facility  # here, so that the page of this class shows them
 
     @property
     def further_columns(self) -> dict[str, Any]:
@@ -281,57 +324,18 @@ class Result:
         from bls.power.accounting import HostPassages  # not needed by most runs
         from bls.power.report import PowerReport
 
-        states = self.notes.host_states
-        stopped = None if states is None else HostPassages(*states)
-        begin_ns = int(jobs.submit_ns.min())
+        notes, begin_ns = self.notes, int(jobs.submit_ns.min())
+        stopped = None if notes.host_states is None else HostPassages(*notes.host_states)
         until_ns = max(begin_ns, int(jobs.end_ns.max()))
-        notes = self.notes
         waits = {"predicted": notes.predicted_power, "boot_wait_ns": notes.boot_wait_ns}
         return PowerReport(self.ledger, plan, notes.downtime, stopped, begin_ns, until_ns, **waits)
 
     @property
     def finished_power(self) -> FinishedPower:
-        """The power of the machine and its jobs, from which costs are computed. Raises InputError if it is not known."""
+        """As of :class:`WithCosts`."""
         if self.power is None:
             raise InputError(f"the power of this run is not known; simulate it with {POWER}")
         return self.power.finished
-
-    def costs(self, signals: str | Path) -> EnergyCosts:
-        """Compute costs and emissions (docs/reference/power.md#prices-and-carbon): ``metrics``, a dict, and ``jobs``,
-        an array for each column, with a value for each row of ``jobs``.
-
-        Parameters
-        ----------
-        signals : str or Path
-            A CSV file of prices and emissions over time.
-
-        Raises
-        ------
-        InputError
-            If the file cannot be used, or the power of the run is not known.
-        """
-        from bls.power.costs import costs
-        from bls.power.signals import read_signals
-
-        return costs(self.finished_power, read_signals(signals))
-
-    def facility(self, pue: str) -> Mapping[str, float | None]:
-        """Compute ``facility_energy_j``, ``facility_mean_pue`` and ``facility_peak_w`` of the whole facility
-        (docs/reference/power.md#what-the-facility-draws).
-
-        Parameters
-        ----------
-        pue : str
-            The power usage effectiveness: ``1.4``, or at loads, ``0%:2 50%:1.5 100%:1.3``.
-
-        Raises
-        ------
-        InputError
-            If the PUE is not valid, or the power of the run is not known.
-        """
-        from bls.power.costs import facility_metrics, parse_pue
-
-        return facility_metrics(self.finished_power, parse_pue(pue))
 
     @cached_property
     def fair_start_ns(self) -> Array:
@@ -409,13 +413,10 @@ class Result:
     def metrics(self) -> Mapping[str, Any]:
         """Batch and application metrics by name (``bls.metrics.batch``, ``als.metrics.loops``); times in ns, shares as
         fractions."""
-        jobs, machine, notes = self.ledger.jobs, self.ledger.machine, self.notes
-        batch = schedule_metrics(
-            self._schedule(),
-            allocations=Allocations(jobs.allocation_first, jobs.allocation_lo, jobs.allocation_hi),
-            host_first=machine.first_core,
-            downtime=notes.downtime,
-        )
+        jobs, machine = self.ledger.jobs, self.ledger.machine
+        allocations = Allocations(jobs.allocation_first, jobs.allocation_lo, jobs.allocation_hi)
+        how: dict[str, Any] = {"host_first": machine.first_core, "downtime": self.notes.downtime}
+        batch = schedule_metrics(self._schedule(), allocations=allocations, **how)
         found = batch | self._application_metrics(batch["makespan_ns"])
         if self.power is not None:
             found |= self.power.metrics
@@ -438,19 +439,8 @@ class Result:
     def _schedule(self) -> Schedule:
         # Not cached: it has a dozen columns, and its derived values are cached.
         jobs = self.ledger.jobs
-        names = (
-            "submit_ns",
-            "start_ns",
-            "end_ns",
-            "cores",
-            "held_cores",
-            "why",
-            "state",
-            "eligible_ns",
-            "begin_ns",
-            "left_ns",
-        )
-        columns: dict[str, Any] = {name: getattr(jobs, name) for name in names}
+        names = "submit_ns start_ns end_ns cores held_cores why state eligible_ns begin_ns left_ns"
+        columns: dict[str, Any] = {name: getattr(jobs, name) for name in names.split()}
         held = None if self.ledger.releases is None else holdings(self.ledger)
         return Schedule(**columns, n_cores=self.ledger.machine.n_cores, holdings=held, counted=self._counted)
 
@@ -499,7 +489,6 @@ class Result:
 
         if isinstance(job, str):
             job = JobWords.of(self.ledger.jobs.job_id, self.notes.names).one(job, "job")
-
         passes = self.notes.decision_columns if len(self.decisions) else None
         return job_story(self.stored_jobs, job, self.ledger.machine.n_cores, passes, self.ledger.events)
 
@@ -511,9 +500,8 @@ class Result:
             ledger = replace(ledger, power=self.power.records())
         if self.scenario.technique is None:
             return ledger
-        names, which = technique_labels(
-            str(self.scenario.options.names()["als"]), self.further_columns, len(ledger.jobs)
-        )
+        als = str(self.scenario.options.names()["als"])
+        names, which = technique_labels(als, self.further_columns, len(ledger.jobs))
         return replace(ledger, techniques=names, technique=which)
 
     def write_trace(

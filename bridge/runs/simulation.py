@@ -70,24 +70,12 @@ def _run_batch_level(simulator: BatchSimulator, watch: Watch) -> None:
         watch(simulator.ended, simulator.now_ns)
 
 
-def _lasting_as_in(workload: Workload, result: Result) -> Workload:
-    jobs = result.ledger.jobs
-    return replace(workload, run_ns=jobs.end_ns - jobs.start_ns)
-
-
 def _outcomes_of(result: Result) -> Applications:
     """The outcomes of the applications of a result, as its coupling returned them; without records of tasks."""
     jobs, notes = result.ledger.jobs, result.application_notes
-    return Applications(
-        jobs.tasks,
-        jobs.chunks,
-        jobs.length_gflop,
-        notes.loops,
-        None if notes.chosen is None else notes.chosen[1],
-        notes.ahead_chunks,
-        None,
-        graphs=notes.graphs,
-    )
+    chosen = None if notes.chosen is None else notes.chosen[1]
+    columns = jobs.tasks, jobs.chunks, jobs.length_gflop, notes.loops, chosen, notes.ahead_chunks
+    return Applications(*columns, None, graphs=notes.graphs)
 
 
 def ledger_of(scenario: ReadyScenario, level: BatchLevel, applications: Applications) -> Ledger:
@@ -269,15 +257,15 @@ def run(
     check_ready(scenario)
     execution = execution or scenario.options.execution
     check_execution(execution)
-    coupling_name = execution.coupling
     check_conflicts(RUN, ResultRequest(scenario, execution, keep_tasks))
     if keep_tasks and scenario.technique is not None and like is None:
         _check_memory(scenario)
-    if coupling_name != "inline":
-        _check_widths(scenario, coupling_name)
+    inline = execution.coupling == "inline"
+    if not inline:
+        _check_widths(scenario, execution.coupling)
     give_back_memory(len(scenario.workload))  # left from reading a log of which only some jobs are used
     prepare_run(applications=scenario.technique is not None)
-    if coupling_name != "inline" and execution.als_command is None:
+    if not inline and execution.als_command is None:
         prepare_workers()
     scenario = scenario.for_one_run()
     policy: Any = scenario.policy
@@ -288,29 +276,22 @@ def run(
 
 
 def _simulated(
-    scenario: ReadyScenario,
-    execution: Execution,
-    keep_tasks: bool,
-    watch: Watch,
-    like: Result | None,
-    check: bool,
+    scenario: ReadyScenario, execution: Execution, keep_tasks: bool, watch: Watch, like: Result | None, check: bool
 ) -> Result:
-    began, coupling_name = working_s(), execution.coupling
-    lasting = None if like is None else _lasting_as_in(scenario.workload, like)
+    began, coupling_name, lasting = working_s(), execution.coupling, None
+    if like is not None:
+        lasting = replace(scenario.workload, run_ns=like.ledger.jobs.end_ns - like.ledger.jobs.start_ns)
     simulator = batch_simulator(scenario, scenario.observers, lasting, stranger=execution.als_command is not None)
+    simulated = like is None and scenario.technique is not None
     if check:
         few = max(1, len(scenario.workload) // _CHECKS)
-        inline = coupling_name == "inline" or scenario.technique is None or like is not None
         # Inline, run the engine until a number of jobs have ended; else until any job has started.
-        simulator.most_ends, simulator.checks = few, 1 if inline else few
+        simulator.most_ends, simulator.checks = few, few if simulated and coupling_name != "inline" else 1
     if isinstance(watch, RunWatch):
         watch.begin(scenario, simulator, coupling_name)
-    if like is not None:
+    if not simulated:
         _run_batch_level(simulator, watch)
-        applications = _outcomes_of(like)
-    elif scenario.technique is None:
-        _run_batch_level(simulator, watch)
-        applications = nothing_done(scenario, simulator)
+        applications = nothing_done(scenario, simulator) if like is None else _outcomes_of(like)
     else:
         couple = coupling(coupling_name)
         applications = couple(scenario, simulator, keep_tasks=keep_tasks, watch=watch, execution=execution)

@@ -40,7 +40,10 @@ def ledger_of_results(folder: Path, *, tasks: bool = True) -> Ledger:
         raise InputError(f"{folder} has no jobs.parquet: it is not a result of twolevel run")
     frame = read_jobs(path)
     columns = {str(name): frame[name] for name in frame.columns}
-    ledger = stored_ledger(columns, MachineShape(_cluster(record), tuple(names), first_core))
+    platform = record.get("platform")
+    cluster = platform.get("name") if isinstance(platform, Mapping) else None
+    shape = MachineShape(cluster if isinstance(cluster, str) else "cluster", tuple(names), first_core)
+    ledger = stored_ledger(columns, shape)
     als = str((record.get("arguments") or {}).get("als", RECORDED))
     if als != RECORDED:
         labels, which = technique_labels(als, columns, len(frame))
@@ -52,12 +55,6 @@ def ledger_of_results(folder: Path, *, tasks: bool = True) -> Ledger:
         ledger = _with_tasks(ledger, folder, record)
     further = _further(folder, record) | stored_events(folder, len(frame))
     return replace(ledger, **further, ids=ids_of(record, columns))
-
-
-def _cluster(record: Mapping[str, Any]) -> str:
-    platform = record.get("platform")
-    name = platform.get("name") if isinstance(platform, Mapping) else None
-    return name if isinstance(name, str) else "cluster"
 
 
 def _with_tasks(ledger: Ledger, folder: Path, record: Mapping[str, Any]) -> Ledger:
@@ -87,14 +84,9 @@ def _with_tasks(ledger: Ledger, folder: Path, record: Mapping[str, Any]) -> Ledg
         found[place] = values
         return found
 
-    tasks = TaskRecords(
-        start,
-        column("start_ns", np.int64, -1),
-        column("end_ns", np.int64, -1),
-        column("core", np.int32, -1),
-        column("chunk", np.int32, -1),
-        column("length_gflop", np.float64, 0),
-    )
+    times = column("start_ns", np.int64, -1), column("end_ns", np.int64, -1)
+    places = column("core", np.int32, -1), column("chunk", np.int32, -1)
+    tasks = TaskRecords(start, *times, *places, column("length_gflop", np.float64, 0))
     return _with_transfers(replace(ledger, tasks=tasks), folder)
 
 
@@ -194,8 +186,7 @@ def write_part(
     """Write a part of a result as traces into a new folder; return the files for viewers. ``say`` gets lines for the user.
     Raises InputError if an option or the folder is not allowed, or the part is empty."""
     target = named_folder(out)
-    request = TraceRequest(formats_of(formats, str(TRACE_FORMATS)), TRACE_DETAIL.check(detail), part)
-    request.check(str(TRACE_FORMATS))
+    request = TraceRequest(formats_of(formats, str(TRACE_FORMATS)), TRACE_DETAIL.check(detail), part).checked()
     try:
         if target.exists() or target.is_symlink():
             raise InputError(f"{OUT}: {target} exists; choose another folder")

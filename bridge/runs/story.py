@@ -55,11 +55,9 @@ class _Jobs:
         self.changed_row, self.changed, self.gained = (
             np.concatenate(columns) for columns in zip((none, none, none), *changing, strict=True)
         )
-        self.decisions = (
-            None
-            if decisions is None
-            else {name: np.asarray(decisions[name]) for name in ("now_ns", "waiting", "started")}
-        )
+        self.decisions: dict[str, Array] = {}  # empty if they were not kept
+        if decisions is not None:
+            self.decisions = {name: np.asarray(decisions[name]) for name in ("now_ns", "waiting", "started")}
 
     def word(self, name: str, row: int) -> str:
         return str(np.asarray(self.columns[name])[row])
@@ -75,9 +73,8 @@ class _Jobs:
         return self.n_cores - int(self.held[running].sum()) - int(self.gained[before].sum())
 
     def lines(self, row: int) -> list[tuple[str, str]]:
-        eligible, start = int(self.eligible[row]), int(self.start[row])
+        eligible, start, attempt = int(self.eligible[row]), int(self.start[row]), int(self.attempt[row])
         found: list[tuple[str, str]] = []
-        attempt = int(self.attempt[row])
         if attempt == 0:
             found.append((instant_text(int(self.submit[row])), "submitted" + self._asked(row)))
         if eligible >= 0:
@@ -144,10 +141,8 @@ class _Jobs:
         return text
 
     def _had(self, row: int) -> str:
-        had = int(self.had[row])
-        return (
-            f"had its cores{self._given(row)}; waited {format_ns(int(self.start[row]) - had)} for their hosts to boot"
-        )
+        waited = format_ns(int(self.start[row] - self.had[row]))
+        return f"had its cores{self._given(row)}; waited {waited} for their hosts to boot"
 
     def _start(self, row: int) -> str:
         start = int(self.start[row])
@@ -168,19 +163,17 @@ class _Jobs:
         gave = np.flatnonzero(self.started & (self.end == had) & (self.start < had))
         released = np.flatnonzero((self.changed == had) & (self.gained < 0) & (self.changed_row != row))
         if len(released) and had > self.eligible[row]:
-            owners = np.unique(self.changed_row[released])
-            verb = "releases" if len(owners) == 1 else "release"
-            text += f"; {_named(self.number[owners])} {verb} {counted(len(released), 'core')} then"
+            text += self._released(np.unique(self.changed_row[released]), len(released))
         if len(gave) and had > self.eligible[row]:
             n = int(self.held[gave].sum()) + int(self.gained[np.isin(self.changed_row, gave)].sum())
-            cores = counted(n, "core")
-            text += f"; {_named(self.number[gave])} {'releases' if len(gave) == 1 else 'release'} {cores} then"
-        if self.decisions is not None:
-            at = int(np.searchsorted(self.decisions["now_ns"], had, side="right")) - 1
-            if at >= 0:
-                waiting, n = int(self.decisions["waiting"][at]), int(self.decisions["started"][at])
-                text += f"; scheduling pass {at} starts {n} of {counted(waiting, 'waiting job')}"
+            text += self._released(gave, n)
+        if self.decisions and (at := int(np.searchsorted(self.decisions["now_ns"], had, side="right")) - 1) >= 0:
+            waiting, n = int(self.decisions["waiting"][at]), int(self.decisions["started"][at])
+            text += f"; scheduling pass {at} starts {n} of {counted(waiting, 'waiting job')}"
         return text
+
+    def _released(self, rows: Array, n: int) -> str:
+        return f"; {_named(self.number[rows])} {'releases' if len(rows) == 1 else 'release'} {counted(n, 'core')} then"
 
     def _end(self, row: int) -> str:
         ran = format_ns(int(self.end[row] - self.start[row]))

@@ -25,6 +25,7 @@ from bls.workloads.header import has_begin
 from bls.workloads.workload import Workload
 from bridge.couplings import Watch, nothing_done
 from bridge.runs.kernels import prepare_run
+from bridge.runs.record import account_of_log
 from bridge.runs.simulation import batch_simulator, ledger_of
 from bridge.runs.stored import IDS
 from bridge.scenarios.ready import ReadyScenario
@@ -239,15 +240,7 @@ def run_stream(
     metrics = streamed_metrics(written, over_time, downtime) | application_metrics(
         no_tasks, no_tasks, unknown, unknown, np.full((len(LOOP_METRICS), 1), np.nan), 0.0
     )
-    account = {
-        "source": arrivals.source,
-        "lines": arrivals.n_lines,
-        "rejects": dict(arrivals.rejects),
-        "reordered": arrivals.reordered,
-        "clamped": arrivals.clamped,
-        "jobs": arrivals.jobs,
-        **({IDS: True} if scenario.workload.ids else {}),
-    }
+    account = account_of_log(arrivals, arrivals.jobs) | ({IDS: True} if scenario.workload.ids else {})
     return Streamed(metrics, decisions, account, cost)
 
 

@@ -50,10 +50,8 @@ def _run(folder: Path) -> dict[str, Any]:
     jobs = read_jobs(folder / "jobs.parquet")
     started = jobs["start_ns"].to_numpy(np.int64) >= 0
     last = int(jobs["end_ns"].max()) if started.any() else None
-    traces: dict[str, dict[str, Any]] = {}
-    for file, kind in _TRACES.items():
-        if (folder / file).is_file():
-            traces[kind] = {"file": file, "bytes": _bytes(folder, file)}
+    written = {kind: file for file, kind in _TRACES.items() if (folder / file).is_file()}
+    traces = {kind: {"file": file, "bytes": _bytes(folder, file)} for kind, file in written.items()}
     found: dict[str, Any] = {
         "hosts": len(names),
         "cores": int(first_core[-1]),
@@ -69,7 +67,7 @@ def _run(folder: Path) -> dict[str, Any]:
         "traces": traces,
     }
     if "otf2" in traces:
-        found["otf2"] = _archive(folder / traces["otf2"]["file"])
+        found["otf2"] = _archive(folder / written["otf2"])
     return found
 
 
@@ -95,20 +93,18 @@ def _archive(path: Path) -> dict[str, Any]:
         with reading(path) as trace:
             defined = trace.definitions
             clock = defined.clock_properties
-            locations = [
-                (one.name, str(one.type).rpartition(".")[2], one.number_of_events) for one in defined.locations
-            ]
+            locations = [(str(one.type).rpartition(".")[2], one.number_of_events) for one in defined.locations]
             groups: dict[str, int] = {}
             for one in defined.groups:  # a long group is stored as several of the same name
                 if str(one.group_type).endswith("REGIONS"):
                     groups[one.name] = groups.get(one.name, 0) + len(one.members)
             return {
                 "locations": len(locations),
-                "location_kinds": dict(Counter(kind for _, kind, _ in locations)),
+                "location_kinds": dict(Counter(kind for kind, _ in locations)),
                 "regions": len(list(defined.regions)),
                 "region_groups": groups,
                 "metrics": [one.name for one in defined.metric_members],
-                "events": sum(number for _, _, number in locations),
+                "events": sum(number for _, number in locations),
                 "ticks_per_second": clock.timer_resolution,
                 "first_tick": clock.global_offset,
                 "ticks": clock.trace_length,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -49,11 +49,11 @@ class TraceRequest:
     def _within(self, machine: MachineShape) -> MachineShape:
         return machine if self.part.cores is None else cut_machine(machine, self.part.cores)[0]
 
-    def check(self, where: str = "") -> None:
-        """Raise InputError or PluginError if a format is unknown."""
-        where = where or str(TRACE_FORMATS)
+    def checked(self) -> Self:
+        """The same request. Raises InputError or PluginError if a format is unknown."""
         for name in self.formats:
-            exporter(name, where)
+            exporter(name, str(TRACE_FORMATS))
+        return self
 
     def check_cores(self, n_cores: int) -> None:
         """Refuse cores that the machine does not have, before anything is simulated. Raises InputError, naming them."""
@@ -75,18 +75,14 @@ def requested(options: RunOutput) -> TraceRequest | None:
     cores = None if options.trace_cores is None else _intervals(options.trace_cores, str(TRACE_CORES))
     if not options.traced:
         return None
-    request = TraceRequest(formats_of(options.trace, str(TRACE_FORMATS)), detail, Excerpt(window, cores))
-    request.check()
-    return request
+    return TraceRequest(formats_of(options.trace, str(TRACE_FORMATS)), detail, Excerpt(window, cores)).checked()
 
 
 def further_traces(formats: str | None, detail: str) -> TraceRequest | None:
     """The traces that ``--trace`` requests, in this detail; None without it. Raises InputError or PluginError."""
     if formats is None or formats == NO_FORMATS:
         return None
-    request = TraceRequest(formats_of(formats, str(TRACE_FORMATS)), detail)
-    request.check()
-    return request
+    return TraceRequest(formats_of(formats, str(TRACE_FORMATS)), detail).checked()
 
 
 def formats_of(text: str, where: str) -> tuple[str, ...]:

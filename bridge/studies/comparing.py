@@ -90,17 +90,12 @@ def compared(study: Study, results: pd.DataFrame) -> tuple[list[pd.DataFrame], p
         return [], None
     found = []
     for one in _all_of(study, results):
-        base = base_of(study, one)
+        rows, column, base = _paired(results, one.option), column_name(one.option), base_of(study, one)
         try:
-            found.append(
-                paired_comparisons(
-                    *(_paired(results, one.option), column_name(one.option), base, one.metrics), exact=study.exact
-                )
-            )
+            found.append(paired_comparisons(rows, column, base, one.metrics, exact=study.exact))
         except InputError:
-            if study.comparisons:
+            if study.comparisons:  # otherwise an option that follows from the workload has no base
                 raise
-            continue  # an option that follows from the workload has no base
     if not found:
         return [], None
     everything = joined_frames([frame.astype({"base": str, "value": str}) for frame in found])

@@ -84,13 +84,18 @@ def _named(study: Study, row: pd.Series[Any], rows: pd.DataFrame) -> dict[str, s
 
 
 def _rows(name: str, tables: list[tuple[Path, Any]]) -> list[dict[str, float]]:
+    if not tables:
+        return []
     if name == "slowdown-boxes":
-        return _boxes(_slowdowns(path) for path, _ in tables)
+        from traces.figures.run.wait_times import bounded_slowdowns
+
+        return _boxes(bounded_slowdowns(read_columns(path, _OF_JOBS, (BEGIN,))) for path, _ in tables)
     waits = ("waiting", "decision_ns")
     if name == "queue-boxes":
         return _boxes(read_columns(path, waits[:1])["waiting"].to_numpy() for path, _ in tables)
     if name == "decisions":
-        sums = sum((_sums(read_columns(path, waits)) for path, _ in tables), np.zeros_like(sums_by_class(*_NOTHING)))
+        frames = (read_columns(path, waits) for path, _ in tables)
+        sums = np.sum([sums_by_class(*(frame[column].to_numpy() for column in waits)) for frame in frames], axis=0)
         passes, waiting, decision_ns = sums[:, sums[0] > 0]
         columns = {"passes": passes, "waiting": waiting / passes, "decision_ns": decision_ns / passes}
         return [dict(zip(columns, map(float, row), strict=True)) for row in zip(*columns.values(), strict=True)]
@@ -103,19 +108,6 @@ def _rows(name: str, tables: list[tuple[Path, Any]]) -> list[dict[str, float]]:
         return []
     rest_ns = max(simulation_ns - decision_ns, 0.0)
     return [{"passes": passes, "deciding_ns": decision_ns / passes, "rest_ns": rest_ns / passes}]
-
-
-_NOTHING = np.zeros(0, np.int64), np.zeros(0, np.int64)
-
-
-def _sums(decisions: pd.DataFrame) -> Array:
-    return sums_by_class(decisions["waiting"].to_numpy(), decisions["decision_ns"].to_numpy())
-
-
-def _slowdowns(path: Path) -> Array:
-    from traces.figures.run.wait_times import bounded_slowdowns
-
-    return bounded_slowdowns(read_columns(path, _OF_JOBS, (BEGIN,)))
 
 
 def _boxes(values: Iterator[Array]) -> list[dict[str, float]]:
@@ -170,7 +162,6 @@ def parts_of_rows(source: str, rows: pd.DataFrame, name: str) -> list[FigureData
 
 
 _MOST_PARTS = 12  #: with more parts, only figures of the whole study are drawn unless others are requested
-
 
 #: The metrics whose means are drawn and printed for all combinations, by the names of their figures.
 MEASURES = {
@@ -230,29 +221,26 @@ def missing(name: str, frame: pd.DataFrame) -> str:
 def parts_of(study: Study, folder: Path, name: str, *, again: bool = True) -> list[FigureData]:
     """The data of a figure of a finished study; ``again``: compare again instead of reading comparisons. Raises InputError."""
     if name in OF_RESULTS:
+        parts = list(subsets(study, read_results(folder)))
+        titles = [one.words or short_word(str(one.frame["workload"].iloc[0])) for one in parts]
         return [
-            part._replace(
-                words=f"{part.words or short_word(str(part.frame['workload'].iloc[0]))}: batch policy × technique"
-            )
-            for part in subsets(study, read_results(folder))
+            one._replace(words=f"{title}: batch policy × technique") for one, title in zip(parts, titles, strict=True)
         ]
     if name in KEPT_FIGURES:
         several = len(study.workloads) > 1
-        return [
-            FigureData(short_word(workload) * several, f"{short_word(workload)}: all combinations", frame)
-            for workload, frame in kept_frames(study, folder, name, read_results(folder))
-        ]
+        tables = kept_frames(study, folder, name, read_results(folder))
+        frames = ((short_word(workload), frame) for workload, frame in tables)
+        return [FigureData(word * several, f"{word}: all combinations", frame) for word, frame in frames]
     if name == "cost":
         costs = read_rows(folder / COSTS, ("jobs", "simulation_s")).query("jobs > 0 and simulation_s > 0")
         sizes = costs.groupby("workload")["jobs"].nunique()
         if sizes.empty or sizes.max() < 2:
             return []
-        costs = costs.assign(wall_s=costs["simulation_s"])
-        return [FigureData("", "", costs.assign(group=_groups(costs)))]
-    written = folder / COMPARISONS
+        return [FigureData("", "", costs.assign(wall_s=costs["simulation_s"], group=_groups(costs)))]
     if again:
         found = compared(study, read_results(folder))[1]
     else:
+        written = folder / COMPARISONS
         found = read_rows(written, ("option", "metric")) if written.is_file() else None
     if found is None:
         return []

@@ -19,7 +19,7 @@ from bls.workloads.workload import Workload
 from bridge.scenarios.conflicts import check_used
 from bridge.scenarios.ready import ReadyScenario
 from bridge.scenarios.scenario import RECORDED, Execution, Machine, Scenario, platform_for, warn_of_paper_machine
-from bridge.studies.executors.executor import Executor, Prepared, Unit, UnitOutcome
+from bridge.studies.executors.executor import Executor, Prepared, Unit
 from bridge.studies.executors.local import Here, Workers
 from bridge.studies.replicates import Replicates, check_shaken, given_replicates, of_windows, same_for_all_seeds
 from bridge.studies.replicates import replicate as replicate_jobs
@@ -66,9 +66,8 @@ class Grid:
             "variation": self.variation,
             "seeds": self.seeds or (self.options.seed,),
         }
-        axes = {
-            name: tuple(value) if isinstance(value, list | tuple | range) else (value,) for name, value in given.items()
-        }
+        of_several = (list, tuple, range)
+        axes = {name: tuple(value) if isinstance(value, of_several) else (value,) for name, value in given.items()}
         axes["als"] = tuple(spelled(one) if isinstance(one, str) else one for one in axes["als"])
         others = {name: tuple(values) for name, values in self.others.items()}
         for name, values in (axes | others).items():
@@ -123,11 +122,9 @@ class GridRows(list[Cell]):
     def frame(self) -> pd.DataFrame:
         """A DataFrame of one row per run, with the columns that the results of a study have."""
         axes = (*self.names, *([WINDOW_BEGIN] if self and WINDOW_BEGIN in self[0] else []))
-        rows = []
-        for row in self:
-            named = {name: _plain(row[name]) for name in axes}
-            rows.append({"workload": self.source, **named, "error": "", **row, **named})
-        return rows_frame(rows)
+        named = ({name: _plain(row[name]) for name in axes} for row in self)
+        head = {"workload": self.source}
+        return rows_frame([head | axis | {"error": ""} | row | axis for row, axis in zip(self, named, strict=True)])
 
     @property
     def plot(self) -> StudyPlots:
@@ -152,12 +149,6 @@ def _plain(value: Any) -> Any:
     return " ".join(map(str, named)) if isinstance(named, tuple) else named
 
 
-def _failure(outcome: UnitOutcome, place: Cell) -> Exception:
-    kind = InputError if outcome.code == InputError.exit_code else PluginError
-    words = [f"{name} {_plain(value)}" for name, value in place.items() if name != "backfill"]
-    return kind(f"{outcome.error} ({', '.join(words)})")
-
-
 def _given(
     workload: Workload | str | Path, platform: Platform | str | Path | None, grid: Grid, known_jobs: Array | None
 ) -> tuple[Workload, Platform, Array | None]:
@@ -168,8 +159,8 @@ def _given(
             warn_of_paper_machine(workload, platform)
             return workload, platform, known_jobs
         return workload, platform_for(platform, workload, replayed=platform is None and replayed), known_jobs
-    log = replace(grid.options.workload, source=workload)
-    options = replace(grid.options, workload=log, machine=Machine(platform))
+    source = replace(grid.options.workload, source=workload)
+    options = replace(grid.options, workload=source, machine=Machine(platform))
     read = options.log()
     jobs, machine = options.jobs(read, replayed=replayed)
     if platform is None:
@@ -237,7 +228,8 @@ def run_grid(
     place_of = {seed: k for k, seed in enumerate(jobs_of_seed)}
     prepared = {}
     for seed, k in place_of.items():
-        jobs = replicate_jobs(workload, workload, platform, given, begins, seed) if given.by_seed else workload
+        of_seed = given, begins, seed, None
+        jobs = replicate_jobs(workload, workload, platform.n_cores, *of_seed) if given.by_seed else workload
         prepared[k] = Prepared(jobs, platform, known_jobs)
     for options in runs:  # report an unknown name before anything is simulated
         if options.seed == grid.seeds[0]:
@@ -257,14 +249,19 @@ def run_grid(
         for outcome in executor.outcomes(units, prepared):
             options = runs[outcome.place]
             if outcome.metrics is None:
-                raise _failure(outcome, axes[outcome.place])
+                kind = InputError if outcome.code == InputError.exit_code else PluginError
+                axis = axes[outcome.place].items()
+                said = [f"{name} {_plain(value)}" for name, value in axis if name != "backfill"]
+                raise kind(f"{outcome.error} ({', '.join(said)})")
             begin = {WINDOW_BEGIN: begins[options.seed]} if begins else {}
             for place in range(outcome.place, len(runs)):
                 if run_as[place] != outcome.place:
                     break
                 rows[place] = axes[place] | begin | outcome.metrics
                 seen(len(rows), -1)
-    even = _even([rows[place] for place in range(len(runs))])
+    # A cell of recorded run times lacks the metrics of graphs that others have.
+    names = list(dict.fromkeys(name for place in range(len(runs)) for name in rows[place]))
+    even = ({name: rows[place].get(name) for name in names} for place in range(len(runs)))
     return GridRows(even, Path(workload.source).name, grid.names)
 
 
@@ -284,12 +281,5 @@ def _run_as(place: int, options: Scenario, given: Replicates, seeds: int) -> int
 
 
 def _named(options: Scenario) -> bool:
-    return all(
-        isinstance(one, str) for one in (options.batch.decides, options.application.technique, options.batch.allocator)
-    )
-
-
-def _even(rows: list[Cell]) -> list[Cell]:
-    # A cell of recorded run times lacks the metrics of graphs that others have.
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    return [{name: row.get(name) for name in names} for row in rows]
+    plug_ins = options.batch.decides, options.application.technique, options.batch.allocator
+    return all(isinstance(one, str) for one in plug_ins)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,16 +14,8 @@ from bridge.report.metric_texts import Metric, metric_of
 from bridge.report.page import Page
 from bridge.runs.again import path_word
 from bridge.runs.directory import read_record
+from bridge.studies import drawing
 from bridge.studies.comparing import COMPARISONS, compared, metric_names, why_no_comparison
-from bridge.studies.drawing import (
-    OF_RESULTS,
-    STUDY_FIGURES,
-    caption,
-    missing,
-    parts_of_rows,
-    planned_figures,
-    read_results,
-)
 from bridge.studies.input.run_options import column_name
 from bridge.studies.results import RESULTS, results_so_far
 from bridge.studies.study import Study
@@ -59,10 +52,8 @@ class StudyState(NamedTuple):
 def state_of(folder: Path) -> StudyState:
     """Return the progress of the study in a folder. Raises InputError if there is none, or it cannot be read."""
     study = read_study_record(folder).study()
-    if (folder / RESULTS).is_file():
-        results = read_results(folder)
-        return StudyState(study, results, True)
-    return StudyState(study, results_so_far(study, folder), False)
+    finished = (folder / RESULTS).is_file()
+    return StudyState(study, drawing.read_results(folder) if finished else results_so_far(study, folder), finished)
 
 
 def study_page(folder: Path, state: StudyState | None = None, live_s: int = 0) -> Page:
@@ -72,10 +63,9 @@ def study_page(folder: Path, state: StudyState | None = None, live_s: int = 0) -
     record = read_record(folder, RECORD, "study")
     varied = tuple(column_name(name) for name in study.varied)
     results = state.results.assign(combination=_combinations(varied, state.results))
-    figures = list(_images(study, folder)) if finished else []
-    comparisons: list[p.Section] = []
-    if finished:
-        comparisons = _comparisons(study, folder, state.results, varied)
+    planned = islice(drawing.planned_figures(study, folder), _MOST_FIGURES) if finished else ()
+    figures = [_image(name, words, frame) for name, _, words, frame in planned]
+    comparisons = _comparisons(study, folder, state.results, varied) if finished else []
     sections = _sections(results, varied, figures, comparisons)
     sections.append(p.Section("again", "What was run", _what(record, study, folder)))
     cells, seeds = len(study.cells), len(study.seeds)
@@ -92,10 +82,10 @@ def page_of_rows(source: str, results: pd.DataFrame) -> Page:
     varied = tuple(name for name in option_columns(results) if results[name].nunique() > 1)
     results = results.assign(combination=_combinations(varied, results))
     figures = [
-        (p.figure_address(STUDY_FIGURES[name](part.frame, part.words)), caption(name, part.words, part.frame))
-        for name in OF_RESULTS
-        for part in parts_of_rows(source, results, name)
-        if not missing(name, part.frame)
+        _image(name, part.words, part.frame)
+        for name in drawing.OF_RESULTS
+        for part in drawing.parts_of_rows(source, results, name)
+        if not drawing.missing(name, part.frame)
     ][:_MOST_FIGURES]
     cells, seeds = results["combination"].nunique(), results["seed"].nunique()
     first = f"{_many(cells, 'combination')} × {_many(seeds, 'seed')}: {_many(len(results), 'run')}"
@@ -186,12 +176,8 @@ def _combinations(varied: Sequence[str], results: pd.DataFrame) -> list[str]:
     return [" × ".join(words) for words in texts.to_numpy()]
 
 
-def _failed(results: pd.DataFrame) -> int:
-    return int((results["error"] != "").sum()) if len(results) else 0
-
-
 def _lead(first: str, results: pd.DataFrame) -> list[str]:
-    failed = _failed(results)
+    failed = int((results["error"] != "").sum())
     lead = [f"{first}{f', {failed:,} with an error' if failed else ''}."]
     ended = results[results["error"] == ""] if len(results) else results
     if not len(ended):
@@ -223,23 +209,19 @@ def _main(cells: int, seeds: int, results: pd.DataFrame, total: int) -> list[Met
         Metric("combinations", f"{cells:,}"),
         Metric("seeds", f"{seeds:,}"),
         Metric("finished runs", f"{len(results):,}", f"of {total:,}"),
-        Metric("failed runs", f"{_failed(results):,}"),
+        Metric("failed runs", f"{int((results['error'] != '').sum()):,}"),
     ]
 
 
-def _images(study: Study, folder: Path) -> Iterator[tuple[str, str]]:
-    for k, (name, _, words, frame) in enumerate(planned_figures(study, folder)):
-        if k == _MOST_FIGURES:
-            return
-        yield p.figure_address(STUDY_FIGURES[name](frame, words)), caption(name, words, frame)
+def _image(name: str, words: str, frame: pd.DataFrame) -> tuple[str, str]:
+    return p.figure_address(drawing.STUDY_FIGURES[name](frame, words)), drawing.caption(name, words, frame)
 
 
 def _what(record: dict[str, Any], study: Study, folder: Path) -> list[p.PagePart]:
     inputs = record.get("inputs") or {}
+    again = f"twolevel repeat {shlex.quote(path_word(folder))}"
     return [
-        p.Command(
-            "Command that repeats it and compares every number:", f"twolevel repeat {shlex.quote(path_word(folder))}"
-        ),
+        p.Command("Command that repeats it and compares every number:", again),
         p.Command("The study's file, for twolevel study FILE --out DIR:", study.text.strip()),
         p.Facts([(name, str(one.get("path"))) for name, one in inputs.items()], ("input", "file"), "Input files"),
         p.versions_of(record),

@@ -20,14 +20,7 @@ from bridge.scenarios.remarks import machine_words
 from bridge.scenarios.scenario import Scenario, given_platform, platform_for
 from bridge.studies.executors.executor import Prepared, Unit
 from bridge.studies.input import run_options as o
-from bridge.studies.input.named_files import (
-    FileSums,
-    find_file,
-    is_command,
-    is_path,
-    located_value,
-    names_in,
-)
+from bridge.studies.input.named_files import FileSums, find_file, is_path, located_value, names_in
 from bridge.studies.replicates import nothing_drawn, replicate, with_windows
 from bridge.studies.study import Cell, Study, WorkloadSource
 from traces.base.errors import InputError, TwolevelError, shown_path
@@ -37,10 +30,7 @@ if TYPE_CHECKING:
     from bridge.runs.afterwards import Afterwards
 
 #: The options of the batch level that do not affect applications.
-_BATCH_ONLY = (
-    *("bls", "bls-command", "backfill", "allocator", "slack"),
-    *(o.BATCH_OPTION, *o.OF_SLURM),
-)
+_BATCH_ONLY = ("bls", "bls-command", "backfill", "allocator", "slack", o.BATCH_OPTION, *o.OF_SLURM)
 
 #: Number of cells up to which all are checked before anything is simulated; of more, the first cell with each value.
 _ALL_CHECKED = 1000
@@ -78,11 +68,7 @@ def find_inputs(study: Study) -> Inputs:
         named: dict[str, tuple[Path, str]] = {}
         for option, text in cell.texts():
             if (option, text) not in by_text:
-                by_text[option, text] = (
-                    sums.of_command(text, study.folders)
-                    if is_command(option)
-                    else sums.all_of(text, study.folders, whole=is_path(option, text))
-                )
+                by_text[option, text] = sums.named_by(option, text, study.folders)
             named |= by_text[option, text]
         files |= named
         given = cell.given if study.simulates_applications else {**_ON_LOGS_MACHINE, **cell.given}
@@ -113,11 +99,9 @@ def _afterwards(study: Study) -> "Afterwards | None":
         return None
     from bridge.runs.afterwards import Afterwards  # which most studies need not load
 
-    pue = study.results.get("pue")
+    pue, fair_start = study.results.get("pue"), bool(study.results.get("fair-start"))
     try:
-        return Afterwards.given(
-            _signals(study), None if pue is None else str(pue), bool(study.results.get("fair-start"))
-        )
+        return Afterwards.given(_signals(study), None if pue is None else str(pue), fair_start)
     except InputError as error:
         raise InputError(study.spelled(error.text)) from None
 
@@ -210,10 +194,8 @@ class Preparation:
 
     def _of_cell(self, error: TwolevelError, cell: int) -> TwolevelError:
         where = o.with_origin(error.text, self.study.cells[cell].given, self.study.origins)
-        return type(error)(self.study.spelled(f"{where}{self._said(cell)}"))
-
-    def _said(self, cell: int) -> str:
-        return f" (cell {cell}: {self.study.names[cell]})" if len(self.study.cells) > 1 else ""
+        said = f" (cell {cell}: {self.study.names[cell]})" if len(self.study.cells) > 1 else ""
+        return type(error)(self.study.spelled(f"{where}{said}"))
 
     def _place(self, cell: int, seed: int) -> int:
         # Index of a cell's shared data; made at the first use. A log is the same for all seeds.
@@ -229,11 +211,9 @@ class Preparation:
                 log = self._read(source, seed, jobs_of.cancelled)
                 jobs, machine = self._jobs(source, log, chosen, seed, replayed=replayed)
             except TwolevelError as error:
-                given = self.study.cells[cell].given
-                about = f"workload {source.name}: "
-                raise type(error)(
-                    self.study.spelled(o.with_origin(error.text, given, self.study.origins, about))
-                ) from None
+                given, about = self.study.cells[cell].given, f"workload {source.name}: "
+                text = o.with_origin(error.text, given, self.study.origins, about)
+                raise type(error)(self.study.spelled(text)) from None
             place = self._places[key] = len(self.prepared)
             self.prepared[place] = Prepared(jobs, machine, log.job_id)
             if seed == self.study.seeds[0]:
@@ -251,11 +231,11 @@ class Preparation:
         given, scenario = self.study.replicates, chosen.scenario
         if not given.length_ns:
             jobs, machine = scenario.jobs(log, replayed=replayed, machine=chosen.machine)
-            return (replicate(jobs, log, machine, given, (), seed) if given.by_seed else jobs), machine
+            return (replicate(jobs, log, machine.n_cores, given, (), seed, None) if given.by_seed else jobs), machine
         machine = chosen.machine or platform_for(scenario.machine.platform, log, replayed=replayed)
         fitting = fit(log, machine.n_cores, scenario.workload.oversize)
-        begins = self.study.windows[source.name]
-        return replicate(fitting, log, machine, given, begins, seed, scenario.workload.preset), machine
+        begins, preset = self.study.windows[source.name], scenario.workload.preset
+        return replicate(fitting, log, machine.n_cores, given, begins, seed, preset), machine
 
     def replications(self) -> dict[str, list[Workload]]:
         """The jobs of every prepared seed, by the name of the workload; empty if they are the same for all."""
@@ -275,10 +255,9 @@ class Preparation:
 
     def check(self, cells: Sequence[int]) -> None:
         """Check cells before anything is simulated. Raises TwolevelError, which names the cell."""
+        names = {name: o.column_name(name) for name in o.known_options()}
         try:
-            check_used(
-                {o.column_name(name): cell.value(name) for name in o.known_options()} for cell in self.study.cells
-            )
+            check_used({key: cell.value(name) for name, key in names.items()} for cell in self.study.cells)
         except InputError as error:
             raise InputError(self.study.spelled(error.text)) from None
         seen: set[tuple[object, ...]] = set()

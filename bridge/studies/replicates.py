@@ -16,7 +16,6 @@ from traces.base.errors import InputError, TwolevelError
 from traces.base.time import format_ns, parse_duration_ns, parse_instant_ns
 
 if TYPE_CHECKING:
-    from bls.machine.platform import Platform
     from bridge.studies.study import Cell, Study, WorkloadSource
 
 #: The keys of a study, and options of a grid, that define the meaning of its seeds.
@@ -41,11 +40,6 @@ class Replicates:
         """The meaning of a seed: a window, a sample, or just a seed."""
         return "window" if self.length_ns else "sample" if self.shake_ns else "seed"
 
-    def jobs(self, fitting: Workload, whole: Workload, n_cores: int, *, begin_ns: int, preset: bool | None) -> Workload:
-        """The jobs of the window that begins at an instant of the log."""
-        window = begin_ns, self.length_ns, self.warm_up_ns
-        return replication(fitting, *window, preset=preset, n_cores=n_cores, whole=whole)
-
 
 def given_replicates(
     length: str | None, warm_up: str | None, shake: str | None, where: Callable[[str], str] = "{}".format
@@ -63,13 +57,19 @@ def given_replicates(
 
 
 def replicate(
-    fitting: Workload, whole: Workload, platform: Platform, given: Replicates, begins: tuple[int, ...], seed: int,
-    preset: bool | None = None,
-) -> Workload:  # fmt: skip
-    """The jobs of a seed: those in its window, or all with shaken submits."""
-    if given.length_ns:
-        return given.jobs(fitting, whole, platform.n_cores, begin_ns=begins[seed], preset=preset)
-    return shaken(fitting, seed, given.shake_ns)
+    jobs: Workload,
+    log: Workload,
+    n_cores: int,
+    given: Replicates,
+    begins: tuple[int, ...],
+    seed: int,
+    preset: bool | None,
+) -> Workload:
+    """The jobs of a seed: those of ``jobs`` in its window of the ``log``, or all with shaken submits."""
+    if not given.length_ns:
+        return shaken(jobs, seed, given.shake_ns)
+    window = begins[seed], given.length_ns, given.warm_up_ns
+    return replication(jobs, *window, preset=preset, n_cores=n_cores, whole=log)
 
 
 def with_windows(study: Study, path_of: Callable[[WorkloadSource, Study], Path]) -> Study:
@@ -104,15 +104,13 @@ def of_windows(
     where: Callable[[str], str] = "{}".format,
 ) -> tuple[tuple[int, ...], dict[str, tuple[int, ...]]]:
     """The numbers of the simulated windows, by default all, and the begins of each log's windows. Raises InputError."""
-    begins = {
-        name: window_begins(log, given.length_ns, given.warm_up_ns, where=where("replicate")) for name, log in logs
-    }
+    how = given.length_ns, given.warm_up_ns
+    begins = {name: window_begins(log, *how, where=where("replicate")) for name, log in logs}
     counts = {name: len(found) for name, found in begins.items()}
     said = " and ".join(f"{name} has {n} window{'s' * (n != 1)}" for name, n in counts.items())
     if not seeds and len(set(counts.values())) > 1:
-        raise InputError(
-            f"{where('replicate')}: {said}; choose their number with {where('seeds').removeprefix('[study] ')}"
-        )
+        key = where("seeds").removeprefix("[study] ")
+        raise InputError(f"{where('replicate')}: {said}; choose their number with {key}")
     seeds = seeds or tuple(range(min(counts.values())))
     if max(seeds) >= min(counts.values()):
         raise InputError(f"{where('seeds')}: there is no window {max(seeds)}: {said}, numbered from 0")

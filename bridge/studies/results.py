@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,9 +53,7 @@ def write_tables(study: Study, keys: Sequence[str], journal: Journal, folder: Pa
     if study.windows:
         heads[WINDOW_BEGIN] = "whole"
     heads["error"] = "text"
-
-    def results(row: int, entry: Entry) -> dict[str, Any]:
-        return _result_row(study, options, row, entry)
+    results = partial(_result_row, study, options)
 
     def costs(row: int, entry: Entry) -> dict[str, Any]:
         took = {"jobs": entry.jobs or None, "wall_s": entry.wall_s}

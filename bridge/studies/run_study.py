@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from bridge.options.declared import OUT
-from bridge.runs.directory import CELL, check_target, is_ours, ours_in, read_record, remove_files
+from bridge.runs.directory import CELL, check_target, ours_in, read_record, remove_files
 from bridge.scenarios.scenario import RECORDED
 from bridge.studies.executors.executor import Executor, WorkSummary
 from bridge.studies.executors.local import local_executor
@@ -194,7 +194,7 @@ def _is_study(folder: Path) -> bool:
 def _is_ours(folder: Path) -> bool:
     # By its record; or by its journal, if a study was killed before it had one.
     if (folder / RECORD).is_file():
-        return is_ours(folder)
+        return bool(ours_in(folder))
     return (folder / JOURNAL).is_file() and is_journal(folder)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 import tempfile
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -54,10 +53,8 @@ def same_anywhere(scenario: ReadyScenario) -> bool:
     options, workload, speeds = scenario.options, scenario.workload, scenario.platform.core_speed_gflops
     return (
         scenario.technique is not None
-        and not isinstance(scenario.policy, Reject)
-        and not isinstance(
-            scenario.policy, OtherProgram
-        )  # such a program states only in its hello whether it directs running jobs
+        # Another program states only in its hello whether it directs running jobs.
+        and not isinstance(scenario.policy, Reject | OtherProgram)
         and not directs(scenario.policy)
         and bool((speeds == speeds[0]).all())
         and not options.application.speeds
@@ -87,7 +84,7 @@ class LikeRuns:
 
     def __init__(self, most: int = 2) -> None:
         self._most = most
-        self._held: OrderedDict[tuple[int, str], Result] = OrderedDict()
+        self._held: dict[tuple[int, str], Result] = {}  # the oldest first
 
     def of(self, unit: Unit) -> Result | None:
         """A run that differs from a unit's in its batch level only."""
@@ -98,7 +95,7 @@ class LikeRuns:
         if same_anywhere(result.scenario) and all_completed(result):
             self._held[unit.prepared, unit.group] = result
             while len(self._held) > self._most:
-                self._held.popitem(last=False)
+                del self._held[next(iter(self._held))]
 
 
 def flat_metrics(metrics: Mapping[str, Any]) -> dict[str, Any]:
@@ -129,13 +126,12 @@ def all_metrics(result: Result) -> dict[str, int | float | None]:
 
 
 def _wanted(result: Result, unit: Unit) -> dict[str, Any]:
-    names, afterwards = unit.metrics, {} if unit.afterwards is None else unit.afterwards.of(result)[0]
+    names, further = unit.metrics, {} if unit.afterwards is None else flat_metrics(unit.afterwards.of(result)[0])
     if names is None:
-        return all_metrics(result) | flat_metrics(afterwards)
-    quick = flat_metrics(result.main_metrics) | flat_metrics(afterwards)  # without integrating over time
-    if all(name in quick for name in names):
-        return {name: quick[name] for name in names}
-    found = all_metrics(result) | flat_metrics(afterwards)
+        return all_metrics(result) | further
+    found = flat_metrics(result.main_metrics) | further  # without integrating over time
+    if not found.keys() >= set(names):
+        found = all_metrics(result) | further
     return {name: found.get(name) for name in names}  # a run without graphs lacks their metrics
 
 
@@ -177,8 +173,7 @@ def _run(unit: Unit, prepared: Prepared, like_runs: LikeRuns) -> tuple[dict[str,
     keep_tasks = "tasks" in unit.keep or "trace" in unit.keep
     alone = keep_tasks or unit.options.execution.coupling != "inline"
     like = None if alone or not same_anywhere(scenario) else like_runs.of(unit)
-    keep_tasks = keep_tasks and scenario.technique is not None
-    result = run(scenario, keep_tasks=keep_tasks, like=like)
+    result = run(scenario, keep_tasks=keep_tasks and scenario.technique is not None, like=like)
     if not alone and like is None:
         like_runs.hold(unit, result)
     metrics = _wanted(result, unit)
@@ -204,8 +199,7 @@ def check_metrics(names: Sequence[str], where: str, results: Mapping[str, object
     from bls.power.costs import COST_METRICS, FACILITY_METRICS
 
     known = list(all_metrics(_smallest()))
-    no_values = np.empty((len(GRAPH_METRICS), 0))
-    of_graphs = {"graphs": distributions(GRAPH_METRICS, no_values)}
+    of_graphs = {"graphs": distributions(GRAPH_METRICS, np.empty((len(GRAPH_METRICS), 0)))}
     of_power = (*p.METRICS, *p.LIMIT_METRICS, *p.PREDICTION_METRICS, *p.SLEEP_METRICS)
     computed = {"signals": COST_METRICS, "pue": FACILITY_METRICS, "fair-start": UNFAIRNESS}
     key_of = {name: key for key, of_key in computed.items() for name in of_key}

@@ -121,7 +121,7 @@ def test_files_are_found_wherever_an_option_names_them(tmp_path: Path) -> None:
     assert located("0.5", folders) == "0.5"
     assert names_in("map.toml", folders) == []
     assert [one.path for one in names_in("map.toml", folders, whole=True)] == [tmp_path / "map.toml"]
-    assert set(FileSums().all_of("map.toml", folders, whole=True)) == {"map.toml", "deep/lengths.txt"}
+    assert set(FileSums().named_by("applications", "map.toml", folders)) == {"map.toml", "deep/lengths.txt"}
 
 
 @pytest.mark.parametrize(

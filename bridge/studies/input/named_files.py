@@ -116,20 +116,15 @@ def _command_words(text: str, folders: Sequence[Path]) -> Iterator[tuple[str, Pa
         yield word, None if folder is None else Path(os.path.abspath(folder / word))
 
 
-def located_command(text: str, folders: Sequence[Path]) -> str:
-    """A command line with the names of files made absolute, so that it means the same in any folder."""
-    words = list(_command_words(text, folders))
-    return shlex.join(str(path or word) for word, path in words) if any(path for _, path in words) else text
-
-
 def located_value(option: str, value: Any, folders: Sequence[Path]) -> Any:
-    """The value of an option with the names of files made absolute."""
+    """The value of an option with the names of files made absolute, so that it means the same in any folder."""
     if isinstance(value, tuple):
         return tuple(located(one, folders) for one in value)
     if not isinstance(value, str):
         return value
     if is_command(option):
-        return located_command(value, folders)
+        words = list(_command_words(value, folders))
+        return shlex.join(str(path or word) for word, path in words) if any(path for _, path in words) else value
     return located(value, folders, whole=is_path(option, value))
 
 
@@ -150,13 +145,12 @@ class FileSums:
             self._sums[path] = digest.hexdigest()
         return self._sums[path]
 
-    def of_command(self, text: str, folders: Sequence[Path]) -> dict[str, tuple[Path, str]]:
-        """Every file that a command line names: by the name, with its sum."""
-        return {word: (path, self.of(path)) for word, path in _command_words(text, folders) if path is not None}
-
-    def all_of(self, text: str, folders: Sequence[Path], *, whole: bool = False) -> dict[str, tuple[Path, str]]:
-        """Every file that a text names, and every one that a TOML file of these names: by the name, with its sum."""
-        named = names_in(text, folders, whole=whole)
+    def named_by(self, option: str, text: str, folders: Sequence[Path]) -> dict[str, tuple[Path, str]]:
+        """Every file that a value of an option names, and every one that a TOML file of these names: by the name, with its
+        sum."""
+        if is_command(option):
+            return {word: (path, self.of(path)) for word, path in _command_words(text, folders) if path is not None}
+        named = names_in(text, folders, whole=is_path(option, text))
         for one in list(named):
             named += _within(one.path, folders)
         return {one.name: (one.path, self.of(one.path)) for one in named}

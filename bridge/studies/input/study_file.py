@@ -72,9 +72,8 @@ def parse_study(
     _check_keys(head, _STUDY, "[study] ")
     shared = [one for part in given if part in o.parts() for one in o.shared_entries(given, part)]
     axes = [one for one in shared if o.is_axis(one)]
-    run = _options(
-        [*o.entries(_table(given.get("run", {}), "[run]"), "[run] "), *(one for one in shared if one not in axes)]
-    )
+    of_all = o.entries(_table(given.get("run", {}), "[run]"), "[run] ")
+    run = _options([*of_all, *(one for one in shared if one not in axes)])
     workloads = [_workload(one, where) for one, where in _numbered(given, "workload")]
     if not workloads:
         raise InputError("[workload]: missing; allowed: a table with source, or several [[workload]]")
@@ -122,27 +121,21 @@ def _reads_signals(given: Table) -> bool:
     from bls.policies import reads_signals
 
     tables = [given.get("run", {}), *(one for key in ("grid", "cell", "workload") for one, _ in _numbered(given, key))]
-    orders = [one for table in tables for one in _listed(table.get("bls", "fcfs"))]
+    named = [table.get("bls", "fcfs") for table in tables]
+    orders = [str(one) for value in named for one in (value if isinstance(value, list) else [value])]
     return "batch" in given or any("bls-command" in table for table in tables) or any(map(reads_signals, orders))
-
-
-def _listed(value: object) -> list[str]:
-    return [str(one) for one in (value if isinstance(value, list) else [value])]
 
 
 def _check_slurm(given: Table, cells: Iterable[Cell]) -> None:
     # The nodes of a slurm.conf are also the machine of our engine; all else is of use to Slurm only.
-    of_slurm = (
-        [one.option for one in o.shared_entries(given, o.SLURM) if one.option in o.OF_SLURM] if o.SLURM in given else []
-    )
+    shared = o.shared_entries(given, o.SLURM) if o.SLURM in given else ()
+    of_slurm = [one.option for one in shared if one.option in o.OF_SLURM]
     if of_slurm and not any(cell.given.get(o.BATCH_OPTION) == o.SLURM for cell in cells):
         raise InputError(f"[{o.SLURM}] {of_slurm[0]}: no cell runs Slurm; add [batch] level = '{o.SLURM}'")
 
 
 def _replicates(head: Table) -> Replicates:
-    def where(key: str) -> str:
-        return f"[study] {key}"
-
+    where = "[study] {}".format
     length, warm_up, shake = (_duration(head[key], where(key)) if key in head else None for key in REPLICATION)
     return given_replicates(length, warm_up, shake, where)
 
@@ -155,15 +148,10 @@ def _duration(given: object, where: str) -> str:
 
 def _results(given: Table) -> dict[str, str | bool]:
     _check_keys(given, _RESULTS, "[results]")
-    found: dict[str, str | bool] = {
-        key: _duration(given[key], f"[results] {key}") for key in _RESULTS[:2] if key in given
-    }
-    if "fair-start" in given:
-        if not isinstance(given["fair-start"], bool):
-            raise InputError(f"[results] fair-start: {shown(given['fair-start'])}; allowed: true or false")
-        if given["fair-start"]:
-            found["fair-start"] = True
-    return found
+    texts = {key: _duration(given[key], f"[results] {key}") for key in _RESULTS[:2] if key in given}
+    if not isinstance(fair_start := given.get("fair-start", False), bool):
+        raise InputError(f"[results] fair-start: {shown(fair_start)}; allowed: true or false")
+    return texts | ({"fair-start": True} if fair_start else {})
 
 
 def _clusters(given: Table) -> dict[str, Table]:
