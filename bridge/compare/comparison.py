@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bridge.compare.delay_causes import CAUSES, ChainSums, StartCauses, StartedJobs, find_causes, followers, sums_along
+from bridge.compare.delay_causes import CAUSES, StartCauses, StartedJobs, find_causes, followers, sums_along
 from traces.base.errors import InputError
 from traces.compiled import Array
 from traces.records.events import JobEvents
@@ -24,13 +24,7 @@ if TYPE_CHECKING:
 
 RUNS = ("A", "B")  #: what the two runs are called
 
-#: Columns of the table of delays that are there where some compared row lost all its cores: in A, and in B.
-CUT_COLUMNS = (f"{CUT_BECAUSE}_a", f"{CUT_BECAUSE}_b")
-
-#: The same where a policy said of some compared row why it has started it.
-START_COLUMNS = (f"{STARTED_BECAUSE}_a", f"{STARTED_BECAUSE}_b")
-
-#: The same where some compared row waited for hosts that had to boot.
+#: Columns of the table of delays that are there where some compared row waited for hosts that had to boot: in A, and in B.
 BOOT_COLUMNS = ("boot_wait_a_ns", "boot_wait_b_ns")
 
 #: What the table of jobs needs.
@@ -144,14 +138,10 @@ def _check(name: str, frame: pd.DataFrame) -> None:
 
 def _common(a: pd.DataFrame, b: pd.DataFrame) -> tuple[Array, Array]:
     """Rows of the attempts that both have, in the order of ``a``."""
-    n_a = len(a)
-    job, attempt = (np.concatenate([a[name], b[name]]).astype(np.int64) for name in ("job_id", "attempt"))
-    order = np.lexsort((np.arange(len(job)), attempt, job))  # a's before b's
-    here, following = order[:-1], order[1:]
-    same = (job[here] == job[following]) & (attempt[here] == attempt[following])
-    a_row, b_row = here[same], following[same] - n_a
-    by_a = np.argsort(a_row)
-    return a_row[by_a], b_row[by_a]
+    keys = ["job_id", "attempt"]
+    in_a, in_b = (frame[keys].astype(np.int64).assign(row=np.arange(len(frame))) for frame in (a, b))
+    both = in_a.merge(in_b, on=keys)
+    return both["row_x"].to_numpy(), both["row_y"].to_numpy()
 
 
 def _check_same_jobs(a: pd.DataFrame, b: pd.DataFrame, a_row: Array, b_row: Array) -> None:
@@ -182,19 +172,14 @@ def _delay_columns(
     later = start_delta >= 0
     # The part of each link's delay that neither the run time nor the start of its cause explains.
     order = [np.where(one.link >= 0, start_delta - end_delta[one.link], 0) for one in causes]
-    sums: list[ChainSums] = []
-    for late in (0, 1):
-        link = causes[late].link
-        sums.append(sums_along(link, np.stack([np.where(link >= 0, run_delta[link], 0), order[late]])))
+    runs = [np.where(one.link >= 0, run_delta[one.link], 0) for one in causes]
+    sums = [sums_along(one.link, np.stack(terms)) for one, *terms in zip(causes, runs, order, strict=True)]
     root, links = (np.where(later, *(getattr(sums[late], name) for late in (1, 0))) for name in ("root", "links"))
     totals = np.where(later, sums[1].totals, sums[0].totals)
     after = followers(causes[1].link, start_delta > 0), followers(causes[0].link, start_delta < 0)
     names = np.array(CAUSES, object)
     columns: dict[str, Array] = {
-        "job_id": a.job_id[rows[0]],
-        "attempt": a.attempt[rows[0]],
-        "cores": a.cores[rows[0]],
-        "submit_ns": a.submit_ns[rows[0]],
+        name: getattr(a, name)[rows[0]] for name in ("job_id", "attempt", "cores", "submit_ns")
     }
     for late, run in enumerate(("a", "b")):
         columns |= {f"eligible_{run}_ns": eligible[late], f"start_{run}_ns": start[late], f"end_{run}_ns": end[late]}
@@ -226,10 +211,10 @@ def _reasons(sides: tuple[StartedJobs, StartedJobs], rows: tuple[Array, Array]) 
     """Why the compared rows were cut whose cores were lost, and why a policy has started rows, and how long they waited for
     hosts to boot, in each run; nothing where that is of none."""
     found: dict[str, Array] = {}
-    for name, columns in ((CUT_BECAUSE, CUT_COLUMNS), (STARTED_BECAUSE, START_COLUMNS)):
-        because = [getattr(side, name)[row] for side, row in zip(sides, rows, strict=True)]
-        if any((column != "").any() for column in because):
-            found |= dict(zip(columns, because, strict=True))
+    for name in (CUT_BECAUSE, STARTED_BECAUSE):
+        because = {f"{name}_{run}": getattr(side, name)[row] for run, side, row in zip("ab", sides, rows, strict=True)}
+        if any((column != "").any() for column in because.values()):
+            found |= because
     waits = [getattr(side, BOOT_WAIT)[row] for side, row in zip(sides, rows, strict=True)]
     return found | (dict(zip(BOOT_COLUMNS, waits, strict=True)) if any(wait.any() for wait in waits) else {})
 
@@ -247,10 +232,9 @@ def chain(compared: Comparison, row: int) -> list[Link]:
     found: list[Link] = []
     while row >= 0:
         link = int(causes.link[row])
-        held = link >= 0
         of_job = int(job[row]), int(attempt[row]), int(cores[row]), int(start_delta[row])
         cause = CAUSES[causes.kind[row]], int(causes.job_id[row]), int(causes.attempt[row])
-        terms = (int(run_delta[link]), int(start_delta[link]), int(order[row])) if held else (0, 0, 0)
+        terms = (int(run_delta[link]), int(start_delta[link]), int(order[row])) if link >= 0 else (0, 0, 0)
         found.append(Link(row, *of_job, *cause, *terms))
         row = link
     return found

@@ -156,13 +156,20 @@ def write_comparison(
 
 def rankings(compared: Comparison, top: int) -> dict[str, list[dict[str, Any]]]:
     """The most affected jobs, and the jobs that affected others most, ``top`` rows of each."""
+    rows: Any = compared.delays[[*_RANKED]]
     return {
-        "most_delayed": _delays_of(compared, "start_delta_ns", top, later=True),
-        "most_advanced": _delays_of(compared, "start_delta_ns", top, later=False),
-        "most_delaying": _delays_of(compared, "later_ns", top, later=True),
-        "most_advancing": _delays_of(compared, "earlier_ns", top, later=False),
+        name: rows.iloc[ranked(compared, column, top, later=later)].to_dict("records")
+        for name, (column, later) in _RANKINGS.items()
     }
 
+
+#: Each ranking's column, and whether its largest values come first, or the most negative ones.
+_RANKINGS = {
+    "most_delayed": ("start_delta_ns", True),
+    "most_advanced": ("start_delta_ns", False),
+    "most_delaying": ("later_ns", True),
+    "most_advancing": ("earlier_ns", False),
+}
 
 #: The columns of the rankings.
 _RANKED = (
@@ -178,11 +185,6 @@ _RANKED = (
     ),
     *("root_job", "root_start_delta_ns", "later_jobs", "later_ns", "earlier_jobs", "earlier_ns"),
 )
-
-
-def _delays_of(compared: Comparison, column: str, top: int, *, later: bool) -> list[dict[str, Any]]:
-    found: Any = compared.delays[[*_RANKED]].iloc[ranked(compared, column, top, later=later)].to_dict("records")
-    return list(found)
 
 
 def _link(compared: Comparison, link: Link, run: str) -> dict[str, Any]:
