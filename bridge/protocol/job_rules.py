@@ -10,18 +10,8 @@ from typing import Any, Final
 import numpy as np
 
 from bridge.protocol import messages as m
-from bridge.protocol.open_job import (
-    OpenJob,
-    at_least,
-    check_durations,
-    check_orders,
-    check_positive,
-    check_size,
-    check_slice,
-    taken,
-    takes_away,
-    whole_column,
-)
+from bridge.protocol import open_job as o
+from bridge.protocol.open_job import OpenJob, at_least, check_size
 from bridge.protocol.packing import column_extremes, unpack_int32, unpack_int64
 from bridge.protocol.vocabulary import BrokenRule, Message
 from traces.base.time import MAX_NS
@@ -31,16 +21,16 @@ _ROUNDED: Final = 1e-9  # relative tolerance for sums that a peer computes
 
 
 def _lengths(message: m.Lengths, job: OpenJob) -> None:
-    count = check_positive("length_gflop", message.length_gflop, job.lowest_gflop)
-    check_slice("lengths", "task", message.first, count, job.lengths, job.start.tasks or 0)
+    count = o.check_positive("length_gflop", message.length_gflop, job.lowest_gflop)
+    o.check_slice("lengths", "task", message.first, count, job.lengths, job.start.tasks or 0)
     job.lengths += count
 
 
 def _resume(message: m.Resume, job: OpenJob) -> None:
-    check_orders(message, job.now_ns, job.cores)
+    o.check_orders(message, job.now_ns, job.cores)
     job.until_ns, job.stop_ns = message.until_ns, message.stop_ns
-    job.loses = job.loses or takes_away(message)
-    job.taken |= taken(message)
+    job.loses = job.loses or o.takes_away(message)
+    job.taken |= o.taken(message)
     # Earlier promises did not include these changes: they hold only up to the first of them.
     if message.changes:
         job.lower_promise(message.changes[0].at_ns)
@@ -95,13 +85,13 @@ def _suspended(message: m.Suspended, job: OpenJob) -> None:
 def _records(message: m.Records, job: OpenJob) -> None:
     if not job.start.records:
         raise BrokenRule("records, but none were requested")
-    count = whole_column("start_ns", message.start_ns)
+    count = o.whole_column("start_ns", message.start_ns)
     columns = (("end_ns", message.end_ns, 8), ("core", message.core, 4), ("chunk", message.chunk, 4))
     for name, column, size in (*columns, ("length_gflop", message.length_gflop, 8)):
         check_size(name, column, size, count, "tasks")
-    check_positive("length_gflop", message.length_gflop, job.lowest_gflop)
+    o.check_positive("length_gflop", message.length_gflop, job.lowest_gflop)
     most = m.MAX_TASKS if job.start.tasks is None else job.start.tasks
-    check_slice("records", "task", message.first, count, job.records, most, "the job has at most")
+    o.check_slice("records", "task", message.first, count, job.records, most, "the job has at most")
     start, end = unpack_int64(message.start_ns), unpack_int64(message.end_ns)
     core, chunk = unpack_int32(message.core), unpack_int32(message.chunk)
     ran = (start >= job.start.start_ns) & (end >= start) & (core >= 0) & (chunk >= 0)
@@ -150,7 +140,7 @@ def _outcome(message: m.Outcome, job: OpenJob) -> None:
         )
     if start.tasks is not None and message.tasks != start.tasks:
         raise BrokenRule(f"tasks is {message.tasks}; the job has {start.tasks}")
-    check_durations("busy_ns", message.busy_ns, job.cores)
+    o.check_durations("busy_ns", message.busy_ns, job.cores)
     if message.length_gflop == 0.0 and not job.has_graph:
         raise BrokenRule("length_gflop is 0; allowed: above 0")
     if message.length_cov is None and message.length_gflop > 0.0:
@@ -193,15 +183,11 @@ def _check_lost(core: int, end_ns: int, job: OpenJob) -> None:
     raise BrokenRule(f"last_lost is {core}, but {which} was not taken away up to end_ns, {end_ns}; allowed: nil")
 
 
-def _no_rule(message: Message, job: OpenJob) -> None:
-    """No rule beyond the table."""
-
-
 def _edges(message: m.EdgeSlice, job: OpenJob) -> None:
     """Check a slice of the edges: within their parts, in order, and within the announced number."""
     source, target = _pairs(message)
     count = len(source)
-    check_slice("edges", "edge", message.first, count, job.edges, job.announced_edges)
+    o.check_slice("edges", "edge", message.first, count, job.edges, job.announced_edges)
     parts = job.start.parts or ()
     stops = np.cumsum([part.edges for part in parts])
     part = np.searchsorted(stops, np.arange(job.edges, job.edges + count), side="right")
@@ -233,7 +219,7 @@ def _transfers(message: m.Transfers, job: OpenJob) -> None:
     check_size("sent_ns", message.sent_ns, 8, count, "transfers")
     check_size("arrived_ns", message.arrived_ns, 8, count, "transfers")
     most = m.MAX_TASKS if start.tasks is None else job.announced_edges
-    check_slice("transfers", "transfer", message.first, count, job.transfers, most, "the job has at most")
+    o.check_slice("transfers", "transfer", message.first, count, job.transfers, most, "the job has at most")
     tasks = job.records
     good = (source >= 0) & (source < tasks) & (target >= 0) & (target < tasks) & (source != target)
     sent, arrived = unpack_int64(message.sent_ns), unpack_int64(message.arrived_ns)
@@ -267,11 +253,11 @@ def _check_graph(message: m.Outcome, job: OpenJob) -> None:
 def _pairs(message: m.EdgeSlice | m.Transfers) -> tuple[Array, Array]:
     """Source and target, after checking that the columns have equal lengths and valid bytes."""
     what = "edges" if isinstance(message, m.EdgeSlice) else "transfers"
-    count = whole_column("source", message.source, 4)
+    count = o.whole_column("source", message.source, 4)
     check_size("target", message.target, 4, count, what)
     check_size("bytes", message.bytes, 8, count, what)
     # A dependency without data has no bytes.
-    check_positive("bytes", message.bytes, 0.0 if isinstance(message, m.EdgeSlice) else None)
+    o.check_positive("bytes", message.bytes, 0.0 if isinstance(message, m.EdgeSlice) else None)
     return unpack_int32(message.source), unpack_int32(message.target)
 
 
@@ -378,7 +364,7 @@ def _check_spans(job: OpenJob, finish_ns: Array, busy_ns: Array) -> None:
             )
 
 
-#: The rule for each message about an open job.
+#: The rule for each message about an open job, beyond the table; others have none.
 RULES: Final[dict[type[Message], Callable[[Any, OpenJob], None]]] = {
     m.Lengths: _lengths,
     m.EdgeSlice: _edges,
@@ -389,6 +375,4 @@ RULES: Final[dict[type[Message], Callable[[Any, OpenJob], None]]] = {
     m.Records: _records,
     m.Transfers: _transfers,
     m.Outcome: _outcome,
-    m.Failed: _no_rule,
-    m.Cancel: _no_rule,
 }

@@ -70,6 +70,12 @@ class Map(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A map inside a message."""
 
 
+class JobMessage(Message, frozen=True, kw_only=True):
+    """A message about one job."""
+
+    job: Key
+
+
 class Change(Map, frozen=True, kw_only=True):
     """From ``at_ns`` on, a core (index within the job, or ``ALL_CORES``) has another speed; 0: it is lost; None: for good."""
 
@@ -189,33 +195,29 @@ class Hello(Message, frozen=True, kw_only=True):
     scales: bool
 
 
-class Promise(Message, frozen=True, kw_only=True):
+class Promise(JobMessage, frozen=True, kw_only=True):
     """Application: this job has no visible effect before an instant."""
 
-    job: Key
     not_before_ns: Instant
 
 
-class Wish(Message, frozen=True, kw_only=True):
+class Wish(JobMessage, frozen=True, kw_only=True):
     """Application: from an instant on the job requests this number of cores."""
 
-    job: Key
     at_ns: Instant
     cores: Width
 
 
-class Suspended(Message, frozen=True, kw_only=True):
+class Suspended(JobMessage, frozen=True, kw_only=True):
     """Application: the job was simulated up to, but not including, ``now_ns`` and waits for ``resume``."""
 
-    job: Key
     now_ns: Instant
     not_before_ns: Instant
 
 
-class Records(Message, frozen=True, kw_only=True):
+class Records(JobMessage, frozen=True, kw_only=True):
     """Application: a slice of the job's tasks, from task ``first`` on."""
 
-    job: Key
     first: Count
     start_ns: RecordColumn8
     end_ns: RecordColumn8
@@ -224,10 +226,9 @@ class Records(Message, frozen=True, kw_only=True):
     length_gflop: RecordColumn8
 
 
-class Transfers(Message, frozen=True, kw_only=True):
+class Transfers(JobMessage, frozen=True, kw_only=True):
     """Application: a slice of the job's transfers between cores, from transfer ``first`` on."""
 
-    job: Key
     first: Count
     source: RecordColumn4
     target: RecordColumn4
@@ -236,12 +237,11 @@ class Transfers(Message, frozen=True, kw_only=True):
     arrived_ns: RecordColumn8
 
 
-class Outcome(Message, frozen=True, kw_only=True):
+class Outcome(JobMessage, frozen=True, kw_only=True):
     """Application: the job has ended."""
 
     has_maps = True
 
-    job: Key
     attempt: Count
     end_ns: Instant
     stopped: bool
@@ -261,10 +261,9 @@ class Outcome(Message, frozen=True, kw_only=True):
     graph: Measurement | None
 
 
-class Failed(Message, frozen=True, kw_only=True):
+class Failed(JobMessage, frozen=True, kw_only=True):
     """Application: it cannot simulate this job."""
 
-    job: Key
     reason: Reason
     blame: Literal["user", "bridge", "application"]
 
@@ -283,12 +282,11 @@ class Refused(Message, frozen=True, kw_only=True):
     blame: Literal["stranger", "application", "bridge"]
 
 
-class SimulateJob(Message, frozen=True, kw_only=True, tag="start"):
+class SimulateJob(JobMessage, frozen=True, kw_only=True, tag="start"):
     """Bridge: simulate a job."""
 
     has_maps = True
 
-    job: Key
     attempt: Count
     start_ns: Instant
     core_speed_gflops: CoreColumn
@@ -313,39 +311,34 @@ class SimulateJob(Message, frozen=True, kw_only=True, tag="start"):
     stop_ns: Instant | None
 
 
-class Lengths(Message, frozen=True, kw_only=True):
+class Lengths(JobMessage, frozen=True, kw_only=True):
     """Bridge: a slice of the lengths of the job's tasks, from task ``first`` on."""
 
-    job: Key
     first: Count
     length_gflop: LengthColumn
 
 
-class EdgeSlice(Message, frozen=True, kw_only=True, tag="edges"):
+class EdgeSlice(JobMessage, frozen=True, kw_only=True, tag="edges"):
     """Bridge: a slice of the edges of the job's graphs, from edge ``first`` on."""
 
-    job: Key
     first: Count
     source: EdgeColumn4
     target: EdgeColumn4
     bytes: EdgeColumn8
 
 
-class Resume(Message, frozen=True, kw_only=True):
+class Resume(JobMessage, frozen=True, kw_only=True):
     """Bridge: continue a suspended job."""
 
     has_maps = True
 
-    job: Key
     until_ns: Instant | None
     changes: Changes
     stop_ns: Instant | None
 
 
-class Cancel(Message, frozen=True, kw_only=True):
+class Cancel(JobMessage, frozen=True, kw_only=True):
     """Bridge: drop a job."""
-
-    job: Key
 
 
 class Quit(Message, frozen=True, kw_only=True):
