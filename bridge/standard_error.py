@@ -77,9 +77,8 @@ def _text(raw: io.FileIO, before: Any) -> io.TextIOWrapper:
         return io.TextIOWrapper(io.BufferedWriter(raw), "utf-8", "backslashreplace", line_buffering=True)
     through = before.write_through
     buffer: Any = raw if through else io.BufferedWriter(raw)
-    return io.TextIOWrapper(
-        buffer, before.encoding, before.errors, line_buffering=before.line_buffering, write_through=through
-    )
+    lines = before.line_buffering
+    return io.TextIOWrapper(buffer, before.encoding, before.errors, line_buffering=lines, write_through=through)
 
 
 def lined_up(pairs: Sequence[tuple[str, str]]) -> str:

@@ -145,26 +145,25 @@ def _common(a: pd.DataFrame, b: pd.DataFrame) -> tuple[Array, Array]:
 
 
 def _check_same_jobs(a: pd.DataFrame, b: pd.DataFrame, a_row: Array, b_row: Array) -> None:
+    allowed = "allowed: two runs of one workload"
     if not len(a_row):
-        raise InputError("A and B have no job in common; allowed: two runs of one workload")
+        raise InputError(f"A and B have no job in common; {allowed}")
     for column, words in (("submit_ns", "was submitted at {} ns"), ("cores", "asks for {} cores")):
         in_a, in_b = a[column].to_numpy()[a_row], b[column].to_numpy()[b_row]
         differing = np.flatnonzero(in_a != in_b)
         if len(differing):
             at = int(differing[0])
             job = int(a["job_id"].to_numpy()[a_row[at]])
-            raise InputError(
-                f"job {job} {words.format(in_a[at])} in A, and {in_b[at]} in B; allowed: two runs of one workload"
-            )
+            raise InputError(f"job {job} {words.format(in_a[at])} in A, and {in_b[at]} in B; {allowed}")
 
 
 def _delay_columns(
     sides: tuple[StartedJobs, StartedJobs], rows: tuple[Array, Array], causes: tuple[StartCauses, StartCauses]
 ) -> dict[str, Array]:
     a = sides[0]
+    pairs = list(zip(sides, rows, strict=True))
     start, end, eligible = (
-        [getattr(side, name)[row] for side, row in zip(sides, rows, strict=True)]
-        for name in ("start_ns", "end_ns", "eligible_ns")
+        [getattr(side, f"{name}_ns")[row] for side, row in pairs] for name in ("start", "end", "eligible")
     )
     start_delta, end_delta = start[1] - start[0], end[1] - end[0]
     run_delta = end_delta - start_delta
@@ -178,9 +177,8 @@ def _delay_columns(
     totals = np.where(later, sums[1].totals, sums[0].totals)
     after = followers(causes[1].link, start_delta > 0), followers(causes[0].link, start_delta < 0)
     names = np.array(CAUSES, object)
-    columns: dict[str, Array] = {
-        name: getattr(a, name)[rows[0]] for name in ("job_id", "attempt", "cores", "submit_ns")
-    }
+    known = ("job_id", "attempt", "cores", "submit_ns")
+    columns: dict[str, Array] = {name: getattr(a, name)[rows[0]] for name in known}
     for late, run in enumerate(("a", "b")):
         columns |= {f"eligible_{run}_ns": eligible[late], f"start_{run}_ns": start[late], f"end_{run}_ns": end[late]}
     columns |= {"start_delta_ns": start_delta, "run_delta_ns": run_delta, "end_delta_ns": end_delta}
@@ -247,9 +245,8 @@ def overtakers(compared: Comparison, row: int, run: str) -> list[int]:
     here, there = run.lower(), RUNS[1 - RUNS.index(run)].lower()
     start, start_there = (delays[f"start_{name}_ns"].to_numpy() for name in (here, there))
     if BOOT_COLUMNS[0] in delays:  # a job that has its cores is not overtaken while its hosts boot
-        start, start_there = (
-            of - delays[f"boot_wait_{name}_ns"].to_numpy() for name, of in ((here, start), (there, start_there))
-        )
+        booted, booted_there = (delays[f"boot_wait_{name}_ns"].to_numpy() for name in (here, there))
+        start, start_there = start - booted, start_there - booted_there
     eligible = int(delays[f"eligible_{here}_ns"].to_numpy()[row])
     rows = np.flatnonzero((start >= eligible) & (start < start[row]) & (start_there > start_there[row]))
     cores, job, attempt = (delays[name].to_numpy()[rows] for name in ("cores", "job_id", "attempt"))

@@ -127,9 +127,8 @@ def indexes_of(
     groups = {"all": np.ones(len(allowed), np.bool_), "allowed": allowed, "disallowed": ~allowed}
     ends = [int(frame["end_ns"].max()) for frame in jobs]
     begin, end = min(int(table["instant_ns"].iloc[0]) for table in powers), max(ends)
-    steps = [
-        _steps(table, round(one["idle_w"] * 1000), last) for table, one, last in zip(powers, records, ends, strict=True)
-    ]
+    idle_mw = [round(one["idle_w"] * 1000) for one in records]
+    steps = [_steps(*one) for one in zip(powers, idle_mw, ends, strict=True)]
     whole = [_energy_pj(*one, begin, end) for one in steps]
     # Before the first submit and after the later end no job runs in either run.
     parts = [one for part in records[1].get("domains", {}).values() for one in part["limits"]]
@@ -224,10 +223,8 @@ def parse_rates(text: str) -> tuple[Fraction, Fraction]:
     """Rates of running longer and of waiting longer as they are written, ``0.02:0.005``. Raises InputError if they are none."""
     words = text.split(":")
     if len(words) != 2 or not all(_NUMBER.fullmatch(word) and Fraction(word) <= _MOST for word in words):
-        raise InputError(
-            f"--reward: {shown(text)}; allowed: for a core-hour of running longer, and of waiting longer, 0 to {_MOST}, as "
-            "0.02:0.005"
-        )
+        allowed = f"for a core-hour of running longer, and of waiting longer, 0 to {_MOST}, as 0.02:0.005"
+        raise InputError(f"--reward: {shown(text)}; allowed: {allowed}")
     return Fraction(words[0]), Fraction(words[1])
 
 

@@ -101,15 +101,13 @@ def job_rows(compared: Comparison, word: str, a: RunFolder, b: RunFolder) -> lis
     rows = np.flatnonzero(numbers == job).tolist()
     if rows:
         return list(rows)
-    inside = [bool((run.jobs["job_id"] == job).any()) for run in (a, b)]
+    named, inside = shown_name(word), [bool((run.jobs["job_id"] == job).any()) for run in (a, b)]
     if all(inside):
-        raise InputError(f"--job: {shown_name(word)} did not start in both runs")
+        raise InputError(f"--job: {named} did not start in both runs")
     if any(inside):
-        raise InputError(
-            f"--job: {shown_name(word)} is only in {RUNS[inside.index(True)]}; allowed: a job of both runs"
-        )
+        raise InputError(f"--job: {named} is only in {RUNS[inside.index(True)]}; allowed: a job of both runs")
     known = f"; they have {numbers.min()} to {numbers.max()}" if len(numbers) else ""
-    raise InputError(f"--job: {shown_name(word)} is in neither run{known}")
+    raise InputError(f"--job: {named} is in neither run{known}")
 
 
 def write_comparison(
@@ -156,11 +154,9 @@ def write_comparison(
 
 def rankings(compared: Comparison, top: int) -> dict[str, list[dict[str, Any]]]:
     """The most affected jobs, and the jobs that affected others most, ``top`` rows of each."""
-    rows: Any = compared.delays[[*_RANKED]]
-    return {
-        name: rows.iloc[ranked(compared, column, top, later=later)].to_dict("records")
-        for name, (column, later) in _RANKINGS.items()
-    }
+    table: Any = compared.delays[[*_RANKED]]
+    rows = {name: ranked(compared, column, top, later=later) for name, (column, later) in _RANKINGS.items()}
+    return {name: table.iloc[places].to_dict("records") for name, places in rows.items()}
 
 
 #: Each ranking's column, and whether its largest values come first, or the most negative ones.

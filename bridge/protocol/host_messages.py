@@ -102,9 +102,8 @@ class HostGreeting(Greeting, frozen=True, tag_field="type", tag="join"):
 
 
 #: Every message, in the order of ``PROTOCOL.md``.
-HOST_MESSAGES: Final = Vocabulary(
-    HOST_TABLE, (Join, Admitted, Dismissed, Ready, Declined, Launch, Kill, Gone, Unborn, Over), HostGreeting
-)
+_TYPES: Final = (Join, Admitted, Dismissed, Ready, Declined, Launch, Kill, Gone, Unborn, Over)
+HOST_MESSAGES: Final = Vocabulary(HOST_TABLE, _TYPES, HostGreeting)
 
 
 class HostBook(Book):

@@ -20,6 +20,10 @@ from traces.compiled import Array
 _ROUNDED: Final = 1e-9  # relative tolerance for sums that a peer computes
 
 
+def _wrong(name: str, value: object, allowed: str) -> BrokenRule:
+    return BrokenRule(f"{name} is {value}; allowed: {allowed}")
+
+
 def _lengths(message: m.Lengths, job: OpenJob) -> None:
     count = o.check_positive("length_gflop", message.length_gflop, job.lowest_gflop)
     o.check_slice("lengths", "task", message.first, count, job.lengths, job.start.tasks or 0)
@@ -41,7 +45,7 @@ def _resume(message: m.Resume, job: OpenJob) -> None:
 def _check_promise(message: m.Promise | m.Suspended, job: OpenJob) -> None:
     at_least("not_before_ns", message.not_before_ns, job.promised_ns, "the earlier promise,")
     if job.stop_ns is not None and message.not_before_ns > job.stop_ns:
-        raise BrokenRule(f"not_before_ns is {message.not_before_ns}; allowed: up to stop_ns, {job.stop_ns}")
+        raise _wrong("not_before_ns", message.not_before_ns, f"up to stop_ns, {job.stop_ns}")
 
 
 def _promises(job: OpenJob) -> int:
@@ -74,7 +78,7 @@ def _suspended(message: m.Suspended, job: OpenJob) -> None:
         raise BrokenRule("suspended, but the order was to run to the end")
     at_least("now_ns", message.now_ns, job.now_ns, "the earlier now,")
     if message.now_ns > job.until_ns:
-        raise BrokenRule(f"now_ns is {message.now_ns}; allowed: up to until_ns, {job.until_ns}")
+        raise _wrong("now_ns", message.now_ns, f"up to until_ns, {job.until_ns}")
     at_least("not_before_ns", message.not_before_ns, message.now_ns, "now_ns,")
     _check_promise(message, job)
     if message.now_ns < job.until_ns:  # limit these, or a job could be suspended for ever without progress
@@ -99,11 +103,9 @@ def _records(message: m.Records, job: OpenJob) -> None:
     allowed = ran | never  # tasks that never ran, or ended early, are explained by the outcome
     if not (allowed.all() and core.max() < job.cores):
         bad = int(np.argmin(allowed & (core < job.cores)))
-        raise BrokenRule(
-            f"task {message.first + bad} has start_ns {start[bad]}, end_ns {end[bad]}, core {core[bad]}, "
-            f"chunk {chunk[bad]}; allowed: {job.start.start_ns} <= start_ns <= end_ns, "
-            f"core 0 to {job.cores - 1}, chunk from 0 on"
-        )
+        has = f"start_ns {start[bad]}, end_ns {end[bad]}, core {core[bad]}, chunk {chunk[bad]}"
+        expected = f"{job.start.start_ns} <= start_ns <= end_ns, core 0 to {job.cores - 1}, chunk from 0 on"
+        raise BrokenRule(f"task {message.first + bad} has {has}; allowed: {expected}")
     job.records += count
     job.spans.append((message.start_ns, message.end_ns, message.core))
     job.ran += int(np.count_nonzero(ran))
@@ -118,11 +120,11 @@ def _outcome(message: m.Outcome, job: OpenJob) -> None:
     at_least("end_ns", end_ns, start.start_ns, "the start,")
     at_least("end_ns", end_ns, job.not_before_ns, "the promise,")
     if job.width_request_ns > end_ns:
-        raise BrokenRule(f"end_ns is {end_ns}; allowed: from its last wish, {job.width_request_ns}, on")
+        raise _wrong("end_ns", end_ns, f"from its last wish, {job.width_request_ns}, on")
     if job.until_ns is not None and end_ns >= job.until_ns:
-        raise BrokenRule(f"end_ns is {end_ns}; allowed: before until_ns, {job.until_ns}")
+        raise _wrong("end_ns", end_ns, f"before until_ns, {job.until_ns}")
     if job.stop_ns is not None and end_ns > job.stop_ns:
-        raise BrokenRule(f"end_ns is {end_ns}; allowed: up to stop_ns, {job.stop_ns}")
+        raise _wrong("end_ns", end_ns, f"up to stop_ns, {job.stop_ns}")
     if message.stopped and end_ns != job.stop_ns:
         expected = "no stop was ordered" if job.stop_ns is None else f"expected: at stop_ns, {job.stop_ns}"
         raise BrokenRule(f"stopped at {end_ns}; {expected}")
@@ -135,9 +137,8 @@ def _outcome(message: m.Outcome, job: OpenJob) -> None:
     check_size("finish_ns", message.finish_ns, 8, job.cores)
     low, high = column_extremes(message.finish_ns, "q")
     if low < start.start_ns or high != end_ns:
-        raise BrokenRule(
-            f"finish_ns goes from {low} to {high}; allowed: from {start.start_ns} on, and exactly to end_ns, {end_ns}"
-        )
+        allowed = f"from {start.start_ns} on, and exactly to end_ns, {end_ns}"
+        raise BrokenRule(f"finish_ns goes from {low} to {high}; allowed: {allowed}")
     if start.tasks is not None and message.tasks != start.tasks:
         raise BrokenRule(f"tasks is {message.tasks}; the job has {start.tasks}")
     o.check_durations("busy_ns", message.busy_ns, job.cores)
@@ -146,29 +147,22 @@ def _outcome(message: m.Outcome, job: OpenJob) -> None:
     if message.length_cov is None and message.length_gflop > 0.0:
         raise BrokenRule(f"length_cov is nil, and length_gflop {message.length_gflop}; allowed: a number from 0 on")
     if message.length_cov is not None and message.length_cov > (1 + _ROUNDED) * math.sqrt(message.tasks - 1):
-        raise BrokenRule(
-            f"length_cov is {message.length_cov}; allowed: up to {math.sqrt(message.tasks - 1):.6g}, the largest of "
-            f"{message.tasks} lengths"
-        )
+        most = f"up to {math.sqrt(message.tasks - 1):.6g}, the largest of {message.tasks} lengths"
+        raise _wrong("length_cov", message.length_cov, most)
     ahead = sum(message.chosen) * len(message.chosen) * message.tasks
     if message.ahead_chunks > ahead:
-        raise BrokenRule(
-            f"ahead_chunks is {message.ahead_chunks}; allowed: up to {ahead}, a chunk per task, choice and technique"
-        )
+        raise _wrong("ahead_chunks", message.ahead_chunks, f"up to {ahead}, a chunk per task, choice and technique")
     if message.chunks > message.tasks and not job.loses:
-        raise BrokenRule(f"chunks is {message.chunks}; allowed: up to tasks, {message.tasks}")
+        raise _wrong("chunks", message.chunks, f"up to tasks, {message.tasks}")
     if message.ran > message.tasks or (message.ran < message.tasks and not (message.stopped or lost)):
         allowed = "up to" if message.stopped or lost else "in a job that was not stopped, and not lost, all"
-        raise BrokenRule(f"ran is {message.ran}; allowed: {allowed} tasks, {message.tasks}")
+        raise _wrong("ran", message.ran, f"{allowed} tasks, {message.tasks}")
     if start.records and (job.records, job.ran) != (message.tasks, message.ran):
-        raise BrokenRule(
-            f"tasks is {message.tasks} and ran is {message.ran}, but {job.records} were recorded and {job.ran} of them ran"
-        )
+        known = f"{job.records} were recorded and {job.ran} of them ran"
+        raise BrokenRule(f"tasks is {message.tasks} and ran is {message.ran}, but {known}")
     if job.records and (job.last_ns > end_ns or job.last_chunk >= message.chunks):
-        raise BrokenRule(
-            f"the records go to {job.last_ns} ns and chunk {job.last_chunk}; "
-            f"allowed: up to end_ns, {end_ns}, and chunk {message.chunks - 1}"
-        )
+        most = f"up to end_ns, {end_ns}, and chunk {message.chunks - 1}"
+        raise BrokenRule(f"the records go to {job.last_ns} ns and chunk {job.last_chunk}; allowed: {most}")
     _check_graph(message, job)
     _check_cores(message, job)
 
@@ -195,16 +189,10 @@ def _edges(message: m.EdgeSlice, job: OpenJob) -> None:
     good = (source >= 0) & (source < tasks) & (target >= 0) & (target < tasks) & (source != target)
     if not good.all():
         bad = int(np.argmin(good))
-        raise BrokenRule(
-            f"edge {message.first + bad} goes from {source[bad]} to {target[bad]}; "
-            f"allowed: between two tasks of part {part[bad]}, 0 to {tasks[bad] - 1}"
-        )
+        raise _misplaced(message, bad, f"between two tasks of part {part[bad]}, 0 to {tasks[bad] - 1}")
     bad = _unordered(job.last_edge, part, source, target)
     if bad >= 0:
-        raise BrokenRule(
-            f"edge {message.first + bad} goes from {source[bad]} to {target[bad]}; "
-            "allowed: in each part by source and target, ascending"
-        )
+        raise _misplaced(message, bad, "in each part by source and target, ascending")
     job.edges += count
     job.last_edge = int(part[-1]), int(source[-1]), int(target[-1])
 
@@ -226,16 +214,12 @@ def _transfers(message: m.Transfers, job: OpenJob) -> None:
     good &= (sent >= start.start_ns) & (arrived >= sent) & (arrived <= MAX_NS)
     if not good.all():
         bad = int(np.argmin(good))
-        raise BrokenRule(
-            f"transfer {message.first + bad} has source {source[bad]}, target {target[bad]}, sent_ns {sent[bad]}, "
-            f"arrived_ns {arrived[bad]}; allowed: two tasks, 0 to {tasks - 1}, and {start.start_ns} <= sent_ns <= arrived_ns"
-        )
+        has = f"source {source[bad]}, target {target[bad]}, sent_ns {sent[bad]}, arrived_ns {arrived[bad]}"
+        expected = f"two tasks, 0 to {tasks - 1}, and {start.start_ns} <= sent_ns <= arrived_ns"
+        raise BrokenRule(f"transfer {message.first + bad} has {has}; allowed: {expected}")
     bad = _unordered((0, *job.last_transfer), np.zeros(count, np.int64), source, target)
     if bad >= 0:
-        raise BrokenRule(
-            f"transfer {message.first + bad} goes from {source[bad]} to {target[bad]}; "
-            "allowed: by source and target, ascending"
-        )
+        raise _misplaced(message, bad, "by source and target, ascending")
     job.transfers += count
     job.last_transfer = int(source[-1]), int(target[-1])
     job.arrived_ns = max(job.arrived_ns, int(arrived.max()))
@@ -261,12 +245,17 @@ def _pairs(message: m.EdgeSlice | m.Transfers) -> tuple[Array, Array]:
     return unpack_int32(message.source), unpack_int32(message.target)
 
 
+def _misplaced(message: m.EdgeSlice | m.Transfers, at: int, allowed: str) -> BrokenRule:
+    what = "edge" if isinstance(message, m.EdgeSlice) else "transfer"
+    source, target = unpack_int32(message.source)[at], unpack_int32(message.target)[at]
+    return BrokenRule(f"{what} {message.first + at} goes from {source} to {target}; allowed: {allowed}")
+
+
 def _unordered(last: tuple[int, int, int], part: Array, source: Array, target: Array) -> int:
     """The first edge that does not follow its predecessor (``last`` for the first one); -1 if there is none."""
     columns = [np.concatenate([[before], column]) for before, column in zip(last, (part, source, target), strict=True)]
-    (part_up, part_same), (source_up, source_same), (target_up, _) = (
-        (column[1:] > column[:-1], column[1:] == column[:-1]) for column in columns
-    )
+    (part_up, source_up, target_up) = (column[1:] > column[:-1] for column in columns)
+    part_same, source_same = (column[1:] == column[:-1] for column in columns[:2])
     up = part_up | (part_same & (source_up | (source_same & target_up)))
     return -1 if up.all() else int(np.argmin(up))
 
@@ -279,10 +268,8 @@ def _check_cores(message: m.Outcome, job: OpenJob) -> None:
     longer = busy_ns > finish_ns - start_ns
     if longer.any():
         core = int(np.argmax(longer))
-        raise BrokenRule(
-            f"busy_ns of core {core} is {busy_ns[core]}; allowed: up to its finish_ns less start_ns, "
-            f"{finish_ns[core] - start_ns}"
-        )
+        most = f"up to its finish_ns less start_ns, {finish_ns[core] - start_ns}"
+        raise _wrong(f"busy_ns of core {core}", busy_ns[core], most)
     _check_releases(message, job, finish_ns)
     if job.spans:
         _check_spans(job, finish_ns, busy_ns)
@@ -291,13 +278,11 @@ def _check_cores(message: m.Outcome, job: OpenJob) -> None:
     idle_ns = of_all_ns - (int(busy_ns.sum()) if of_all_ns <= MAX_NS else sum(busy_ns.tolist()))
     asking_ns = idle_ns + _never_begun_ns(message, job)
     if message.scheduling_ns > asking_ns:
-        raise BrokenRule(
-            f"scheduling_ns is {message.scheduling_ns}; allowed: up to {asking_ns}, the time in which cores were not busy"
-        )
+        most = f"up to {asking_ns}, the time in which cores were not busy"
+        raise _wrong("scheduling_ns", message.scheduling_ns, most)
     if message.graph is not None and message.graph.transfer_wait_ns > of_all_ns:
-        raise BrokenRule(
-            f"transfer_wait_ns is {message.graph.transfer_wait_ns}; allowed: up to {of_all_ns}, the total time of all cores"
-        )
+        most = f"up to {of_all_ns}, the total time of all cores"
+        raise _wrong("transfer_wait_ns", message.graph.transfer_wait_ns, most)
 
 
 def _check_releases(message: m.Outcome, job: OpenJob, finish_ns: Array) -> None:
@@ -313,9 +298,8 @@ def _check_releases(message: m.Outcome, job: OpenJob, finish_ns: Array) -> None:
     early = released_ns < np.maximum(finish_ns, job.start.start_ns)
     if early.any():
         core = int(np.argmax(early))
-        raise BrokenRule(
-            f"released_ns of core {core} is {released_ns[core]}; allowed: from its finish_ns, {finish_ns[core]}, on"
-        )
+        least = f"from its finish_ns, {finish_ns[core]}, on"
+        raise _wrong(f"released_ns of core {core}", released_ns[core], least)
 
 
 def _never_begun_ns(message: m.Outcome, job: OpenJob) -> int:
@@ -349,19 +333,16 @@ def _check_spans(job: OpenJob, finish_ns: Array, busy_ns: Array) -> None:
         overlaps = same & (begun[1:] < ended[:-1])
         if overlaps.any():
             at = int(np.argmax(overlaps))
-            raise BrokenRule(
-                f"core {of_core[at]} works on two tasks at once: task {order[at]} from {begun[at]} to {ended[at]}, "
-                f"task {order[at + 1]} from {begun[at + 1]} to {ended[at + 1]}; allowed: one after the other"
-            )
+            two = ", ".join(f"task {order[k]} from {begun[k]} to {ended[k]}" for k in (at, at + 1))
+            raise BrokenRule(f"core {of_core[at]} works on two tasks at once: {two}; allowed: one after the other")
     first = np.concatenate([[0], np.flatnonzero(~same) + 1])
     cores, last, worked = of_core[first], np.maximum.reduceat(ended, first), np.add.reduceat(ended - begun, first)
     for name, reported, least in (("finish_ns", finish_ns[cores], last), ("busy_ns", busy_ns[cores], worked)):
         less = reported < least
         if less.any():
             at = int(np.argmax(less))
-            raise BrokenRule(
-                f"{name} of core {cores[at]} is {reported[at]}; allowed: from {least[at]} on, as its tasks were recorded"
-            )
+            begin = f"from {least[at]} on, as its tasks were recorded"
+            raise _wrong(f"{name} of core {cores[at]}", reported[at], begin)
 
 
 #: The rule for each message about an open job, beyond the table; others have none.

@@ -188,10 +188,8 @@ def _check_parts(parts: tuple[m.Part, ...], tasks: int | None, *, graphs: bool) 
         raise BrokenRule(f"parts have {of_parts} tasks; the job has {tasks}")
     for at, part in enumerate(parts):
         if part.technique is None and (part.tasks, part.edges, part.order) != (1, 0, "index"):
-            raise BrokenRule(
-                f"part {at} is serial and has {part.tasks} tasks, {part.edges} edges and order {part.order}; "
-                "allowed: 1 task, no edges and index"
-            )
+            has = f"{part.tasks} tasks, {part.edges} edges and order {part.order}"
+            raise BrokenRule(f"part {at} is serial and has {has}; allowed: 1 task, no edges and index")
         if not graphs and (part.edges, part.order) != (0, "index"):
             raise BrokenRule(f"part {at} has {part.edges} edges and order {part.order}, but there is no network")
     edges = sum(part.edges for part in parts)

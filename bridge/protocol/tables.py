@@ -231,9 +231,5 @@ def steps(table: Table[_State]) -> dict[_State, dict[str, _State]]:
 
 def senders(table: Table[_State]) -> dict[str, Role]:
     """Return the sender of each message."""
-    return {
-        message: Role(sender)
-        for _, event, sender, _ in rows(table)
-        if sender != EITHER
-        for message in LUMPED.get(event, (event,))
-    }
+    sent = [(event, Role(sender)) for _, event, sender, _ in rows(table) if sender != EITHER]
+    return {message: sender for event, sender in sent for message in LUMPED.get(event, (event,))}

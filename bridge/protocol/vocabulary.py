@@ -50,10 +50,9 @@ class Vocabulary:
         self.senders: Final = {kind: by_name[name] for name, kind in self.types.items()}
         self._entries = {kind: 1 + len(kind.__struct_fields__) for kind in types}  # the type, and the fields
         self._encoder = msgpack.Encoder()
-        self._decoders: dict[Role, msgpack.Decoder[Any]] = {
-            role: msgpack.Decoder(functools.reduce(operator.or_, (one for one in types if self.senders[one] is role)))
-            for role in self.senders.values()
-        }
+        of_role = {role: [one for one in types if self.senders[one] is role] for role in self.senders.values()}
+        self._decoders: dict[Role, msgpack.Decoder[Any]]
+        self._decoders = {role: msgpack.Decoder(functools.reduce(operator.or_, own)) for role, own in of_role.items()}
         self._greeting = msgpack.Decoder(greeting)
 
     def sender_of(self, message: Message) -> Role:

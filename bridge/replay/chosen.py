@@ -89,10 +89,8 @@ class SlurmChoice(SlurmOptions):
             return phase_of(repeat, found.backfills_ns)
         phase_ns = round(self.phase * NS_PER_S)
         if not phase_ns < found.backfills_ns:
-            cycle = format_ns(found.backfills_ns)
-            raise InputError(
-                f"{PHASE}: {format_ns(phase_ns)}; allowed: 0 up to below {cycle}, the cycle of Slurm's backfilling"
-            )
+            allowed = f"0 up to below {format_ns(found.backfills_ns)}, the cycle of Slurm's backfilling"
+            raise InputError(f"{PHASE}: {format_ns(phase_ns)}; allowed: {allowed}")
         return phase_ns
 
     def check(self, machine: Platform) -> None:

@@ -109,9 +109,8 @@ class Configuration:
     def platform(self) -> Platform:
         """The machine of these nodes, with cores of the speed on which logs were recorded; without its switches."""
         hosts = []
-        for (cpus, *amounts), alike in groupby(
-            self.nodes, lambda one: (one.cpus, ("memory_mb", one.memory_mb), *one.resources)
-        ):
+        kinds = groupby(self.nodes, lambda one: (one.cpus, ("memory_mb", one.memory_mb), *one.resources))
+        for (cpus, *amounts), alike in kinds:
             resources: Any = {name: n for name, n in amounts if n}
             hosts.append(HostGroup(len(list(alike)), cpus, cpus * CORE_GFLOPS.default, resources))
         return Platform(tuple(hosts), name=self.keys.get("ClusterName", "cluster"))
@@ -130,9 +129,8 @@ def settings(given: Sequence[str]) -> dict[str, str]:
         if not equals or not re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII):
             raise InputError(f"{SLURM_SET}: {shown(text)}; allowed: KEY=VALUE, a line of slurm.conf")
         if name.lower() in LINES:
-            raise InputError(
-                f"{SLURM_SET}: {name}: nodes and partitions are given by {SLURM_CONF} FILE or {PLATFORM} FILE"
-            )
+            given_by = f"{SLURM_CONF} FILE or {PLATFORM} FILE"
+            raise InputError(f"{SLURM_SET}: {name}: nodes and partitions are given by {given_by}")
         if len(value) > 1 and value[0] == value[-1] == '"':
             value = value[1:-1]
         try:
@@ -190,18 +188,15 @@ def _partitions(partitions: Sequence[Partition], nodes: Sequence[str]) -> tuple[
     for at, one in enumerate(partitions):
         for key in _BY_QOS:
             if getattr(one, key) is not None:
-                raise InputError(
-                    f"{PLATFORM}: partitions[{at}].{key}: is a QOS of Slurm, which needs slurmdbd, and a replay has none; "
-                    "allowed: hosts, priority, max_time, min_cores, max_cores"
-                )
+                why = "is a QOS of Slurm, which needs slurmdbd, and a replay has none"
+                allowed = "hosts, priority, max_time, min_cores, max_cores"
+                raise InputError(f"{PLATFORM}: partitions[{at}].{key}: {why}; allowed: {allowed}")
         hosts = [host for lo, hi in parse_intervals(one.hosts, "hosts", len(nodes)) for host in range(lo, hi)]
         where = compressed([nodes[host] for host in hosts]) if hosts else "ALL"
         longest = "INFINITE" if one.max_time_ns is None else str(max(1, -(-one.max_time_ns // _MINUTE_NS)))
         tier = f"PriorityTier={1 + tiers.index(one.priority)}"
-        default = " Default=YES" if one.default else ""
-        lines.append(
-            f"PartitionName={slurm_partition(partitions, at)} Nodes={where} MaxTime={longest} {tier} State=UP{default}"
-        )
+        name, default = slurm_partition(partitions, at), " Default=YES" if one.default else ""
+        lines.append(f"PartitionName={name} Nodes={where} MaxTime={longest} {tier} State=UP{default}")
     return tuple(lines)
 
 

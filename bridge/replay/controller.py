@@ -9,7 +9,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from bridge.replay.clock import NEVER, Clock
 from bridge.replay.configuration import HERE
@@ -48,13 +48,13 @@ def _heard() -> Iterator[None]:
 
 class Controller:
     """A slurmctld, and the program that communicates with it through libslurm. ``folder`` has ``slurm.conf`` and receives
-    slurmctld's files; ``libraries`` are the compiled ``native/clock.c`` and ``native/requests.c``."""
+    slurmctld's files; ``parts`` are the compiled ``native/clock.c`` and ``native/requests.c``."""
 
     def __init__(
-        self, folder: Path, slurm: Slurm, clock: Clock, libraries: tuple[Path, Path], nodes: NodeController
+        self, folder: Path, slurm: Slurm, clock: Clock, parts: tuple[Path, Path], nodes: NodeController
     ) -> None:
         self._folder, self._clock, self._nodes = folder, clock, nodes
-        preload, requests = libraries
+        preload, requests = parts
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM_", "LD_"))}
         environment |= {
             "SLURM_CONF": f"{HERE}/slurm.conf",
@@ -68,16 +68,14 @@ class Controller:
         self._listener = listening(folder, "requests", 16)
         self._requests: subprocess.Popen[bytes] | None = None
         self._requests_command, self._environment = [str(requests)], environment
+        command, own = [str(slurm.slurmctld), "-D", "-c"], {"TWOLEVEL_REPLAY_CLOCK": str(folder / "clock")}
         with open(folder / "slurmctld.out", "wb") as said:
-            self._slurmctld = subprocess.Popen(
-                [str(slurm.slurmctld), "-D", "-c"],
-                env=environment | {"TWOLEVEL_REPLAY_CLOCK": str(folder / "clock")},
-                cwd=folder,
-                stdin=subprocess.DEVNULL,
-                stdout=said,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,  # Ctrl-C is handled by its starter
-            )
+            self._slurmctld = self._started(command, environment | own, subprocess.DEVNULL, said, subprocess.STDOUT)
+
+    def _started(self, command: list[str], environment: dict[str, str], *streams: Any) -> subprocess.Popen[bytes]:
+        pipes = dict(zip(("stdin", "stdout", "stderr"), streams, strict=False))
+        # In a session of its own: Ctrl-C is handled by its starter.
+        return subprocess.Popen(command, env=environment, cwd=self._folder, start_new_session=True, **pipes)
 
     @property
     def processor_s(self) -> float:
@@ -101,14 +99,7 @@ class Controller:
             if "fatal:" not in words:  # it was killed, or has crashed
                 raise
             raise InputError(f"slurmctld does not start with this slurm.conf: {words}") from error
-        self._requests = subprocess.Popen(
-            self._requests_command,
-            env=self._environment,
-            cwd=self._folder,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            start_new_session=True,
-        )
+        self._requests = self._started(self._requests_command, self._environment, subprocess.PIPE, subprocess.PIPE)
         self._answer()
 
     def step(self, until_ns: int) -> bool:

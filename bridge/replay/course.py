@@ -176,11 +176,9 @@ class Course:
 
     def _stall(self) -> InputError:
         waiting = [row for row in range(len(self.book)) if self.book.columns.state[row] < 0]
-        reason = self._ask.why_not(waiting[0])
-        return InputError(
-            f"Slurm does not start {len(waiting)} job{'s' * (len(waiting) > 1)}, though nothing has run for "
-            f"{format_ns(_STALL_NS)}; job {self.book.job(waiting[0])}: {reason}"
-        )
+        jobs, reason = f"{len(waiting)} job{'s' * (len(waiting) > 1)}", self._ask.why_not(waiting[0])
+        one = f"job {self.book.job(waiting[0])}: {reason}"
+        return InputError(f"Slurm does not start {jobs}, though nothing has run for {format_ns(_STALL_NS)}; {one}")
 
     # ---- our events ----
 
@@ -346,21 +344,19 @@ class Course:
 
     def stopped(self, number: int, kind: Kind, node: int) -> bool:
         """Slurm ends a job, or cleans up after one, on a node; return whether nothing of it is left there."""
-        self._note_stop(self.book.row_of.get(number), kind)
+        if (row := self.book.row_of.get(number)) is not None:
+            self._note_stop(row, kind)
         return self._cleaning.end(number, node, self.now_ns)
 
-    def _note_stop(self, row: int | None, kind: Kind) -> None:
-        if row is None:
-            return
+    def _note_stop(self, row: int, kind: Kind) -> None:
         if row not in self.book.running:
             if kind == Kind.REQUEST_KILL_TIMELIMIT:
                 self._beaten.add(row)
             return
         self._last_ns = self.now_ns
         if kind != Kind.REQUEST_KILL_TIMELIMIT:
-            raise PeerError(
-                f"Slurm ends job {self.book.job(row)} by itself ({kind.name}); a replay does not support preemption"
-            )
+            how = f"by itself ({kind.name}); a replay does not support preemption"
+            raise PeerError(f"Slurm ends job {self.book.job(row)} {how}")
         self.book.end(row, Ending.KILLED, self.now_ns)
         self._left(row)
         self.answers.note_cut(row, self.now_ns)

@@ -282,6 +282,5 @@ def line_of(words: Mapping[str, str]) -> str:
     for key, value in words.items():
         if not re.fullmatch(r'[^"#\\\n\r\t\v\f]*', value):
             raise InputError(f"{key}={shown(value)}; allowed: no quotation mark, #, backslash or end of line")
-    return " ".join(
-        f"{key}={value}" if value and " " not in value else f'{key}="{value}"' for key, value in words.items()
-    )
+    quoted = {key: value if value and " " not in value else f'"{value}"' for key, value in words.items()}
+    return " ".join(f"{key}={value}" for key, value in quoted.items())

@@ -52,9 +52,8 @@ def check_taken(log: Path, found: Configuration) -> tuple[str, ...]:
     Raises InputError if a parameter was given by ``--set`` instead of by a site."""
     said = complaints(log.read_text(encoding="utf-8", errors="replace")) if log.is_file() else ()
     if said and not found.site:
-        raise InputError(
-            f"{SLURM_SET}: slurmctld reports: {said[0]}; allowed: values that Slurm accepts, as it would use its default"
-        )
+        allowed = "values that Slurm accepts, as it would use its default"
+        raise InputError(f"{SLURM_SET}: slurmctld reports: {said[0]}; allowed: {allowed}")
     return tuple(f"slurmctld uses a default, as it reports: {one}" for one in said)
 
 

@@ -120,9 +120,8 @@ class _Site:
             raise InputError("NodeName: has no name; allowed: a list of hosts, as n[0-3,7]")
         cpus, reset = _cpus(said)
         if reset:
-            self.replaced.append(
-                f"CPUs of {shown(words[0][1])}: {cpus} (Slurm uses the product of Sockets, Cores and Threads)"
-            )
+            why = "Slurm uses the product of Sockets, Cores and Threads"
+            self.replaced.append(f"CPUs of {shown(words[0][1])}: {cpus} ({why})")
         features = tuple(re.findall(r"[^,|&]+", said.get("Feature", said.get("Features", ""))))
         resources = tuple(_generic(said.get("Gres", "")).items())
         memory_mb = whole(said.get("RealMemory", "0"))

@@ -294,9 +294,8 @@ def reservation_lines(windows: Windows, platform: Platform, nodes: Sequence[str]
         hosts = np.flatnonzero(counts)
         whole = bool((counts[hosts] == np.diff(platform.first_core)[hosts]).all())
         if not whole and len(hosts) > 1:
-            raise InputError(
-                f"{WINDOWS}: {window}: has parts of {len(hosts)} hosts; for Slurm, allowed: whole hosts, or cores of one"
-            )
+            allowed = "for Slurm, allowed: whole hosts, or cores of one"
+            raise InputError(f"{WINDOWS}: {window}: has parts of {len(hosts)} hosts; {allowed}")
         begin_s = (int(windows.begin_ns[w]) + origin_ns) // NS_PER_S
         end_s = -(-(int(windows.end_ns[w]) + origin_ns) // NS_PER_S)
         names = compressed([nodes[host] for host in hosts.tolist()])
@@ -329,10 +328,8 @@ class Asking:
             return self._controller.request("submit", *fields)
         except SlurmRefused as why:
             minutes = next(word[8:] for word in fields if word.startswith("minutes="))
-            cores = self._workload.cores[row]
-            raise InputError(
-                f"Slurm does not accept job {self._book.job(row)}, {cores} cores for {minutes} min: {why}"
-            ) from None
+            what = f"job {self._book.job(row)}, {self._workload.cores[row]} cores for {minutes} min"
+            raise InputError(f"Slurm does not accept {what}: {why}") from None
 
     def allocate(self, row: int, longer_ns: int) -> SlurmLaunch:
         """Start a job at once: on its recorded nodes, if they are known and free. Raises InputError without cores for it."""
@@ -345,10 +342,8 @@ class Asking:
                 continue
             counts = [group.split("x") for group in groups.split(",")]
             return SlurmLaunch(int(number), names, tuple(int(n) for n, times in counts for _ in range(int(times))))
-        cores = self._workload.cores[row]
-        raise InputError(
-            f"Slurm does not start job {self._book.job(row)}, which was already running, on {cores} cores: {why}"
-        )
+        what = f"job {self._book.job(row)}, which was already running, on {self._workload.cores[row]} cores"
+        raise InputError(f"Slurm does not start {what}: {why}")
 
     def of_job(self, what: str, row: int, *more: object) -> None:
         """Request an action on a job. Raises PeerError if Slurm does not do it."""

@@ -59,8 +59,8 @@ def find_simgrid(python: str | None = None) -> Installation:
 
 
 def _said(python: str, program: str, environment: dict[str, str]) -> str:
+    how: dict[str, Any] = {"capture_output": True, "text": True, "stdin": subprocess.DEVNULL}
     try:
-        how: dict[str, Any] = {"capture_output": True, "text": True, "stdin": subprocess.DEVNULL}
         done = subprocess.run([python, "-c", program], env=environment, check=False, **how)
     except OSError:
         return ""
@@ -106,9 +106,8 @@ class JobProcess:
             elif said == "suspended":
                 return values[0], None
             elif said == "stuck":
-                raise PluginError(
-                    f"the application technique sent every core away with tasks left, {values[0]} of them"
-                )
+                left = f"with tasks left, {values[0]} of them"
+                raise PluginError(f"the application technique sent every core away {left}")
             elif said == "refused":
                 raise InputError(values[0])
             elif said == "fault":

@@ -44,10 +44,8 @@ def finished(folder: Path, scenario: ReadyScenario, arguments: Mapping[str, Any]
     was, wanted = record["arguments"], parse_json(json.dumps({**arguments, **scenario.options.names()}), "options")
     for key in wanted:
         if key not in _TABLES and was.get(key) != wanted[key]:
-            raise InputError(
-                f"{REPORT_ONLY}: {folder} was made with {key} {shown(was.get(key))}, not {shown(wanted[key])}; "
-                "allowed: the same options"
-            )
+            made = f"{key} {shown(was.get(key))}, not {shown(wanted[key])}"
+            raise InputError(f"{REPORT_ONLY}: {folder} was made with {made}; allowed: the same options")
     if (had := record["workload"]["jobs"]) != (n := len(scenario.workload)):
         raise InputError(f"{REPORT_ONLY}: {folder} has {had} jobs, the workload now {n}; allowed: the same")
     if (folder / FOLDER).exists() and not force:

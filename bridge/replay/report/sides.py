@@ -175,9 +175,8 @@ def submit_interval(submit_ns: Array) -> Interval:
 
 
 def _schedule(side: Side, n_cores: int) -> Schedule:
-    return Schedule(
-        n_cores=n_cores, submit_ns=side.submit_ns, start_ns=side.start_ns, end_ns=side.end_ns, cores=side.cores
-    )
+    columns = {name: getattr(side, name) for name in _COLUMNS if name != "job_id"}
+    return Schedule(n_cores=n_cores, **columns)
 
 
 def measures(side: Side, n_cores: int, interval: Interval) -> dict[str, Any]:
