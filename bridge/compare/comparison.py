@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bridge.compare.delay_causes import CAUSES, StartCauses, StartedJobs, find_causes, followers, sums_along
+from bridge.compare.delay_causes import CAUSES, Pair, StartCauses, StartedJobs, find_causes, followers, sums_along
 from traces.base.errors import InputError
 from traces.compiled import Array
 from traces.records.events import JobEvents
@@ -41,8 +41,8 @@ class Comparison:
     # rows: ``compared``; of these ``later``, ``earlier``, ``same`` start in B; ``only_a``, ``only_b``: attempts that one run
     # has; ``started_only_a``, ``started_only_b``, ``never_started``: attempts of both runs that did not start in both
     counts: Mapping[str, int]
-    causes: tuple[StartCauses, StartCauses]  # why each compared job started when it did, in A and in B
-    rows: tuple[Array, Array]  # (int64 (n,), int64 (n,)): the rows of the compared jobs in the tables of A and of B
+    causes: Pair[StartCauses]  # why each compared job started when it did, in A and in B
+    rows: Pair[Array]  # (int64 (n,), int64 (n,)): the rows of the compared jobs in the tables of A and of B
     # what the log calls each job, by number, where it has texts as ids
     ids: Mapping[int, str] = field(default_factory=dict)
 
@@ -83,7 +83,7 @@ class Link:
 def compare_jobs(
     a: pd.DataFrame,
     b: pd.DataFrame,
-    events: tuple[Collection[JobEvents], Collection[JobEvents]] = ((), ()),
+    events: Pair[Collection[JobEvents]] = ((), ()),
     ids: Mapping[int, str] | None = None,
 ) -> Comparison:
     """Compare the tables of jobs of two runs of one workload (``traces.tables.read_jobs``), with the events of running jobs of
@@ -136,7 +136,7 @@ def _check(name: str, frame: pd.DataFrame) -> None:
         raise InputError(f"{name}: attempt {attempt} of job {job} is there twice")
 
 
-def _common(a: pd.DataFrame, b: pd.DataFrame) -> tuple[Array, Array]:
+def _common(a: pd.DataFrame, b: pd.DataFrame) -> Pair[Array]:
     """Rows of the attempts that both have, in the order of ``a``."""
     keys = ["job_id", "attempt"]
     in_a, in_b = (frame[keys].astype(np.int64).assign(row=np.arange(len(frame))) for frame in (a, b))
@@ -157,9 +157,7 @@ def _check_same_jobs(a: pd.DataFrame, b: pd.DataFrame, a_row: Array, b_row: Arra
             raise InputError(f"job {job} {words.format(in_a[at])} in A, and {in_b[at]} in B; {allowed}")
 
 
-def _delay_columns(
-    sides: tuple[StartedJobs, StartedJobs], rows: tuple[Array, Array], causes: tuple[StartCauses, StartCauses]
-) -> dict[str, Array]:
+def _delay_columns(sides: Pair[StartedJobs], rows: Pair[Array], causes: Pair[StartCauses]) -> dict[str, Array]:
     a = sides[0]
     pairs = list(zip(sides, rows, strict=True))
     start, end, eligible = (
@@ -205,7 +203,7 @@ def _delay_columns(
     }
 
 
-def _reasons(sides: tuple[StartedJobs, StartedJobs], rows: tuple[Array, Array]) -> dict[str, Array]:
+def _reasons(sides: Pair[StartedJobs], rows: Pair[Array]) -> dict[str, Array]:
     """Why the compared rows were cut whose cores were lost, and why a policy has started rows, and how long they waited for
     hosts to boot, in each run; nothing where that is of none."""
     found: dict[str, Array] = {}

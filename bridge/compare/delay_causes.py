@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from traces.tables import BOOT_WAIT, CUT_BECAUSE, STARTED_BECAUSE
 
 if TYPE_CHECKING:
     import pandas as pd
+
+T = TypeVar("T")
+Pair: TypeAlias = tuple[T, T]  #: two of a kind; of runs: that of A and that of B
 
 #: Causes of a start; ``StartCauses.kind`` is the position in this tuple.
 CAUSES = (

@@ -169,17 +169,8 @@ _RANKINGS = {
 
 #: The columns of the rankings.
 _RANKED = (
-    *(
-        "job_id",
-        "attempt",
-        "start_delta_ns",
-        "run_delta_ns",
-        "chain_of",
-        "chain_links",
-        "chain_run_ns",
-        "chain_order_ns",
-    ),
-    *("root_job", "root_start_delta_ns", "later_jobs", "later_ns", "earlier_jobs", "earlier_ns"),
+    *("job_id", "attempt", "start_delta_ns", "run_delta_ns", "chain_of", "chain_links", "chain_run_ns"),
+    *("chain_order_ns", "root_job", "root_start_delta_ns", "later_jobs", "later_ns", "earlier_jobs", "earlier_ns"),
 )
 
 

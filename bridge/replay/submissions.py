@@ -82,17 +82,11 @@ def log_words(workload: Workload) -> LogWords:
     def words(use: str) -> tuple[str, ...]:
         return tuple(given[job][use] if job in given else "" for job in jobs)
 
-    return LogWords(
-        _numbered(workload.header, "Queue"),
-        _numbered(workload.header, "Partition"),
-        words("account"),
-        words("features"),
-        words("reservation"),
-        tuple("" if word in _NO_NODES else word for word in words("node_list")),
-        tuple(map(_whole, words("priority"))),
-        tuple(map(_whole, words("least_nodes"))),
-        missing,
-    )
+    queues, partitions = (_numbered(workload.header, title) for title in ("Queue", "Partition"))
+    account, features, reservation = map(words, ("account", "features", "reservation"))
+    nodes = tuple("" if word in _NO_NODES else word for word in words("node_list"))
+    priority, least_nodes = (tuple(map(_whole, words(use))) for use in ("priority", "least_nodes"))
+    return LogWords(queues, partitions, account, features, reservation, nodes, priority, least_nodes, missing)
 
 
 FIRST_USER = 1_000_000  # user numbers in Slurm begin here; they need not exist on this computer

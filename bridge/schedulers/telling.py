@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from bls.seen import news as n
 from bls.seen.jobs import JobWidth, SeenJob
@@ -53,14 +53,9 @@ def _partition(seen: SeenPartition) -> m.PartitionOfMachine:
 
 
 def _window(seen: SeenWindow) -> m.WindowOfMachine:
-    return m.WindowOfMachine(
-        kind="maintenance" if seen.kind == "maintenance" else "reservation",
-        name=seen.name,
-        begin_ns=seen.begin_ns,
-        end_ns=seen.end_ns,
-        cores=_column(seen.cores),
-        jobs=seen.jobs,
-    )
+    kind: Any = seen.kind if seen.kind == "maintenance" else "reservation"
+    own = {name: getattr(seen, name) for name in ("name", "begin_ns", "end_ns", "jobs")}
+    return m.WindowOfMachine(kind=kind, cores=_column(seen.cores), **own)
 
 
 def messages_of(news: Iterable[n.AnyNews], view: View) -> Iterator[Message]:
@@ -105,12 +100,10 @@ def _submitted(job: SeenJob, width: JobWidth, power_mw: int | None) -> m.Submitt
         eligible_ns=job.eligible_ns if job.dependency_holds else None,
         min_cores=width.least,
         max_cores=width.most,
-        units=asked.units,
-        unit_cores=asked.unit_cores,
         resources=dict(asked.resources),
         licences=dict(asked.licences),
-        switches=asked.switches,
         power_mw=power_mw,
         extras=dict(job.extras),
+        **{name: getattr(asked, name) for name in ("units", "unit_cores", "switches")},
         **{name: getattr(job, name) for name in _OF_JOB},
     )
