@@ -1,7 +1,6 @@
 """Temporary folders in TMPDIR. The owner removes its folder; if it was killed, the next program that makes one does.
 
-A lock shows whether the owner is alive: the kernel releases it when the process ends. A folder is never removed because of its
-name.
+A lock shows whether the owner is alive: the kernel releases it when the process ends. No folder is removed for its name.
 """
 
 import contextlib

@@ -35,8 +35,7 @@ _NEEDED = ("job_id", "attempt", "submit_ns", "eligible_ns", "start_ns", "end_ns"
 class Comparison:
     """Comparison of two runs of the same jobs."""
 
-    # a row a compared job (an attempt at a job that started in both runs), in the order of A; the columns are those of
-    # docs/reference/compare.md
+    # a row a compared job (an attempt at a job that started in both runs), in A's order; columns: docs/reference/compare.md
     delays: pd.DataFrame
     # rows: ``compared``; of these ``later``, ``earlier``, ``same`` start in B; ``only_a``, ``only_b``: attempts that one run
     # has; ``started_only_a``, ``started_only_b``, ``never_started``: attempts of both runs that did not start in both

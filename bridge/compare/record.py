@@ -120,9 +120,8 @@ def write_comparison(
     top: int,
     power: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write delays.parquet, comparison.json with ``top`` rows of every ranking, and the figures. ``row``: of the job
-    whose chain is drawn; None if there is none. ``power``: what limits to power have cost and saved, where both runs
-    know of power."""
+    """Write delays.parquet, comparison.json with ``top`` rows of every ranking, and the figures. ``row``: of the job whose
+    chain is drawn, if any. ``power``: what limits to power have cost and saved, where both runs know of power."""
     from traces.figures.compare.delay_chain import delay_chain_figure
     from traces.figures.compare.start_delays import start_delays_figure
     from traces.figures.drawing.canvas import save_all

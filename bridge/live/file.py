@@ -83,8 +83,7 @@ class Look:
     used: tuple[int, ...]  # amount of each of :attr:`Setting.resources` that jobs hold
     down_hosts: int  # hosts that are down, or in maintenance
     states: dict[str, int]  # ended attempts by state (``traces.ledger.STATES``); without zeros
-    # busy, down, job: for each cell the cores that jobs hold, the cores of hosts that are down, and the job that holds
-    # most; -1: none
+    # busy, down, job: for each cell the cores that jobs hold, those of hosts that are down, and the job with most; -1: none
     busy: tuple[int, ...]
     down: tuple[int, ...]
     job: tuple[int, ...]

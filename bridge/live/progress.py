@@ -47,8 +47,7 @@ class TimeLeft:
         self._first: tuple[int, float] | None = None
 
     def text(self, done: int, total: int, now_s: float) -> str:
-        """Text such as ``, 22 s left``; empty until enough is done to know a rate. ``now_s``: monotonic seconds, without time
-        that has no bearing on the rate."""
+        """Text such as ``, 22 s left``; empty until a rate is known. ``now_s``: monotonic, without time that does not count."""
         if self._first is None:
             self._first = (done, now_s) if done else None
             return ""

@@ -119,8 +119,7 @@ def watch_run(
     sleep: Callable[[float], object] = time.sleep,
     wall_clock: Callable[[], float] = time.time,
 ) -> int:
-    """Show a run, whose results are called ``target``, until its end: a screen if ``stream`` is a terminal, else a line per
-    second.
+    """Show a run, whose results are called ``target``, until it ends: a screen on a terminal ``stream``, else a line a second.
 
     - ``once``: show one sample and return.
     - ``as_json``: one line of JSON per sample.

@@ -73,8 +73,7 @@ class Configuration:
         return replace(self, switches=read_switches(path, [node.name for node in self.nodes], where))
 
     def files(self, jobs: int) -> dict[str, str]:
-        """The texts of slurm.conf and topology.conf, by name, for a slurmctld that runs in their folder, and for this number of
-        jobs at once."""
+        """The texts of slurm.conf and topology.conf, by name, for a slurmctld in their folder with this many jobs at once."""
         try:
             user = pwd.getpwuid(os.geteuid()).pw_name
         except KeyError:

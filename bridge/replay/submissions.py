@@ -118,13 +118,12 @@ def configured(found: Configuration, scenario: ReadyScenario) -> Configuration:
     more: dict[str, str] = {}
     if asked.per_unit.any() and not found.site:
         memory = MEMORY in asked.resource_names and asked.per_unit[:, asked.resource_names.index(MEMORY)].any()
-        more |= BY_CORES | ({"SelectTypeParameters": "CR_Core_Memory"} if memory else {})
+        by_cores = BY_CORES | ({"SelectTypeParameters": "CR_Core_Memory"} if memory else {})
+        # Without --set, nodes are chosen as of_machine() sets it, or not at all.
+        more |= {key: value for key, value in by_cores.items() if found.key(key) in ("", BY_CORES[key])}
     if asked.switches.any() and "max_switch_wait" not in found.key("SchedulerParameters"):
         given = found.key("SchedulerParameters")
         more["SchedulerParameters"] = f"{given},max_switch_wait={_switch_wait_s(scenario)}".lstrip(",")
-    # Without --set, nodes are chosen as of_machine() sets it, or not at all.
-    ours = [key for key in BY_CORES if found.key(key) in ("", BY_CORES[key])]
-    more = {key: value for key, value in more.items() if key == "SchedulerParameters" or key in ours}
     return replace(found, keys=over(found.keys, more))
 
 
@@ -229,8 +228,7 @@ def _windows(scenario: ReadyScenario, words: LogWords, notes: Counter[str]) -> A
 def _priorities(
     workload: Workload, words: LogWords, found: Configuration, notes: Counter[str]
 ) -> tuple[list[int], tuple[str, ...]]:
-    # The log's, if it has any; else in the order of the recorded starts, the first highest. Also returns a remark on the
-    # choice. 0: Slurm's own.
+    # The log's, if it has any; else by the recorded starts, the first highest; 0: Slurm's own. Then a remark on the choice.
     n = len(workload)
     has = np.array([0 < priority <= _MOST_PRIORITY for priority in words.priority])
     if has.all():

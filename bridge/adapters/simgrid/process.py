@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -95,12 +96,11 @@ class JobProcess:
         """Answer the process until it is suspended, at an instant from the job's start, or has ended, with its results.
         Raises InputError or PluginError if a technique or a planner is at fault, and PeerError if SimGrid is."""
         asked = self._asked
-        questions: dict[str, Callable[..., Any]]
-        questions = {"ask": asked.size, "plan": asked.sequences, "order": asked.positions}
+        answers: dict[str, Callable[..., Any]] = {"ask": asked.size, "plan": asked.sequences, "order": asked.positions}
         while True:
             said, *values = self._received()
-            if said in questions:
-                self._send(questions[said](*values))
+            if said in answers:
+                self._send(answers[said](*values))
             elif said == "begin":
                 asked.begin(*values)
             elif said == "suspended":
@@ -121,10 +121,8 @@ class JobProcess:
         self._process.wait()
         for stream in (self._process.stdin, self._process.stdout, self._errors):
             assert stream is not None
-            try:
+            with suppress(BrokenPipeError):  # it did not read everything
                 stream.close()
-            except BrokenPipeError:  # it did not read everything
-                continue
 
     def _send(self, what: Any) -> None:
         assert self._process.stdin is not None

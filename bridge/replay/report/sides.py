@@ -47,8 +47,7 @@ class Side:
     killed: int  # number of jobs cut at their limit; -1 if unknown
     not_run: int  # jobs that never started, or whose start the log does not state
     attempts: int = -1  # number of starts, including jobs that were cut and queued again; -1 if unknown
-    # bool (n,), jobs that were running at time 0: they have no wait and are not counted, but they occupy the machine. None:
-    # no job
+    # bool (n,), jobs that ran at time 0: they have no wait and are not counted, but occupy the machine. None: no job
     preset: Array | None = None
     # int64 (n,), the earliest starts of jobs; by default their submits
     begin_ns: Array = field(default_factory=lambda: np.zeros(0, np.int64))
