@@ -15,7 +15,6 @@ from typing import Final
 from bridge.held_interrupts import interrupts_held
 
 _PREFIX: Final = "twolevel-"
-
 _OWNER: Final = ".owner"  #: the file that the owner locks, and its contents, which identify folders of this program
 _MARK: Final = b"A folder of twolevel. It may be removed once nobody holds a lock on this file.\n"
 

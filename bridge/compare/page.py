@@ -53,7 +53,6 @@ _ABOUT_JOBS = (
 )
 
 _MOST_NAMED = 3  #: most options that a title names
-
 _TOP = 10
 
 #: Causes of the start of a job in a run (``cause_a``, ``cause_b``) in words, in which {job} is the job that caused it.

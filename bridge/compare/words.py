@@ -12,7 +12,6 @@ from traces.tables import CUT_BECAUSE, STARTED_BECAUSE
 
 #: Last line of a comparison of runs that depend on the seed.
 ONE_SAMPLE = "This compares two single runs. Use several seeds for a confidence interval (twolevel grid --seeds)."
-
 _NAMED = 3  #: most named links of a chain, and most named overtaking jobs
 
 

@@ -22,10 +22,8 @@ from traces.base.time import format_ns
 
 #: States of a run: it goes on; its results exist; its process is gone; it has removed its folder.
 UNDER_WAY, ENDED, DIED, STOPPED = "under way", "ended", "died", "stopped"
-
 _SILENT_S = 5.0  # time without updates after which a run is reported as silent, s
 _JSON_EVERY_S = 1.0  # interval between samples in JSON, s
-
 _NOTHING = 0, 0
 
 

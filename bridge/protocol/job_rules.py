@@ -33,7 +33,6 @@ def _lengths(message: m.Lengths, job: OpenJob) -> None:
 def _resume(message: m.Resume, job: OpenJob) -> None:
     o.check_orders(message, job.now_ns, job.cores)
     job.until_ns, job.stop_ns = message.until_ns, message.stop_ns
-    job.loses = job.loses or o.takes_away(message)
     job.taken |= o.taken(message)
     # Earlier promises did not include these changes: they hold only up to the first of them.
     if message.changes:
@@ -152,7 +151,7 @@ def _outcome(message: m.Outcome, job: OpenJob) -> None:
     ahead = sum(message.chosen) * len(message.chosen) * message.tasks
     if message.ahead_chunks > ahead:
         raise _wrong("ahead_chunks", message.ahead_chunks, f"up to {ahead}, a chunk per task, choice and technique")
-    if message.chunks > message.tasks and not job.loses:
+    if message.chunks > message.tasks and not job.taken:
         raise _wrong("chunks", message.chunks, f"up to tasks, {message.tasks}")
     if message.ran > message.tasks or (message.ran < message.tasks and not (message.stopped or lost)):
         allowed = "up to" if message.stopped or lost else "in a job that was not stopped, and not lost, all"
@@ -305,7 +304,7 @@ def _check_releases(message: m.Outcome, job: OpenJob, finish_ns: Array) -> None:
 def _never_begun_ns(message: m.Outcome, job: OpenJob) -> int:
     """The part of ``scheduling_ns`` that may lie after the end, or overlap other activity of a core. A chunk on its way to a
     core that is stopped or lost counts up to the time at which it would have begun."""
-    if not (message.stopped or message.last_lost is not None or job.loses):
+    if not (message.stopped or message.last_lost is not None or job.taken):
         return 0
     start = job.start
     latency = 0 if start.latency_ns is None else int(unpack_int64(start.latency_ns).max())

@@ -17,7 +17,6 @@ WORKER_VARIABLE: Final = "TWOLEVEL_WORKER"
 
 #: Reason for refusing a hello that arrives after all jobs are done; the process then ends without an error.
 OVER: Final = "the run is over"
-
 ALL_CORES: Final = -1  # the ``core`` of a :class:`Change` of every core of the job
 
 # Limits
@@ -38,7 +37,6 @@ MAX_SCALED: Final = 2**16
 LENGTHS_PER_FRAME: Final = 2**20  # lengths in one ``lengths``
 EDGES_PER_FRAME: Final = 2**20  # edges in one ``edges``
 RECORDS_PER_FRAME: Final = 2**18  # tasks in one ``records``, transfers in one ``transfers``
-
 _MAX_FLOAT: Final = 1.7976931348623157e308  # excludes infinity; NaN fails every comparison
 
 Version = Annotated[int, Meta(ge=0, le=2**31 - 1)]

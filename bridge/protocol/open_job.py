@@ -43,10 +43,9 @@ class OpenJob:
     wishes: int = 0  # reported so far, and the instant of the last
     width_request_ns: int = -1
     promises: int = 0  # reported so far, and suspensions before the required instant
-    # instants at which cores are taken away, and their numbers
+    # instants at which cores are taken away, and their numbers: their tasks start again then, in further chunks
     taken: set[tuple[int, int]] = field(default_factory=set)
     conserves_work: bool = False  # if not, the application may also lose cores that are not taken away
-    loses: bool = False  # whether a core is, or may be, taken away: its tasks start again then, in further chunks
 
     @classmethod
     def begin(cls, start: m.SimulateJob, hello: m.Hello) -> OpenJob:
@@ -69,7 +68,6 @@ class OpenJob:
         return cls(
             *(start, places, now_ns, promised_ns, start.until_ns, start.stop_ns),
             announced_edges=sum(part.edges for part in start.parts or ()),
-            loses=takes_away(start),
             taken=taken(start),
             conserves_work=hello.conserves_work,
         )
@@ -269,20 +267,15 @@ def _whole_places(name: str, column: bytes, what: str = "a resize") -> Array:
     return places
 
 
-def takes_away(message: m.SimulateJob | m.Resume) -> bool:
-    return any(not change.speed_gflops for change in message.changes)
-
-
 def taken(message: m.SimulateJob | m.Resume) -> set[tuple[int, int]]:
     """Instants at which cores are taken away, with an index within the job, or ``ALL_CORES``."""
     return {(change.at_ns, change.core) for change in message.changes if not change.speed_gflops}
 
 
 def check_orders(message: m.SimulateJob | m.Resume, now_ns: int, cores: int) -> None:
-    if message.until_ns is not None:
-        at_least("until_ns", message.until_ns, now_ns, "now,")
-    if message.stop_ns is not None:
-        at_least("stop_ns", message.stop_ns, now_ns, "now,")
+    for name, instant_ns in (("until_ns", message.until_ns), ("stop_ns", message.stop_ns)):
+        if instant_ns is not None:
+            at_least(name, instant_ns, now_ns, "now,")
     last = now_ns
     for change in message.changes:
         at_least("at_ns of a change", change.at_ns, last, "now and the change before,")

@@ -27,7 +27,6 @@ _NOT_WAITING: Final = {
 
 #: Fields of ``machine`` that state which directions of a scheduler the run supports.
 _LETS: Final = {"widths": "resizes", "hints": "hints"}
-
 _DIRECTIONS: Final = ("speeds", "ends", "widths", "hints")  # directions of a scheduler to running jobs
 
 

@@ -22,9 +22,7 @@ from traces.base.time import NS_PER_S, format_ns
 
 #: Interval with two passes of backfilling, and one of every other periodic activity of Slurm except priorities.
 _SETTLE_S = 70.0
-
 _GOLDEN = 0.6180339887498949  # multiples of the golden ratio's fraction fill a cycle evenly, for any number of them
-
 _MS = 1_000_000
 
 

@@ -24,13 +24,11 @@ from traces.base.time import NS_PER_S
 from traces.intervals import parse_intervals
 
 HERE = "/proc/self/cwd"  # the working directory of a program, in Slurm's notation, whatever its name
-
 _MB_KB = 1024
 _MINUTE_NS = 60 * NS_PER_S
 
 #: Default interval of backfilling passes, s.
 _INTERVAL, _INTERVAL_S = re.compile(r"\bbf_interval=([0-9]{1,9})(?![0-9])"), 30
-
 _NAMED = re.compile(r"PartitionName=(\S+)", re.IGNORECASE)
 
 

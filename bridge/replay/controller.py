@@ -21,11 +21,8 @@ from traces.base.errors import InputError, PeerError
 _LOOK_S = 0.5  # interval between checks whether slurmctld is alive
 _PATIENCE_S = 60.0  # it counts as hanging if it neither comes to rest nor uses a processor for this time
 _SHOWN_LINES = 3  # number of lines of its log that are shown after a death or a hang
-
 _STOP_S = 5.0
-
 _FROM_OUTSIDE = " from outside, as the system does when memory runs out, not because of the workload or slurm.conf"
-
 _DAMAGED = "the program that uses libslurm has ended, or does not respond; Slurm may be damaged"
 
 

@@ -30,7 +30,6 @@ _MINUTE_NS = 60 * NS_PER_S
 
 #: If nothing runs, nothing is submitted and Slurm starts nothing for this time, it never will: its longest cycle is an hour.
 _STALL_NS = 4 * 3600 * NS_PER_S
-
 _BEFORE_NS = 60 * NS_PER_S  # a jump of the date ends this long before the next event
 _PAUSE_S = 0.01  # a real pause while the clock runs at a rate
 _REQUEUE_NS = 122 * NS_PER_S  # earliest start of a requeued job, after this time: its credential has to expire first

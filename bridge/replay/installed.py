@@ -17,7 +17,6 @@ from traces.kernels import store
 
 PACKAGES = "slurmctld slurm-client slurm-wlm-basic-plugins libslurm-dev"  # names of the Debian packages
 _FURTHER = ("/usr/sbin", "/usr/local/sbin")  # folders of administrators' programs, searched in addition to PATH
-
 _VERSION = re.compile(r"(\d\d\.\d\d)\.(\S+)")
 
 

@@ -12,12 +12,9 @@ from enum import IntEnum
 
 #: Release → number of its protocol. Layouts differ between releases; other releases are not supported.
 LAYOUTS = {"22.05": 38 << 8}
-
 _AUTH_NONE = 100  # plug-in number of ``auth/none``
 _LONGEST = 1 << 28  # longest message; a launch has a credential with a bit per core
-
 _HOST = "replay"
-
 _RESOURCE = 0x438A34D4  # first field of each generic resource of a registration
 
 

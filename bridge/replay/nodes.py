@@ -47,7 +47,6 @@ def connected(folder: Path, name: str) -> socket.socket:
 
 #: A slurmd's answer to the order to end a job whose processes are gone: the node is free at once.
 _ALREADY_COMPLETE = 4002
-
 _ADDRESS_BYTES = 6  # before each message its sender sends the address of the receiver: IPv4, and a port
 _FIRST_ADDRESS = 10 << 24  # the nodes' addresses count up from here; nothing is ever sent to them
 _BACKLOG = 4096  # largest number of connections of slurmctld to nodes without an answer

@@ -28,7 +28,6 @@ from bridge.runs.record import write_run
 from bridge.runs.result import BatchNotes, Result
 from bridge.runs.simulation import application_notes, ledger_of
 from bridge.runs.stored import slurm_title
-from bridge.runs.tracing import TraceRequest
 from bridge.scenarios.ready import ReadyScenario
 from bridge.scenarios.scenario import Execution, Scenario
 from traces.base.errors import InputError
@@ -61,7 +60,6 @@ _STARTS_S = 5  # with a running clock, additional real time to start up and to r
 
 #: slurmctld does not start before this date: 0 means no date to it, and it cannot represent dates before 1970.
 _FIRST_DATE_NS = 86_400 * NS_PER_S
-
 _PAUSE_JOBS = 100  # number of ended jobs between two calls of the watch
 KEPT = ("slurm.conf", "topology.conf", "slurmctld.log")  # files of slurmctld's folder that stay
 
@@ -197,17 +195,9 @@ def _tidy(folder: Path, mode: int) -> None:
     folder.chmod(mode)
 
 
-def write_replay(
-    done: Replay,
-    folder: Path,
-    arguments: Mapping[str, Any],
-    *,
-    tasks: bool,
-    trace: TraceRequest | bool | None,
-    nodes: bool = False,
-) -> None:
-    """Write the results like those of a run; ``run.json`` also has a key ``replay``."""
-    write_run(done.result, folder, arguments, tasks=tasks, trace=trace, nodes=nodes)
+def write_replay(done: Replay, folder: Path, arguments: Mapping[str, Any], **tables: Any) -> None:
+    """Write the results like those of a run (``bridge.runs.record.write_run``); ``run.json`` also has a key ``replay``."""
+    write_run(done.result, folder, arguments, **tables)
     record = read_record(folder)
     record["replay"] = replay_account(done)
     write_record(folder / "run.json", record)

@@ -17,7 +17,6 @@ _PAIR = re.compile(r'\s*([A-Za-z0-9_.]+)\s*=\s*(?:"([^"]*)"|(\S+))(?=\s|$)', re.
 
 #: A generic resource such as ``gpu:tesla:4`` or ``bandwidth:no_consume:10G``: its name and amount.
 _GENERIC = re.compile(r"([A-Za-z][\w-]{0,39})(?::[^:,]*)*?(?::([0-9]{1,15})([KMGTP]?))?", re.IGNORECASE | re.ASCII)
-
 Words = Sequence[tuple[str, str]]
 
 

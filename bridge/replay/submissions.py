@@ -92,7 +92,6 @@ def log_words(workload: Workload) -> LogWords:
 FIRST_USER = 1_000_000  # user numbers in Slurm begin here; they need not exist on this computer
 
 _MB_KB, _MINUTE_NS = 1024, 60 * NS_PER_S
-
 _FOR_EVER_S = 365 * 86_400  # Slurm's number for a wait of any length, in seconds
 
 #: Highest priority given to a job; 0 would hold it, and parts of Slurm do not support more than 31 bits.

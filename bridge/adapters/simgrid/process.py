@@ -25,7 +25,6 @@ _PYTHONS: Final = (sys.executable, "/usr/bin/python3")
 #: Prints the place of SimGrid's module. PyPI's package has its library next to it, where the loader does not search.
 _WHERE: Final = "import importlib.util as u; found = u.find_spec('simgrid'); print(found.origin if found else '')"
 _WHICH: Final = "import simgrid; print(simgrid.simgrid_version)"
-
 _HERE: Final = Path(__file__).resolve().parent
 _RUN: Final = "import sys; sys.path.insert(0, sys.argv[1]); from inside.program import main; main()"
 

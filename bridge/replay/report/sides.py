@@ -154,9 +154,7 @@ def engines(scenario: ReadyScenario, ways: Sequence[tuple[str, str]], known_jobs
 
 
 HIGH_SLOWDOWN = 5.0  # slowdowns above this are high (section VIII-B)
-
 _HOUR_NS = 3600 * NS_PER_S
-
 _LENGTHS = (0, 1, 2, 4, 8, 16)  # the classes of Table I: hours, each including its end
 
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from bridge.replay.report.asked import Attempt
 
 REPORT = "report.md"
-
 LATE = 0.1  # relative excess of the makespan over the exact replay above which a replay has not kept up with its clock
 
 #: Measures by their name in the tables: label and format.
@@ -42,7 +41,6 @@ MEASURES = {
 }
 
 _MS = 1_000_000  # resolution of differences
-
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
