@@ -15,11 +15,9 @@ from bridge.compare.delay_causes import CAUSES, Pair, StartCauses, StartedJobs, 
 from traces.base.errors import InputError
 from traces.compiled import Array
 from traces.records.events import JobEvents
-from traces.tables import BOOT_WAIT, CUT_BECAUSE, NAME, STARTED_BECAUSE, rows_frame
+from traces.tables import BOOT_WAIT, CUT_BECAUSE, NAME, STARTED_BECAUSE, DataFrame, rows_frame
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from bridge.report.page import Page
 
 RUNS = ("A", "B")  #: what the two runs are called
@@ -36,7 +34,7 @@ class Comparison:
     """Comparison of two runs of the same jobs."""
 
     # a row a compared job (an attempt at a job that started in both runs), in A's order; columns: docs/reference/compare.md
-    delays: pd.DataFrame
+    delays: DataFrame
     # rows: ``compared``; of these ``later``, ``earlier``, ``same`` start in B; ``only_a``, ``only_b``: attempts that one run
     # has; ``started_only_a``, ``started_only_b``, ``never_started``: attempts of both runs that did not start in both
     counts: Mapping[str, int]
@@ -80,8 +78,8 @@ class Link:
 
 
 def compare_jobs(
-    a: pd.DataFrame,
-    b: pd.DataFrame,
+    a: DataFrame,
+    b: DataFrame,
     events: Pair[Collection[JobEvents]] = ((), ()),
     ids: Mapping[int, str] | None = None,
 ) -> Comparison:
@@ -117,7 +115,7 @@ def compare_jobs(
     return Comparison(rows_frame(columns), counts, causes, (a_row[both], b_row[both]), ids or {})
 
 
-def _check(name: str, frame: pd.DataFrame) -> None:
+def _check(name: str, frame: DataFrame) -> None:
     for column in _NEEDED:
         if column not in frame.columns:
             raise InputError(f"{name}: no column {column}; this is not a table of the jobs of a run")
@@ -135,7 +133,7 @@ def _check(name: str, frame: pd.DataFrame) -> None:
         raise InputError(f"{name}: attempt {attempt} of job {job} is there twice")
 
 
-def _common(a: pd.DataFrame, b: pd.DataFrame) -> Pair[Array]:
+def _common(a: DataFrame, b: DataFrame) -> Pair[Array]:
     """Rows of the attempts that both have, in the order of ``a``."""
     keys = ["job_id", "attempt"]
     in_a, in_b = (frame[keys].astype(np.int64).assign(row=np.arange(len(frame))) for frame in (a, b))
@@ -143,7 +141,7 @@ def _common(a: pd.DataFrame, b: pd.DataFrame) -> Pair[Array]:
     return both["row_x"].to_numpy(), both["row_y"].to_numpy()
 
 
-def _check_same_jobs(a: pd.DataFrame, b: pd.DataFrame, a_row: Array, b_row: Array) -> None:
+def _check_same_jobs(a: DataFrame, b: DataFrame, a_row: Array, b_row: Array) -> None:
     allowed = "allowed: two runs of one workload"
     if not len(a_row):
         raise InputError(f"A and B have no job in common; {allowed}")

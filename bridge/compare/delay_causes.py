@@ -3,11 +3,9 @@
 Rules: docs/reference/compare.md. Arrays have one row per job that started. Chains are summed by pointer doubling: after k steps
 a pointer leads 2ᵏ links back, so n jobs need log₂(longest chain) steps over arrays."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
+from typing import NamedTuple, Self, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -17,10 +15,7 @@ from traces.records.events import JobEvents, of_kind
 from traces.records.hints import HintRecords
 from traces.records.releases import ReleaseRecords
 from traces.records.widths import WidthRecords
-from traces.tables import BOOT_WAIT, CUT_BECAUSE, STARTED_BECAUSE
-
-if TYPE_CHECKING:
-    import pandas as pd
+from traces.tables import BOOT_WAIT, CUT_BECAUSE, STARTED_BECAUSE, DataFrame
 
 T = TypeVar("T")
 Pair: TypeAlias = tuple[T, T]  #: two of a kind; of runs: that of A and that of B
@@ -70,7 +65,7 @@ class StartedJobs:
     boot_wait_ns: Array
 
     @classmethod
-    def of(cls, jobs: pd.DataFrame, events: Collection[JobEvents] = ()) -> StartedJobs:
+    def of(cls, jobs: DataFrame, events: Collection[JobEvents] = ()) -> Self:
         """Read the started rows of a table of jobs, and their releases, hints and requests for cores from events."""
         some = jobs["start_ns"].to_numpy() >= 0
         started = jobs[some]
@@ -221,15 +216,10 @@ def _had_hint(late: StartedJobs, rows: Array, freed: Array) -> Array:
 
 def _were_asked(late: StartedJobs, rows: Array, freed: Array) -> Array:
     """Whether the scheduler had requested a core that the releasing row of each row (:func:`_freed_by`) released then."""
-    if not len(late.asked_row):
-        return np.zeros(len(rows), np.bool_)
     asked = set(zip(late.asked_row.tolist(), late.asked_core.tolist(), strict=True))
-    gave: dict[tuple[int, int], list[int]] = {}
-    for row, core, at in zip(late.freed_row.tolist(), late.freed_core.tolist(), late.freed_ns.tolist(), strict=True):
-        gave.setdefault((row, at), []).append(core)
-    pairs = zip(freed.tolist(), late.had_ns[rows].tolist(), strict=True)
-    found = [any((pair[0], core) in asked for core in gave.get(pair, ())) for pair in pairs]
-    return np.array(found, np.bool_)
+    releases = zip(late.freed_row.tolist(), late.freed_core.tolist(), late.freed_ns.tolist(), strict=True)
+    gave = {(row, at) for row, core, at in releases if (row, core) in asked}
+    return np.array([pair in gave for pair in zip(freed.tolist(), late.had_ns[rows].tolist(), strict=True)], np.bool_)
 
 
 def _least_overlapping(late: StartedJobs, rows: Array, group: Array, there: Array, of: Array, rank: Array) -> Array:

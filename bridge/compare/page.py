@@ -1,11 +1,9 @@
 """The report page of a comparison of two runs, from the output of ``twolevel compare --out`` or from the runs."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,11 +18,8 @@ from bridge.runs.page import left_out, parts_of_folder, timeline_of
 from bridge.scratch import scratch_folder
 from traces.base.errors import InputError
 from traces.base.time import format_ns
-from traces.tables import read_rows
+from traces.tables import DataFrame, read_rows
 from traces.timeline import timeline_text
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 RECORD = "comparison.json"
 
@@ -112,7 +107,7 @@ def page_of_comparison(compared: Comparison) -> Page:
 def _page(
     images: Sequence[tuple[str, str]],
     record: Mapping[str, Any],
-    delays: pd.DataFrame,
+    delays: DataFrame,
     runs: Mapping[str, str],
     counts: Mapping[str, int],
     timelines: Sequence[p.Section] = (),
@@ -141,7 +136,7 @@ def _title(record: Mapping[str, Any], runs: Mapping[str, str]) -> str:
     return " → ".join(Path(runs[name]).name for name in RUNS)
 
 
-def _timelines(runs: Mapping[str, str], delays: pd.DataFrame) -> list[p.Section]:
+def _timelines(runs: Mapping[str, str], delays: DataFrame) -> list[p.Section]:
     # Both timelines, or none if a folder now holds another run than the compared one.
     sections = []
     for name, folder in runs.items():
@@ -163,7 +158,7 @@ def _timelines(runs: Mapping[str, str], delays: pd.DataFrame) -> list[p.Section]
     return sections
 
 
-def _lead(record: Mapping[str, Any], counts: Mapping[str, int], delays: pd.DataFrame) -> list[str]:
+def _lead(record: Mapping[str, Any], counts: Mapping[str, int], delays: DataFrame) -> list[str]:
     n = counts["compared"]
     first = f"Of {n:,} jobs that started in both runs, {counts['later']:,} started later in B, "
     first += f"{counts['earlier']:,} earlier and {counts['same']:,} at the same instant."
@@ -200,7 +195,7 @@ def _pairs(record: Mapping[str, Any]) -> list[tuple[str, list[Any]]]:
     return [(name, pair) for name, pair in pairs if isinstance(pair, list) and len(pair) == 2 and None not in pair]
 
 
-def _rankings(record: Mapping[str, Any], delays: pd.DataFrame) -> list[p.Lines]:
+def _rankings(record: Mapping[str, Any], delays: DataFrame) -> list[p.Lines]:
     parts = []
     causes = _causes(delays)
     for key, (title, words) in _RANKINGS.items():
@@ -215,7 +210,7 @@ def _rankings(record: Mapping[str, Any], delays: pd.DataFrame) -> list[p.Lines]:
     return parts
 
 
-def _causes(delays: pd.DataFrame) -> dict[tuple[int, int], str]:
+def _causes(delays: DataFrame) -> dict[tuple[int, int], str]:
     # Cause of the start in each run of the compared attempts, by job and attempt.
     found = {}
     columns = ["job_id", "attempt", *(f"{name}_{side}" for side in "ab" for name in ("cause", "cause_job"))]

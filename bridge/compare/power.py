@@ -5,13 +5,11 @@ Provisioning*, ISGC 2021: increases of run time and wait, and the reduction of p
 Here it is linear and never negative: one rate per core-hour by which an allowed job runs longer in B, and one per core-hour by
 which it waits longer, with its requested cores."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -24,10 +22,7 @@ from bridge.compare.delay_causes import Pair
 from traces.base.errors import InputError, real, shown, whole
 from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array
-from traces.tables import read_power
-
-if TYPE_CHECKING:
-    import pandas as pd
+from traces.tables import DataFrame, read_power
 
 #: The metrics of both runs that are shown: their words and their format.
 METRICS: Final = {
@@ -72,7 +67,7 @@ class PowerIndexes(NamedTuple):
 
 
 def power_indexes(
-    jobs: Pair[pd.DataFrame],
+    jobs: Pair[DataFrame],
     rows: Pair[Array],
     records: Pair[Mapping[str, Any]],
     folders: Pair[Path],
@@ -117,10 +112,10 @@ def _check_limits(limits: Any, where: str) -> None:
 
 
 def indexes_of(
-    jobs: Pair[pd.DataFrame],
+    jobs: Pair[DataFrame],
     rows: Pair[Array],
     records: Pair[Mapping[str, Any]],
-    powers: Pair[pd.DataFrame],
+    powers: Pair[DataFrame],
 ) -> PowerIndexes:
     """The indexes of a run B relative to a run A, from their tables of jobs, the rows (int64, (n,)) of the compared jobs in
     each, their ``PowerReport.record`` and their ``power.parquet``."""
@@ -144,7 +139,7 @@ def indexes_of(
     )
 
 
-def _compared(jobs: Pair[pd.DataFrame], rows: Pair[Array]) -> tuple[list[Array], list[Array], Array]:
+def _compared(jobs: Pair[DataFrame], rows: Pair[Array]) -> tuple[list[Array], list[Array], Array]:
     # Run times and waits of the compared jobs in A and B, and the jobs that may be slowed in B (default: all).
     frames = [frame.iloc[row] for frame, row in zip(jobs, rows, strict=True)]
     runs = [(one["end_ns"] - one["start_ns"]).to_numpy() for one in frames]
@@ -159,7 +154,7 @@ def _increase(before: Array, after: Array) -> Increase:
     return Increase(len(more), exact_mean(more), exact_quantiles(more, 95)[0], ratio)
 
 
-def _steps(table: pd.DataFrame, idle_mw: int, last_ns: int) -> Pair[Array]:
+def _steps(table: DataFrame, idle_mw: int, last_ns: int) -> Pair[Array]:
     # After the last end the machine is idle.
     at, power = table["instant_ns"].to_numpy(), table["power_mw"].to_numpy()
     return np.append(at, max(last_ns, int(at[-1]))), np.append(power, idle_mw)
@@ -227,7 +222,7 @@ def parse_rates(text: str) -> Pair[Fraction]:
     return Fraction(words[0]), Fraction(words[1])
 
 
-def rewards(rates: Pair[Fraction], jobs: Pair[pd.DataFrame], rows: Pair[Array], costs: Pair[float | None]) -> Rewards:
+def rewards(rates: Pair[Fraction], jobs: Pair[DataFrame], rows: Pair[Array], costs: Pair[float | None]) -> Rewards:
     """Compute the rewards of the compared jobs (:func:`indexes_of`); ``costs`` is the metric ``cost`` of either run."""
     runs, waits, allowed = _compared(jobs, rows)
     longer = [np.maximum(second - first, 0)[allowed] for first, second in (runs, waits)]

@@ -1,11 +1,9 @@
 """Input and output of ``twolevel compare``: two results of ``twolevel run``; a table, a record and figures."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,10 +16,7 @@ from bridge.runs.stored import ids_of, job_words
 from traces.base.errors import InputError, shown_name
 from traces.ledger_tables import stored_events
 from traces.records.events import JobEvents
-from traces.tables import read_jobs, write_rows
-
-if TYPE_CHECKING:
-    import pandas as pd
+from traces.tables import DataFrame, read_jobs, write_rows
 
 METRICS = ("makespan_ns", "mean_wait_ns")  #: the metrics of both runs that are shown
 
@@ -31,7 +26,7 @@ class RunFolder(NamedTuple):
 
     folder: Path
     record: dict[str, Any]
-    jobs: pd.DataFrame
+    jobs: DataFrame
     events: Collection[JobEvents] = ()
 
     def metric(self, name: str) -> Any:

@@ -1,8 +1,7 @@
 """The state of a job from its start to its last message, and rules for its orders."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
+from typing import Self
 
 import numpy as np
 
@@ -48,7 +47,7 @@ class OpenJob:
     conserves_work: bool = False  # if not, the application may also lose cores that are not taken away
 
     @classmethod
-    def begin(cls, start: m.SimulateJob, hello: m.Hello) -> OpenJob:
+    def begin(cls, start: m.SimulateJob, hello: m.Hello) -> Self:
         """The state after a start, for the application with this hello."""
         drawn = hello.tasks == "recipe"
         if (start.recipe is not None) != drawn or (start.tasks is None) != drawn:

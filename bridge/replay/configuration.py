@@ -1,14 +1,12 @@
 """The slurm.conf of a replay, made from a machine; that of a site is read in ``bridge.replay.site``."""
 
-from __future__ import annotations
-
 import os
 import pwd
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import Any
+from typing import Any, Self
 
 from bls.machine.partitions import Partition, Switch
 from bls.machine.platform import MEMORY, HostGroup, Platform
@@ -66,7 +64,7 @@ class Configuration:
         """The value of a key; empty if not given."""
         return next((value for key, value in self.keys.items() if key.lower() == name.lower()), "")
 
-    def with_switches(self, path: str, where: str = "--topology") -> Configuration:
+    def with_switches(self, path: str, where: str = "--topology") -> Self:
         """A copy with the switches of a file. Raises InputError if it cannot be used."""
         return replace(self, switches=read_switches(path, [node.name for node in self.nodes], where))
 

@@ -1,13 +1,11 @@
 """An external program, in any language, as the policy of a run: it decides, and the engine carries out its decisions."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import os
 import secrets
 from collections import ChainMap
-from typing import Final
+from typing import Final, Self
 
 from bls.options import BLS_COMMAND
 from bls.seen.answers import Choice
@@ -68,7 +66,7 @@ class ExternalScheduler:
             self._cost = self._line.cost
         return self._cost
 
-    def __enter__(self) -> ExternalScheduler:
+    def __enter__(self) -> Self:
         """Start it, and wait for its hello. Raises InputError or PeerError if it cannot be run, or breaks the protocol."""
         if self._process is not None:
             raise InputError(f"{self.who}: it is running already; allowed: one run at a time")

@@ -1,12 +1,10 @@
 """The schedules that a report compares, those of the log, of Slurm and of our engine, and their measures."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -24,10 +22,7 @@ from traces.base.time import NS_PER_S
 from traces.compiled import Array
 from traces.figures.study.combinations import batch_label
 from traces.lifecycle import Reason
-from traces.tables import rows_frame
-
-if TYPE_CHECKING:
-    import pandas as pd
+from traces.tables import DataFrame, rows_frame
 
 LOG, SLURM = "log", "Slurm"  # labels of the log's schedule, and of Slurm's
 _COLUMNS = ("job_id", "submit_ns", "start_ns", "end_ns", "cores")  # columns of a schedule
@@ -57,7 +52,7 @@ class Side:
             object.__setattr__(self, "begin_ns", self.submit_ns)
 
     @property
-    def measured(self) -> Side:
+    def measured(self) -> Self:
         """A copy without the jobs that ran at time 0."""
         if self.preset is None or not self.preset.any():
             return self
@@ -108,13 +103,13 @@ def of_result(label: str, result: Result) -> Side:
     return _of_attempts(label, frame, int(result.metrics.get("state_killed", 0)))
 
 
-def of_table(label: str, jobs: pd.DataFrame, killed: int) -> Side:
+def of_table(label: str, jobs: DataFrame, killed: int) -> Side:
     """The same from a stored table of jobs; ``killed`` jobs were ended at their limit."""
     begin = jobs["begin_ns" if "begin_ns" in jobs else "submit_ns"]
     return _of_attempts(label, jobs.assign(begin_ns=begin, preset=jobs["why"] == "preset"), killed)
 
 
-def _of_attempts(label: str, jobs: pd.DataFrame, killed: int) -> Side:
+def _of_attempts(label: str, jobs: DataFrame, killed: int) -> Side:
     ran = jobs[jobs["start_ns"] >= 0].sort_values(["job_id", "attempt"])
     last = ran.drop_duplicates("job_id", keep="last")
     columns: Any = {name: last[name].to_numpy(np.int64) for name in (*_COLUMNS, "begin_ns")}
@@ -201,7 +196,7 @@ def measures(side: Side, n_cores: int, interval: Interval) -> dict[str, Any]:
     }
 
 
-def differences(side: Side, base: Side) -> pd.DataFrame:
+def differences(side: Side, base: Side) -> DataFrame:
     """For every job that ran in both: the differences of submit, start and run time, with its number and its submit in
     the base. Jobs that were running at time 0 are omitted."""
     side, base = side.measured, base.measured
@@ -227,7 +222,7 @@ def median_side(sides: Sequence[Side], label: str) -> Side:
     return replace(first, label=label, not_run=not_run, **columns)
 
 
-def submissions(submit_ns: Array, of_day_ns: int) -> pd.DataFrame:
+def submissions(submit_ns: Array, of_day_ns: int) -> DataFrame:
     """Submitted jobs per hour (Figure 4), from the first midnight; ``of_day_ns`` is the time of day at time 0."""
     hours = (submit_ns + of_day_ns) // _HOUR_NS
     first = int(hours.min())
@@ -235,7 +230,7 @@ def submissions(submit_ns: Array, of_day_ns: int) -> pd.DataFrame:
     return rows_frame({"hour": np.arange(first, first + len(counts)), "jobs": counts})
 
 
-def classes(side: Side) -> pd.DataFrame:
+def classes(side: Side) -> DataFrame:
     """Jobs by width, which doubles from row to row from the smallest one, and length in hours (Table I)."""
     widths = [1]
     while widths[-1] < int(side.cores.max()):
