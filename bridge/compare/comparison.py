@@ -156,10 +156,9 @@ def _check_same_jobs(a: DataFrame, b: DataFrame, a_row: Array, b_row: Array) -> 
 
 def _delay_columns(sides: Pair[StartedJobs], rows: Pair[Array], causes: Pair[StartCauses]) -> dict[str, Array]:
     a = sides[0]
+    instants = ("start_ns", "end_ns", "eligible_ns")
     pairs = list(zip(sides, rows, strict=True))
-    start, end, eligible = (
-        [getattr(side, f"{name}_ns")[row] for side, row in pairs] for name in ("start", "end", "eligible")
-    )
+    start, end, eligible = ([getattr(side, name)[row] for side, row in pairs] for name in instants)
     start_delta, end_delta = start[1] - start[0], end[1] - end[0]
     run_delta = end_delta - start_delta
     # The chain of a job is followed in the run in which it started later.

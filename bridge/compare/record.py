@@ -57,9 +57,7 @@ def _text(value: Any) -> str:
         return "not given"
     if isinstance(value, list):
         return " ".join(map(str, value)) or "none"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return str(value)
+    return ("no", "yes")[value] if isinstance(value, bool) else str(value)
 
 
 def _machine(record: dict[str, Any]) -> str:

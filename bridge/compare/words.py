@@ -109,19 +109,19 @@ def _cause_text(compared: Comparison, link: Link, row: int, run: str) -> str:
 def _no_link(compared: Comparison, link: Link, run: str) -> str:
     before = _cut_before(compared, link) if link.cause == "unmatched" else ""
     cause = compared.called(link.cause_job, link.cause_attempt)
+    on = f"it started on cores that job {cause}, still running,"
     words = {
-        "submit": f"in {run} it started at its submit",
-        "eligible": f"in {run} it started as soon as it was eligible",
-        "unmatched": f"in {run} it waited for job {cause}, which ran only in {run}"
-        + (before and f", because {before}"),
-        "boot": f"in {run} it had its cores as soon as it was eligible",
-        "pass": f"in {run} no job ended when it started",
-        "hinted": f"in {run} it started on cores that job {cause}, still running, released after a hint",
-        "asked": f"in {run} it started on cores that the scheduler requested from job {cause}, still running",
-        "wished": f"in {run} it started on cores that job {cause}, still running, had offered",
-        "freed": f"in {run} it started on cores that job {cause}, still running, released early",
+        "submit": "it started at its submit",
+        "eligible": "it started as soon as it was eligible",
+        "unmatched": f"it waited for job {cause}, which ran only in {run}{before and f', because {before}'}",
+        "boot": "it had its cores as soon as it was eligible",
+        "pass": "no job ended when it started",
+        "hinted": f"{on} released after a hint",
+        "asked": f"it started on cores that the scheduler requested from job {cause}, still running",
+        "wished": f"{on} had offered",
+        "freed": f"{on} released early",
     }
-    return words[link.cause]
+    return f"in {run} {words[link.cause]}"
 
 
 def _delay_line(compared: Comparison, row: int) -> str:

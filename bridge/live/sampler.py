@@ -137,9 +137,8 @@ class Sampler:
         states = {name: n for name, n in zip(STATES, moment.ends, strict=True) if n}
         in_cells = {name: tuple(of.tolist()) for name, of in (("busy", busy), ("down", down), ("job", number))}
         jobs = tuple(RunningJob(*job) for job in np.column_stack((*known, workload.estimate_ns[listed])).tolist())
-        past = dict(
-            zip(("past_ns", "past_waiting", "past_busy"), zip(*self._past.until(instant), strict=True), strict=True)
-        )
+        columns = zip(*self._past.until(instant), strict=True)
+        past = dict(zip(("past_ns", "past_waiting", "past_busy"), columns, strict=True))
         return Look(instant[0], used, len(moment.down), states, widest=jobs, **in_cells, **past)
 
     def let_go(self) -> None:

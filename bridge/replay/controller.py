@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -47,9 +47,7 @@ class Controller:
     """A slurmctld, and the program that communicates with it through libslurm. ``folder`` has ``slurm.conf`` and receives
     slurmctld's files; ``parts`` are the compiled ``native/clock.c`` and ``native/requests.c``."""
 
-    def __init__(
-        self, folder: Path, slurm: Slurm, clock: Clock, parts: tuple[Path, Path], nodes: NodeController
-    ) -> None:
+    def __init__(self, folder: Path, slurm: Slurm, clock: Clock, parts: Sequence[Path], nodes: NodeController) -> None:
         self._folder, self._clock, self._nodes = folder, clock, nodes
         preload, requests = parts
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM_", "LD_"))}

@@ -7,7 +7,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -46,14 +46,12 @@ class Installation:
 def find_simgrid(python: str | None = None) -> Installation:
     """The Python that has SimGrid: this one, or the system's, or ``python``. Raises InputError if there is none."""
     for tried in _PYTHONS if python is None else (python,):
-        origin = _said(tried, _WHERE, dict(os.environ))
-        if not origin:
+        if not (origin := _said(tried, _WHERE, dict(os.environ))):
             continue
         folders = [str(Path(origin).parent), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])]
         found = Installation(tried, os.pathsep.join(folders), "")
-        version = _said(tried, _WHICH, found.environment)
-        if version:
-            return Installation(tried, found.library_path, version)
+        if version := _said(tried, _WHICH, found.environment):
+            return replace(found, version=version)
     tried = " and ".join(dict.fromkeys(_PYTHONS)) if python is None else python
     raise InputError(f"SimGrid: not found by {tried}; install {SIMGRID}, or name the Python that has it with --python")
 

@@ -90,8 +90,7 @@ def _pairs(root: Any, network: dict[str, Any], used: list[int]) -> dict[int, Any
 
 
 def _link(zone: Any, name: str, network: dict[str, Any], part: float = 1.0) -> Any:
-    make = zone.add_link if hasattr(zone, "add_link") else zone.create_link
-    link = make(name, network["bandwidth"])
+    link = (zone.add_link if hasattr(zone, "add_link") else zone.create_link)(name, network["bandwidth"])
     link.set_latency(network["latency"] * part)
     if network["fat"]:
         link.set_sharing_policy(simgrid.Link.SharingPolicy.FATPIPE, None)
