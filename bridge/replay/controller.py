@@ -48,7 +48,7 @@ class Controller:
     slurmctld's files; ``parts`` are the compiled ``native/clock.c`` and ``native/requests.c``."""
 
     def __init__(self, folder: Path, slurm: Slurm, clock: Clock, parts: Sequence[Path], nodes: NodeController) -> None:
-        self._folder, self._clock, self._nodes = folder, clock, nodes
+        self._folder, self.slurm, self.clock, self.nodes = folder, slurm, clock, nodes
         preload, requests = parts
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM_", "LD_"))}
         environment |= {
@@ -82,12 +82,12 @@ class Controller:
     def begin(self) -> None:
         """Wait until it is up and accepts connections. Raises InputError if it does not start with its configuration."""
         try:
-            self._await(self._clock.await_turn(_LOOK_S))
+            self._await(self.clock.await_turn(_LOOK_S))
             self.settle()
             while not (self._folder / "slurmctld").exists():
-                if self._clock.shared.wake_ns == NEVER:
+                if self.clock.shared.wake_ns == NEVER:
                     raise self._fault("has come to rest without accepting connections")
-                self._clock.move(self._clock.shared.wake_ns)
+                self.clock.move(self.clock.shared.wake_ns)
                 self.settle()
         except _Ended as error:
             words = self.last_words()
@@ -100,22 +100,22 @@ class Controller:
     def step(self, until_ns: int) -> bool:
         """Run it until it has sent a message, or nothing can happen before an instant; return whether it has sent one. Raises
         InputError if it could not write its files, PeerError if it has died, hangs, or has sent an unexpected message."""
-        clock = self._clock
+        clock = self.clock
         if not (self._touched or clock.rate) and clock.now_ns < clock.shared.wake_ns >= until_ns:
             return False  # nothing to do
         self._await(clock.pass_turn(until_ns, _LOOK_S))
         try:
-            answered = self._nodes.serve()
-            self._touched = answered > 0 or self._nodes.spoken_to
+            answered = self.nodes.serve()
+            self._touched = answered > 0 or self.nodes.spoken_to
             return answered > 0
         except SlurmMessageError as error:
             raise self._fault(f"has sent an unexpected message: {error}") from None
 
     def settle(self) -> None:
         """Run it until nothing is left to be done at this instant."""
-        now_ns = self._clock.now_ns
-        while self.step(now_ns) or self._clock.shared.wake_ns <= now_ns:
-            now_ns = self._clock.now_ns
+        now_ns = self.clock.now_ns
+        while self.step(now_ns) or self.clock.shared.wake_ns <= now_ns:
+            now_ns = self.clock.now_ns
 
     def ask(self, message: bytes) -> bytes:
         """Send it a message; return its answer. If it sleeps before it answers, move the clock to its next wake-up."""
@@ -134,12 +134,12 @@ class Controller:
                 for raw in whole_messages(received):
                     self.settle()
                     return len(raw).to_bytes(4, "big") + raw
-                if not received and self._clock.shared.wake_ns == NEVER:
+                if not received and self.clock.shared.wake_ns == NEVER:
                     raise self._fault("waits for nothing, and does not answer")
-                if self._clock.rate:
+                if self.clock.rate:
                     time.sleep(1e-4)
                 elif not received:
-                    self._clock.move(max(self._clock.shared.wake_ns, self._clock.now_ns))
+                    self.clock.move(max(self.clock.shared.wake_ns, self.clock.now_ns))
 
     def send(self, message: bytes) -> None:
         """Send it a message that has no answer."""
@@ -243,13 +243,13 @@ class Controller:
             if self._slurmctld.poll() is not None:
                 self._check_running(0.0)
             now_s = time.monotonic()
-            if (uses := self.processor_s) > used and self._clock.shared.threads:
+            if (uses := self.processor_s) > used and self.clock.shared.threads:
                 used, since_s = uses, now_s
             elif now_s - since_s > _PATIENCE_S:
-                why = "" if self._clock.shared.threads else "; the system has not loaded its clock"
+                why = "" if self.clock.shared.threads else "; the system has not loaded its clock"
                 raise self._fault(f"hangs: it has done nothing for {_PATIENCE_S:g} s{why}")
-            come = self._clock.await_turn(_LOOK_S)
-        if code := self._clock.shared.no_room:
+            come = self.clock.await_turn(_LOOK_S)
+        if code := self.clock.shared.no_room:
             raise InputError(f"slurmctld cannot write its log or its state into {self._folder}: {os.strerror(code)}")
 
     def _check_running(self, within_s: float) -> None:

@@ -14,12 +14,11 @@ from bls.constraints.outages import NEVER as NEVER_UP
 from bls.options import MAX_ATTEMPTS
 from bridge.replay.agenda import DRAIN, END, LOOK, NODE, SUBMIT, WITHDRAWN, Agenda, Answers, Dependents, NodeStates
 from bridge.replay.book import ReplayedRows
-from bridge.replay.clock import NEVER, Clock, ClockPace
+from bridge.replay.clock import NEVER, ClockPace
 from bridge.replay.configuration import Node
 from bridge.replay.controller import Controller
-from bridge.replay.installed import Slurm
 from bridge.replay.messages import Kind, SlurmLaunch, answered_code, epilog_complete, registration
-from bridge.replay.nodes import Cleaning, Happenings, NodeController
+from bridge.replay.nodes import Cleaning, Happenings
 from bridge.replay.submissions import Asking, Submissions
 from bridge.scenarios.ready import ReadyScenario
 from traces.base.errors import InputError, PeerError
@@ -43,18 +42,15 @@ class Course:
         self,
         scenario: ReadyScenario,
         controller: Controller,
-        clock: Clock,
-        nodes: NodeController,
         known: Sequence[Node],
-        slurm: Slurm,
         pace: ClockPace,
         asked: Submissions,
     ) -> None:
         workload, constraints = scenario.workload, scenario.constraints
         self._to_register = list(range(len(known)))
-        nodes.handlers = Happenings(self.launched, self.stopped, self._to_register.append)
-        self._scenario, self._nodes, self._slurm = scenario, known, slurm
-        self._workload, self._controller, self._clock, self._pace = workload, controller, clock, pace
+        controller.nodes.handlers = Happenings(self.launched, self.stopped, self._to_register.append)
+        self._scenario, self._nodes, self._slurm = scenario, known, controller.slurm
+        self._workload, self._controller, self._clock, self._pace = workload, controller, controller.clock, pace
         host = {node.name: at for at, node in enumerate(known)}
         self.book = ReplayedRows(workload, scenario.platform.first_core, host)
         self.answers = Answers(recorded=scenario.technique is None)
@@ -72,7 +68,7 @@ class Course:
         self._beaten: set[int] = set()  # rows of jobs that Slurm killed at the instant of their end
         self._begun = False
         self.jumps = 0
-        self._up_since_s = clock.now_ns // NS_PER_S
+        self._up_since_s = self._clock.now_ns // NS_PER_S
         self._agenda = Agenda(workload, constraints.windows, asked.window)
         for what, states in ((NODE, self.states), (DRAIN, self._drains)):
             for instant, at in states.first():

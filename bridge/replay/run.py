@@ -131,8 +131,7 @@ def replay(
         with closing(Controller(folder, slurm, clock, libraries, nodes)) as controller:
             controller.begin()
             check_taken(folder / "slurmctld.log", found)
-            pace = ClockPace(origin_ns, settle_ns, cleanup_ns)
-            course = Course(scenario, controller, clock, nodes, found.nodes, slurm, pace, asked)
+            course = Course(scenario, controller, found.nodes, ClockPace(origin_ns, settle_ns, cleanup_ns), asked)
             level = SlurmLevel(scenario, course)
             up_s = time.monotonic()
             applications = _run(scenario, level, keep_tasks, watch)
