@@ -1,7 +1,6 @@
 """Temporary folders in TMPDIR. The owner removes its folder; if it was killed, the next program that makes one does.
 
-A lock shows whether the owner is alive: the kernel releases it when the process ends. A folder is never removed because of its
-name.
+A lock shows whether the owner is alive: the kernel releases it when the process ends. No folder is removed for its name.
 """
 
 import contextlib
@@ -16,7 +15,6 @@ from typing import Final
 from bridge.held_interrupts import interrupts_held
 
 _PREFIX: Final = "twolevel-"
-
 _OWNER: Final = ".owner"  #: the file that the owner locks, and its contents, which identify folders of this program
 _MARK: Final = b"A folder of twolevel. It may be removed once nobody holds a lock on this file.\n"
 

@@ -1,6 +1,6 @@
 """Names of options as typed on the command line."""
 
-from traces.base.errors import Mention, spelled
+from traces.base.errors import spelled
 
 
 def flag(name: str) -> str:
@@ -10,8 +10,4 @@ def flag(name: str) -> str:
 
 def on_command_line(text: str) -> str:
     """Return the text with the options that it mentions (``traces.base.errors``) spelled as they are typed."""
-    return spelled(text, _typed)
-
-
-def _typed(mention: Mention) -> str:
-    return f"{flag(mention.name)} {mention.said}" if mention.said else flag(mention.name)
+    return spelled(text, lambda mention: f"{flag(mention.name)} {mention.said}".rstrip())

@@ -77,9 +77,8 @@ def _text(raw: io.FileIO, before: Any) -> io.TextIOWrapper:
         return io.TextIOWrapper(io.BufferedWriter(raw), "utf-8", "backslashreplace", line_buffering=True)
     through = before.write_through
     buffer: Any = raw if through else io.BufferedWriter(raw)
-    return io.TextIOWrapper(
-        buffer, before.encoding, before.errors, line_buffering=before.line_buffering, write_through=through
-    )
+    lines = before.line_buffering
+    return io.TextIOWrapper(buffer, before.encoding, before.errors, line_buffering=lines, write_through=through)
 
 
 def lined_up(pairs: Sequence[tuple[str, str]]) -> str:
@@ -93,13 +92,9 @@ def text_table(lines: Sequence[Sequence[str]], left: int = 0) -> str:
     """Return lines of cells in columns; the first ``left`` columns are left-aligned, others right-aligned."""
     lines = [[_one_line(cell) for cell in line] for line in lines]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join(
-        "  ".join(
-            cell.ljust(width) if at < left else cell.rjust(width)
-            for at, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in lines
-    )
+    aligned = [str.ljust if at < left else str.rjust for at in range(len(widths))]
+    padded = ([align(cell, n) for align, cell, n in zip(aligned, line, widths, strict=True)] for line in lines)
+    return "\n".join("  ".join(cells).rstrip() for cells in padded)
 
 
 def _one_line(text: str) -> str:

@@ -11,26 +11,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bridge.compare.delay_causes import CAUSES, ChainSums, StartCauses, StartedJobs, find_causes, followers, sums_along
+from bridge.compare.delay_causes import CAUSES, Pair, StartCauses, StartedJobs, find_causes, followers, sums_along
 from traces.base.errors import InputError
 from traces.compiled import Array
 from traces.records.events import JobEvents
-from traces.tables import BOOT_WAIT, CUT_BECAUSE, NAME, STARTED_BECAUSE, rows_frame
+from traces.tables import BOOT_WAIT, CUT_BECAUSE, NAME, STARTED_BECAUSE, DataFrame, rows_frame
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from bridge.report.page import Page
 
 RUNS = ("A", "B")  #: what the two runs are called
 
-#: Columns of the table of delays that are there where some compared row lost all its cores: in A, and in B.
-CUT_COLUMNS = (f"{CUT_BECAUSE}_a", f"{CUT_BECAUSE}_b")
-
-#: The same where a policy said of some compared row why it has started it.
-START_COLUMNS = (f"{STARTED_BECAUSE}_a", f"{STARTED_BECAUSE}_b")
-
-#: The same where some compared row waited for hosts that had to boot.
+#: Columns of the table of delays that are there where some compared row waited for hosts that had to boot: in A, and in B.
 BOOT_COLUMNS = ("boot_wait_a_ns", "boot_wait_b_ns")
 
 #: What the table of jobs needs.
@@ -41,14 +33,13 @@ _NEEDED = ("job_id", "attempt", "submit_ns", "eligible_ns", "start_ns", "end_ns"
 class Comparison:
     """Comparison of two runs of the same jobs."""
 
-    # a row a compared job (an attempt at a job that started in both runs), in the order of A; the columns are those of
-    # docs/reference/compare.md
-    delays: pd.DataFrame
+    # a row a compared job (an attempt at a job that started in both runs), in A's order; columns: docs/reference/compare.md
+    delays: DataFrame
     # rows: ``compared``; of these ``later``, ``earlier``, ``same`` start in B; ``only_a``, ``only_b``: attempts that one run
     # has; ``started_only_a``, ``started_only_b``, ``never_started``: attempts of both runs that did not start in both
     counts: Mapping[str, int]
-    causes: tuple[StartCauses, StartCauses]  # why each compared job started when it did, in A and in B
-    rows: tuple[Array, Array]  # (int64 (n,), int64 (n,)): the rows of the compared jobs in the tables of A and of B
+    causes: Pair[StartCauses]  # why each compared job started when it did, in A and in B
+    rows: Pair[Array]  # (int64 (n,), int64 (n,)): the rows of the compared jobs in the tables of A and of B
     # what the log calls each job, by number, where it has texts as ids
     ids: Mapping[int, str] = field(default_factory=dict)
 
@@ -87,9 +78,9 @@ class Link:
 
 
 def compare_jobs(
-    a: pd.DataFrame,
-    b: pd.DataFrame,
-    events: tuple[Collection[JobEvents], Collection[JobEvents]] = ((), ()),
+    a: DataFrame,
+    b: DataFrame,
+    events: Pair[Collection[JobEvents]] = ((), ()),
     ids: Mapping[int, str] | None = None,
 ) -> Comparison:
     """Compare the tables of jobs of two runs of one workload (``traces.tables.read_jobs``), with the events of running jobs of
@@ -124,7 +115,7 @@ def compare_jobs(
     return Comparison(rows_frame(columns), counts, causes, (a_row[both], b_row[both]), ids or {})
 
 
-def _check(name: str, frame: pd.DataFrame) -> None:
+def _check(name: str, frame: DataFrame) -> None:
     for column in _NEEDED:
         if column not in frame.columns:
             raise InputError(f"{name}: no column {column}; this is not a table of the jobs of a run")
@@ -142,60 +133,46 @@ def _check(name: str, frame: pd.DataFrame) -> None:
         raise InputError(f"{name}: attempt {attempt} of job {job} is there twice")
 
 
-def _common(a: pd.DataFrame, b: pd.DataFrame) -> tuple[Array, Array]:
+def _common(a: DataFrame, b: DataFrame) -> Pair[Array]:
     """Rows of the attempts that both have, in the order of ``a``."""
-    n_a = len(a)
-    job, attempt = (np.concatenate([a[name], b[name]]).astype(np.int64) for name in ("job_id", "attempt"))
-    order = np.lexsort((np.arange(len(job)), attempt, job))  # a's before b's
-    here, following = order[:-1], order[1:]
-    same = (job[here] == job[following]) & (attempt[here] == attempt[following])
-    a_row, b_row = here[same], following[same] - n_a
-    by_a = np.argsort(a_row)
-    return a_row[by_a], b_row[by_a]
+    keys = ["job_id", "attempt"]
+    in_a, in_b = (frame[keys].astype(np.int64).assign(row=np.arange(len(frame))) for frame in (a, b))
+    both = in_a.merge(in_b, on=keys)
+    return both["row_x"].to_numpy(), both["row_y"].to_numpy()
 
 
-def _check_same_jobs(a: pd.DataFrame, b: pd.DataFrame, a_row: Array, b_row: Array) -> None:
+def _check_same_jobs(a: DataFrame, b: DataFrame, a_row: Array, b_row: Array) -> None:
+    allowed = "allowed: two runs of one workload"
     if not len(a_row):
-        raise InputError("A and B have no job in common; allowed: two runs of one workload")
+        raise InputError(f"A and B have no job in common; {allowed}")
     for column, words in (("submit_ns", "was submitted at {} ns"), ("cores", "asks for {} cores")):
         in_a, in_b = a[column].to_numpy()[a_row], b[column].to_numpy()[b_row]
         differing = np.flatnonzero(in_a != in_b)
         if len(differing):
             at = int(differing[0])
             job = int(a["job_id"].to_numpy()[a_row[at]])
-            raise InputError(
-                f"job {job} {words.format(in_a[at])} in A, and {in_b[at]} in B; allowed: two runs of one workload"
-            )
+            raise InputError(f"job {job} {words.format(in_a[at])} in A, and {in_b[at]} in B; {allowed}")
 
 
-def _delay_columns(
-    sides: tuple[StartedJobs, StartedJobs], rows: tuple[Array, Array], causes: tuple[StartCauses, StartCauses]
-) -> dict[str, Array]:
+def _delay_columns(sides: Pair[StartedJobs], rows: Pair[Array], causes: Pair[StartCauses]) -> dict[str, Array]:
     a = sides[0]
-    start, end, eligible = (
-        [getattr(side, name)[row] for side, row in zip(sides, rows, strict=True)]
-        for name in ("start_ns", "end_ns", "eligible_ns")
-    )
+    instants = ("start_ns", "end_ns", "eligible_ns")
+    pairs = list(zip(sides, rows, strict=True))
+    start, end, eligible = ([getattr(side, name)[row] for side, row in pairs] for name in instants)
     start_delta, end_delta = start[1] - start[0], end[1] - end[0]
     run_delta = end_delta - start_delta
     # The chain of a job is followed in the run in which it started later.
     later = start_delta >= 0
     # The part of each link's delay that neither the run time nor the start of its cause explains.
     order = [np.where(one.link >= 0, start_delta - end_delta[one.link], 0) for one in causes]
-    sums: list[ChainSums] = []
-    for late in (0, 1):
-        link = causes[late].link
-        sums.append(sums_along(link, np.stack([np.where(link >= 0, run_delta[link], 0), order[late]])))
+    runs = [np.where(one.link >= 0, run_delta[one.link], 0) for one in causes]
+    sums = [sums_along(one.link, np.stack(terms)) for one, *terms in zip(causes, runs, order, strict=True)]
     root, links = (np.where(later, *(getattr(sums[late], name) for late in (1, 0))) for name in ("root", "links"))
     totals = np.where(later, sums[1].totals, sums[0].totals)
     after = followers(causes[1].link, start_delta > 0), followers(causes[0].link, start_delta < 0)
     names = np.array(CAUSES, object)
-    columns: dict[str, Array] = {
-        "job_id": a.job_id[rows[0]],
-        "attempt": a.attempt[rows[0]],
-        "cores": a.cores[rows[0]],
-        "submit_ns": a.submit_ns[rows[0]],
-    }
+    known = ("job_id", "attempt", "cores", "submit_ns")
+    columns: dict[str, Array] = {name: getattr(a, name)[rows[0]] for name in known}
     for late, run in enumerate(("a", "b")):
         columns |= {f"eligible_{run}_ns": eligible[late], f"start_{run}_ns": start[late], f"end_{run}_ns": end[late]}
     columns |= {"start_delta_ns": start_delta, "run_delta_ns": run_delta, "end_delta_ns": end_delta}
@@ -222,14 +199,14 @@ def _delay_columns(
     }
 
 
-def _reasons(sides: tuple[StartedJobs, StartedJobs], rows: tuple[Array, Array]) -> dict[str, Array]:
+def _reasons(sides: Pair[StartedJobs], rows: Pair[Array]) -> dict[str, Array]:
     """Why the compared rows were cut whose cores were lost, and why a policy has started rows, and how long they waited for
     hosts to boot, in each run; nothing where that is of none."""
     found: dict[str, Array] = {}
-    for name, columns in ((CUT_BECAUSE, CUT_COLUMNS), (STARTED_BECAUSE, START_COLUMNS)):
-        because = [getattr(side, name)[row] for side, row in zip(sides, rows, strict=True)]
-        if any((column != "").any() for column in because):
-            found |= dict(zip(columns, because, strict=True))
+    for name in (CUT_BECAUSE, STARTED_BECAUSE):
+        because = {f"{name}_{run}": getattr(side, name)[row] for run, side, row in zip("ab", sides, rows, strict=True)}
+        if any((column != "").any() for column in because.values()):
+            found |= because
     waits = [getattr(side, BOOT_WAIT)[row] for side, row in zip(sides, rows, strict=True)]
     return found | (dict(zip(BOOT_COLUMNS, waits, strict=True)) if any(wait.any() for wait in waits) else {})
 
@@ -247,10 +224,9 @@ def chain(compared: Comparison, row: int) -> list[Link]:
     found: list[Link] = []
     while row >= 0:
         link = int(causes.link[row])
-        held = link >= 0
         of_job = int(job[row]), int(attempt[row]), int(cores[row]), int(start_delta[row])
         cause = CAUSES[causes.kind[row]], int(causes.job_id[row]), int(causes.attempt[row])
-        terms = (int(run_delta[link]), int(start_delta[link]), int(order[row])) if held else (0, 0, 0)
+        terms = (int(run_delta[link]), int(start_delta[link]), int(order[row])) if link >= 0 else (0, 0, 0)
         found.append(Link(row, *of_job, *cause, *terms))
         row = link
     return found
@@ -263,9 +239,8 @@ def overtakers(compared: Comparison, row: int, run: str) -> list[int]:
     here, there = run.lower(), RUNS[1 - RUNS.index(run)].lower()
     start, start_there = (delays[f"start_{name}_ns"].to_numpy() for name in (here, there))
     if BOOT_COLUMNS[0] in delays:  # a job that has its cores is not overtaken while its hosts boot
-        start, start_there = (
-            of - delays[f"boot_wait_{name}_ns"].to_numpy() for name, of in ((here, start), (there, start_there))
-        )
+        booted, booted_there = (delays[f"boot_wait_{name}_ns"].to_numpy() for name in (here, there))
+        start, start_there = start - booted, start_there - booted_there
     eligible = int(delays[f"eligible_{here}_ns"].to_numpy()[row])
     rows = np.flatnonzero((start >= eligible) & (start < start[row]) & (start_there > start_there[row]))
     cores, job, attempt = (delays[name].to_numpy()[rows] for name in ("cores", "job_id", "attempt"))

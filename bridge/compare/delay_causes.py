@@ -3,11 +3,9 @@
 Rules: docs/reference/compare.md. Arrays have one row per job that started. Chains are summed by pointer doubling: after k steps
 a pointer leads 2ᵏ links back, so n jobs need log₂(longest chain) steps over arrays."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Self, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -17,10 +15,10 @@ from traces.records.events import JobEvents, of_kind
 from traces.records.hints import HintRecords
 from traces.records.releases import ReleaseRecords
 from traces.records.widths import WidthRecords
-from traces.tables import BOOT_WAIT, CUT_BECAUSE, STARTED_BECAUSE
+from traces.tables import BOOT_WAIT, CUT_BECAUSE, STARTED_BECAUSE, DataFrame
 
-if TYPE_CHECKING:
-    import pandas as pd
+T = TypeVar("T")
+Pair: TypeAlias = tuple[T, T]  #: two of a kind; of runs: that of A and that of B
 
 #: Causes of a start; ``StartCauses.kind`` is the position in this tuple.
 CAUSES = (
@@ -67,7 +65,7 @@ class StartedJobs:
     boot_wait_ns: Array
 
     @classmethod
-    def of(cls, jobs: pd.DataFrame, events: Collection[JobEvents] = ()) -> StartedJobs:
+    def of(cls, jobs: DataFrame, events: Collection[JobEvents] = ()) -> Self:
         """Read the started rows of a table of jobs, and their releases, hints and requests for cores from events."""
         some = jobs["start_ns"].to_numpy() >= 0
         started = jobs[some]
@@ -78,6 +76,11 @@ class StartedJobs:
         asked = widths.change < 0
         place = np.cumsum(some) - 1
         names = ("job_id", "attempt", "cores", "submit_ns", "eligible_ns", "start_ns", "end_ns")
+
+        def given(name: str, default: object) -> Array:
+            kind = np.int64 if default == 0 else object
+            return started[name].to_numpy(kind) if name in started else np.full(len(started), default, kind)
+
         return cls(
             **{name: started[name].to_numpy(np.int64) for name in names},
             allocation=started["allocation"].to_numpy(object),
@@ -90,12 +93,9 @@ class StartedJobs:
             asked_row=place[widths.job[asked]],
             asked_core=widths.core[asked],
             wished=bool((widths.change == 0).any()),
-            boot_wait_ns=started[BOOT_WAIT].to_numpy(np.int64)
-            if BOOT_WAIT in started
-            else np.zeros(some.sum(), np.int64),
             **{
-                name: started[name].to_numpy(object) if name in started else np.full(some.sum(), "", object)
-                for name in (CUT_BECAUSE, STARTED_BECAUSE)
+                name: given(name, default)
+                for name, default in ((BOOT_WAIT, 0), (CUT_BECAUSE, ""), (STARTED_BECAUSE, ""))
             },
         )
 
@@ -152,12 +152,8 @@ def find_causes(late: StartedJobs, early: StartedJobs, late_row: Array, early_ro
     found, kind = found[late_row], kind[late_row]
     named = found >= 0
     ends = named & ~np.isin(kind, [_CODE[name] for name in ("freed", "hinted", "asked", "wished")])
-    return StartCauses(
-        kind,
-        np.where(ends, number[found], -1),
-        np.where(named, late.job_id[found], -1),
-        np.where(named, late.attempt[found], -1),
-    )
+    job, attempt = (np.where(named, column[found], -1) for column in (late.job_id, late.attempt))
+    return StartCauses(kind, np.where(ends, number[found], -1), job, attempt)
 
 
 def _ranks(late: StartedJobs, lateness: Array, unmatched: Array) -> Array:
@@ -186,9 +182,7 @@ def _released_by(late: StartedJobs, waited: Array, rank: Array) -> Array:
         groups, group = np.unique(first[tied], return_inverse=True)
         sizes = np.searchsorted(instants, instants[groups], "right") - groups
         there = enders[intervals_of(groups, sizes)]
-        best = _least_overlapping(
-            late.allocation, rows[tied], group, there, np.repeat(np.arange(len(groups)), sizes), rank
-        )
+        best = _least_overlapping(late, rows[tied], group, there, np.repeat(np.arange(len(groups)), sizes), rank)
         found[rows[tied]] = np.where(best >= 0, best, found[rows[tied]])
     return found
 
@@ -222,28 +216,20 @@ def _had_hint(late: StartedJobs, rows: Array, freed: Array) -> Array:
 
 def _were_asked(late: StartedJobs, rows: Array, freed: Array) -> Array:
     """Whether the scheduler had requested a core that the releasing row of each row (:func:`_freed_by`) released then."""
-    if not len(late.asked_row):
-        return np.zeros(len(rows), np.bool_)
     asked = set(zip(late.asked_row.tolist(), late.asked_core.tolist(), strict=True))
-    gave: dict[tuple[int, int], list[int]] = {}
-    for row, core, at in zip(late.freed_row.tolist(), late.freed_core.tolist(), late.freed_ns.tolist(), strict=True):
-        gave.setdefault((row, at), []).append(core)
-    pairs = zip(freed.tolist(), late.had_ns[rows].tolist(), strict=True)
-    return np.array(
-        [any((giver, core) in asked for core in gave.get((giver, at), ())) for giver, at in pairs], np.bool_
-    )
+    releases = zip(late.freed_row.tolist(), late.freed_core.tolist(), late.freed_ns.tolist(), strict=True)
+    gave = {(row, at) for row, core, at in releases if (row, core) in asked}
+    return np.array([pair in gave for pair in zip(freed.tolist(), late.had_ns[rows].tolist(), strict=True)], np.bool_)
 
 
-def _least_overlapping(
-    allocation: Array, rows: Array, group: Array, others: Array, others_group: Array, rank: Array
-) -> Array:
-    """For each row the lowest-ranked of ``others`` of its group that held a core which it took, or −1."""
-    owner, lo, hi = _core_intervals(allocation, rows)
-    holder, held_lo, held_hi = _core_intervals(allocation, others)
+def _least_overlapping(late: StartedJobs, rows: Array, group: Array, there: Array, of: Array, rank: Array) -> Array:
+    """For each row the lowest-ranked of ``there``, whose groups are ``of``, of its group that held a core it took, or −1."""
+    owner, lo, hi = _core_intervals(late.allocation, rows)
+    holder, held_lo, held_hi = _core_intervals(late.allocation, there)
     # Groups are in sequence on the axis of cores, so that each search stays within one group.
     width = int(max(hi.max(initial=0), held_hi.max(initial=0)))
     lo, hi = lo + group[owner] * width, hi + group[owner] * width
-    held_lo, held_hi = held_lo + others_group[holder] * width, held_hi + others_group[holder] * width
+    held_lo, held_hi = held_lo + of[holder] * width, held_hi + of[holder] * width
     order = np.argsort(held_lo, kind="stable")
     holder, held_lo, held_hi = holder[order], held_lo[order], held_hi[order]
     begin = np.searchsorted(np.maximum.accumulate(held_hi), lo, "right")
@@ -251,7 +237,7 @@ def _least_overlapping(
     pair, at = np.repeat(np.arange(len(lo)), size), intervals_of(begin, size)
     shared = held_hi[at] > lo[pair]
     least = np.full(len(rows), len(rank))
-    np.minimum.at(least, owner[pair[shared]], rank[others[holder[at[shared]]]])
+    np.minimum.at(least, owner[pair[shared]], rank[there[holder[at[shared]]]])
     by_rank = np.append(np.argsort(rank), -1)
     found: Array = by_rank[least]
     return found

@@ -1,42 +1,25 @@
 """The report page of a comparison of two runs, from the output of ``twolevel compare --out`` or from the runs."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from bridge.compare.comparison import RUNS, Comparison, ranked
 from bridge.compare.record import METRICS, compare_runs, rankings, read_run, write_comparison
+from bridge.report import parts as p
 from bridge.report.metric_texts import Metric, metric_of
 from bridge.report.page import Page
-from bridge.report.parts import (
-    Command,
-    Explorer,
-    Facts,
-    Figures,
-    Lines,
-    Section,
-    Table,
-    Timeline,
-    figure_address,
-    file_address,
-    versions_of,
-)
 from bridge.runs.again import path_word
 from bridge.runs.directory import read_record
 from bridge.runs.page import left_out, parts_of_folder, timeline_of
 from bridge.scratch import scratch_folder
 from traces.base.errors import InputError
 from traces.base.time import format_ns
-from traces.tables import read_rows
+from traces.tables import DataFrame, read_rows
 from traces.timeline import timeline_text
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 RECORD = "comparison.json"
 
@@ -60,8 +43,11 @@ _FIGURES = {
 #: Options in titles; others have their own names.
 _OPTIONS = {"bls": "batch policy", "als": "technique", "variation": "variation Υ"}
 
-_MOST_NAMED = 3  #: most options that a title names
+_ABOUT_JOBS = (
+    "Differences are B − A. Click a heading to sort. The filter takes words and conditions, e.g. start_delta>1h."
+)
 
+_MOST_NAMED = 3  #: most options that a title names
 _TOP = 10
 
 #: Causes of the start of a job in a run (``cause_a``, ``cause_b``) in words, in which {job} is the job that caused it.
@@ -70,6 +56,17 @@ _CAUSES = {
     "eligible": "started when it became eligible",
     "boot": "waited for its hosts to boot",
     "pass": "started in a pass in which no job ended",
+}
+
+#: The title of each ranking, and what it says of a job.
+_RANKINGS = {
+    "most_delayed": ("Largest delays in B", "started {by} later{cause}"),
+    "most_advanced": ("Largest gains in B", "started {by} earlier{cause}"),
+    "most_delaying": ("Longer runs in B that delayed other jobs most", "ran {ran} longer: delayed {later_jobs} jobs"),
+    "most_advancing": (
+        "Shorter runs in B that advanced other jobs most",
+        "ran {ran} shorter: advanced {earlier_jobs} jobs",
+    ),
 }
 
 
@@ -81,7 +78,7 @@ def comparison_page(folder: Path) -> Page:
         runs = {name: str(record["runs"][name]) for name in RUNS}
         counts = {str(name): int(count) for name, count in record["jobs"].items()}
         files = {name: folder / f"{name}.svg" for name in _FIGURES}
-        images = [(file_address(path), _FIGURES[name]) for name, path in files.items() if path.is_file()]
+        images = [(p.file_address(path), _FIGURES[name]) for name, path in files.items() if path.is_file()]
         return _page(images, record, delays, runs, counts, _timelines(runs, delays))
     except (KeyError, TypeError, ValueError, AttributeError):
         raise InputError(f"{folder / RECORD}: is not a record of twolevel compare --out") from None
@@ -103,38 +100,29 @@ def page_of_comparison(compared: Comparison) -> Page:
     from traces.figures.compare.start_delays import start_delays_figure
 
     delays = compared.delays
-    images = [(figure_address(start_delays_figure(delays)), _FIGURES["delays"])] if len(delays) else []
+    images = [(p.figure_address(start_delays_figure(delays)), _FIGURES["delays"])] if len(delays) else []
     return _page(images, rankings(compared, _TOP), delays, {}, compared.counts)
 
 
 def _page(
     images: Sequence[tuple[str, str]],
     record: Mapping[str, Any],
-    delays: pd.DataFrame,
+    delays: DataFrame,
     runs: Mapping[str, str],
     counts: Mapping[str, int],
-    timelines: Sequence[Section] = (),
+    timelines: Sequence[p.Section] = (),
 ) -> Page:
-    sections = [
-        *timelines,
-        Section(
-            "diagram",
-            "Diagram",
-            [Explorer("delays-data", "start_a_ns", "start_delta_ns", "cause_b")],
-            "One point per job: its start in A, and its delay in B.",
-        ),
-    ]
+    diagram = [p.Explorer("delays-data", "start_a_ns", "start_delta_ns", "cause_b")]
+    about = "One point per job: its start in A, and its delay in B."
+    sections = [*timelines, p.Section("diagram", "Diagram", diagram, about)]
     if images:
-        sections.append(Section("figures", "Figures", [Figures(images)]))
+        sections.append(p.Section("figures", "Figures", [p.Figures(images)]))
     if moved := _rankings(record, delays):
-        sections.append(Section("rankings", "Most affected jobs, and their causes", moved))
-    table = Table("delays-data", "Compared jobs", delays, _SHOWN, "job_id")
-    about = (
-        "Differences are B − A. Click a heading to sort. The filter takes words and conditions, e.g. start_delta>1h."
-    )
-    sections.append(Section("jobs", "Jobs", [table], about))
+        sections.append(p.Section("rankings", "Most affected jobs, and their causes", moved))
+    table = p.Table("delays-data", "Compared jobs", delays, _SHOWN, "job_id")
+    sections.append(p.Section("jobs", "Jobs", [table], _ABOUT_JOBS))
     if runs:
-        sections.append(Section("again", "What was compared", _what(record, runs)))
+        sections.append(p.Section("again", "What was compared", _what(record, runs)))
     title = _title(record, runs) if runs else "Two runs"
     return Page("Comparison", title, _lead(record, counts, delays), _main(record, counts), sections)
 
@@ -148,7 +136,7 @@ def _title(record: Mapping[str, Any], runs: Mapping[str, str]) -> str:
     return " → ".join(Path(runs[name]).name for name in RUNS)
 
 
-def _timelines(runs: Mapping[str, str], delays: pd.DataFrame) -> list[Section]:
+def _timelines(runs: Mapping[str, str], delays: DataFrame) -> list[p.Section]:
     # Both timelines, or none if a folder now holds another run than the compared one.
     sections = []
     for name, folder in runs.items():
@@ -165,23 +153,19 @@ def _timelines(runs: Mapping[str, str], delays: pd.DataFrame) -> list[Section]:
         except InputError:
             return []
         about = f"{Path(folder).name}: both timelines zoom and move together. Click a job to see why it started then."
-        part = Timeline(columns, f"timeline-{side}-data")
-        sections.append(Section(f"timeline-{side}", f"Timeline of {name}", [part], about, left_out(parts)))
+        part = p.Timeline(columns, f"timeline-{side}-data")
+        sections.append(p.Section(f"timeline-{side}", f"Timeline of {name}", [part], about, left_out(parts)))
     return sections
 
 
-def _lead(record: Mapping[str, Any], counts: Mapping[str, int], delays: pd.DataFrame) -> list[str]:
+def _lead(record: Mapping[str, Any], counts: Mapping[str, int], delays: DataFrame) -> list[str]:
     n = counts["compared"]
     first = f"Of {n:,} jobs that started in both runs, {counts['later']:,} started later in B, "
     first += f"{counts['earlier']:,} earlier and {counts['same']:,} at the same instant."
     parts = [first]
     if len(delays):
-        far = [int(delays["start_delta_ns"].max()), int(delays["start_delta_ns"].min())]
-        most = [
-            f"{word} {format_ns(abs(one))}"
-            for one, word in zip(far, ("largest delay", "largest gain"), strict=True)
-            if one
-        ]
+        far = {"delay": int(delays["start_delta_ns"].max()), "gain": int(delays["start_delta_ns"].min())}
+        most = [f"largest {word} {format_ns(abs(one))}" for word, one in far.items() if one]
         if most:
             parts.append(f"{', '.join(most)}.".capitalize())
     pairs = []
@@ -196,10 +180,8 @@ def _lead(record: Mapping[str, Any], counts: Mapping[str, int], delays: pd.DataF
 
 
 def _main(record: Mapping[str, Any], counts: Mapping[str, int]) -> list[Metric]:
-    found = [Metric("compared jobs", f"{counts['compared']:,}")]
-    found += [
-        Metric(words, f"{counts[name]:,}") for name, words in (("later", "later in B"), ("earlier", "earlier in B"))
-    ]
+    shown = {"compared": "compared jobs", "later": "later in B", "earlier": "earlier in B"}
+    found = [Metric(words, f"{counts[name]:,}") for name, words in shown.items()]
     for name, pair in _pairs(record):
         by, one = round(pair[1] - pair[0]), metric_of(name, pair[0])
         size = f"{'−' if by < 0 else '+'}{format_ns(abs(by))}" if by else "0 s"
@@ -213,23 +195,10 @@ def _pairs(record: Mapping[str, Any]) -> list[tuple[str, list[Any]]]:
     return [(name, pair) for name, pair in pairs if isinstance(pair, list) and len(pair) == 2 and None not in pair]
 
 
-def _rankings(record: Mapping[str, Any], delays: pd.DataFrame) -> list[Lines]:
+def _rankings(record: Mapping[str, Any], delays: DataFrame) -> list[p.Lines]:
     parts = []
     causes = _causes(delays)
-    for key, title, words in (
-        ("most_delayed", "Largest delays in B", "started {by} later{cause}"),
-        ("most_advanced", "Largest gains in B", "started {by} earlier{cause}"),
-        (
-            "most_delaying",
-            "Longer runs in B that delayed other jobs most",
-            "ran {ran} longer: delayed {later_jobs} jobs",
-        ),
-        (
-            "most_advancing",
-            "Shorter runs in B that advanced other jobs most",
-            "ran {ran} shorter: advanced {earlier_jobs} jobs",
-        ),
-    ):
+    for key, (title, words) in _RANKINGS.items():
         lines = []
         for one in record.get(key) or []:
             cause = causes.get((one["job_id"], one["attempt"]), "")
@@ -237,11 +206,11 @@ def _rankings(record: Mapping[str, Any], delays: pd.DataFrame) -> list[Lines]:
             again = f" (attempt {one['attempt']})" if one["attempt"] else ""
             lines.append(f"job {one['job_id']}{again} {words.format_map(values | {'cause': cause})}")
         if lines:
-            parts.append(Lines(title, lines))
+            parts.append(p.Lines(title, lines))
     return parts
 
 
-def _causes(delays: pd.DataFrame) -> dict[tuple[int, int], str]:
+def _causes(delays: DataFrame) -> dict[tuple[int, int], str]:
     # Cause of the start in each run of the compared attempts, by job and attempt.
     found = {}
     columns = ["job_id", "attempt", *(f"{name}_{side}" for side in "ab" for name in ("cause", "cause_job"))]
@@ -258,7 +227,7 @@ def _what(record: Mapping[str, Any], runs: Mapping[str, str]) -> list[Any]:
     rows = [(name, a, b) for name, (a, b) in record.get("differing", {}).items()]
     command = shlex.join(["twolevel", "compare", *(path_word(runs[name]) for name in RUNS), "--out", "again"])
     return [
-        Command("To compare them again:", command),
-        Facts([("folder", runs["A"], runs["B"]), *rows], ("what differs", "A", "B")),
-        versions_of(record),
+        p.Command("To compare them again:", command),
+        p.Facts([("folder", runs["A"], runs["B"]), *rows], ("what differs", "A", "B")),
+        p.versions_of(record),
     ]

@@ -5,13 +5,11 @@ Provisioning*, ISGC 2021: increases of run time and wait, and the reduction of p
 Here it is linear and never negative: one rate per core-hour by which an allowed job runs longer in B, and one per core-hour by
 which it waits longer, with its requested cores."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -20,13 +18,11 @@ from bls.power.accounting import PJ_PER_J
 from bls.power.limits import joined
 from bls.power.table import MOST_MW
 from bls.power.words import grams_text, joules_text, watts_text
+from bridge.compare.delay_causes import Pair
 from traces.base.errors import InputError, real, shown, whole
 from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array
-from traces.tables import read_power
-
-if TYPE_CHECKING:
-    import pandas as pd
+from traces.tables import DataFrame, read_power
 
 #: The metrics of both runs that are shown: their words and their format.
 METRICS: Final = {
@@ -71,10 +67,10 @@ class PowerIndexes(NamedTuple):
 
 
 def power_indexes(
-    jobs: tuple[pd.DataFrame, pd.DataFrame],
-    rows: tuple[Array, Array],
-    records: tuple[Mapping[str, Any], Mapping[str, Any]],
-    folders: tuple[Path, Path],
+    jobs: Pair[DataFrame],
+    rows: Pair[Array],
+    records: Pair[Mapping[str, Any]],
+    folders: Pair[Path],
 ) -> PowerIndexes | None:
     """The indexes of a run B relative to a run A, from their records and folders; None if one has no power. ``jobs`` and
     ``rows`` are those of :func:`indexes_of`. Raises InputError if a record or table was edited and is no longer valid."""
@@ -116,10 +112,10 @@ def _check_limits(limits: Any, where: str) -> None:
 
 
 def indexes_of(
-    jobs: tuple[pd.DataFrame, pd.DataFrame],
-    rows: tuple[Array, Array],
-    records: tuple[Mapping[str, Any], Mapping[str, Any]],
-    powers: tuple[pd.DataFrame, pd.DataFrame],
+    jobs: Pair[DataFrame],
+    rows: Pair[Array],
+    records: Pair[Mapping[str, Any]],
+    powers: Pair[DataFrame],
 ) -> PowerIndexes:
     """The indexes of a run B relative to a run A, from their tables of jobs, the rows (int64, (n,)) of the compared jobs in
     each, their ``PowerReport.record`` and their ``power.parquet``."""
@@ -127,9 +123,8 @@ def indexes_of(
     groups = {"all": np.ones(len(allowed), np.bool_), "allowed": allowed, "disallowed": ~allowed}
     ends = [int(frame["end_ns"].max()) for frame in jobs]
     begin, end = min(int(table["instant_ns"].iloc[0]) for table in powers), max(ends)
-    steps = [
-        _steps(table, round(one["idle_w"] * 1000), last) for table, one, last in zip(powers, records, ends, strict=True)
-    ]
+    idle_mw = [round(one["idle_w"] * 1000) for one in records]
+    steps = [_steps(*one) for one in zip(powers, idle_mw, ends, strict=True)]
     whole = [_energy_pj(*one, begin, end) for one in steps]
     # Before the first submit and after the later end no job runs in either run.
     parts = [one for part in records[1].get("domains", {}).values() for one in part["limits"]]
@@ -144,9 +139,7 @@ def indexes_of(
     )
 
 
-def _compared(
-    jobs: tuple[pd.DataFrame, pd.DataFrame], rows: tuple[Array, Array]
-) -> tuple[list[Array], list[Array], Array]:
+def _compared(jobs: Pair[DataFrame], rows: Pair[Array]) -> tuple[list[Array], list[Array], Array]:
     # Run times and waits of the compared jobs in A and B, and the jobs that may be slowed in B (default: all).
     frames = [frame.iloc[row] for frame, row in zip(jobs, rows, strict=True)]
     runs = [(one["end_ns"] - one["start_ns"]).to_numpy() for one in frames]
@@ -161,7 +154,7 @@ def _increase(before: Array, after: Array) -> Increase:
     return Increase(len(more), exact_mean(more), exact_quantiles(more, 95)[0], ratio)
 
 
-def _steps(table: pd.DataFrame, idle_mw: int, last_ns: int) -> tuple[Array, Array]:
+def _steps(table: DataFrame, idle_mw: int, last_ns: int) -> Pair[Array]:
     # After the last end the machine is idle.
     at, power = table["instant_ns"].to_numpy(), table["power_mw"].to_numpy()
     return np.append(at, max(last_ns, int(at[-1]))), np.append(power, idle_mw)
@@ -220,23 +213,16 @@ class Rewards(NamedTuple):
         return {name: float(one) if isinstance(one, Fraction) else one for name, one in self._asdict().items()}
 
 
-def parse_rates(text: str) -> tuple[Fraction, Fraction]:
+def parse_rates(text: str) -> Pair[Fraction]:
     """Rates of running longer and of waiting longer as they are written, ``0.02:0.005``. Raises InputError if they are none."""
     words = text.split(":")
     if len(words) != 2 or not all(_NUMBER.fullmatch(word) and Fraction(word) <= _MOST for word in words):
-        raise InputError(
-            f"--reward: {shown(text)}; allowed: for a core-hour of running longer, and of waiting longer, 0 to {_MOST}, as "
-            "0.02:0.005"
-        )
+        allowed = f"for a core-hour of running longer, and of waiting longer, 0 to {_MOST}, as 0.02:0.005"
+        raise InputError(f"--reward: {shown(text)}; allowed: {allowed}")
     return Fraction(words[0]), Fraction(words[1])
 
 
-def rewards(
-    rates: tuple[Fraction, Fraction],
-    jobs: tuple[pd.DataFrame, pd.DataFrame],
-    rows: tuple[Array, Array],
-    costs: tuple[float | None, float | None],
-) -> Rewards:
+def rewards(rates: Pair[Fraction], jobs: Pair[DataFrame], rows: Pair[Array], costs: Pair[float | None]) -> Rewards:
     """Compute the rewards of the compared jobs (:func:`indexes_of`); ``costs`` is the metric ``cost`` of either run."""
     runs, waits, allowed = _compared(jobs, rows)
     longer = [np.maximum(second - first, 0)[allowed] for first, second in (runs, waits)]

@@ -1,11 +1,9 @@
 """Input and output of ``twolevel compare``: two results of ``twolevel run``; a table, a record and figures."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,10 +16,7 @@ from bridge.runs.stored import ids_of, job_words
 from traces.base.errors import InputError, shown_name
 from traces.ledger_tables import stored_events
 from traces.records.events import JobEvents
-from traces.tables import read_jobs, write_rows
-
-if TYPE_CHECKING:
-    import pandas as pd
+from traces.tables import DataFrame, read_jobs, write_rows
 
 METRICS = ("makespan_ns", "mean_wait_ns")  #: the metrics of both runs that are shown
 
@@ -31,7 +26,7 @@ class RunFolder(NamedTuple):
 
     folder: Path
     record: dict[str, Any]
-    jobs: pd.DataFrame
+    jobs: DataFrame
     events: Collection[JobEvents] = ()
 
     def metric(self, name: str) -> Any:
@@ -62,9 +57,7 @@ def _text(value: Any) -> str:
         return "not given"
     if isinstance(value, list):
         return " ".join(map(str, value)) or "none"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return str(value)
+    return ("no", "yes")[value] if isinstance(value, bool) else str(value)
 
 
 def _machine(record: dict[str, Any]) -> str:
@@ -101,15 +94,13 @@ def job_rows(compared: Comparison, word: str, a: RunFolder, b: RunFolder) -> lis
     rows = np.flatnonzero(numbers == job).tolist()
     if rows:
         return list(rows)
-    inside = [bool((run.jobs["job_id"] == job).any()) for run in (a, b)]
+    named, inside = shown_name(word), [bool((run.jobs["job_id"] == job).any()) for run in (a, b)]
     if all(inside):
-        raise InputError(f"--job: {shown_name(word)} did not start in both runs")
+        raise InputError(f"--job: {named} did not start in both runs")
     if any(inside):
-        raise InputError(
-            f"--job: {shown_name(word)} is only in {RUNS[inside.index(True)]}; allowed: a job of both runs"
-        )
+        raise InputError(f"--job: {named} is only in {RUNS[inside.index(True)]}; allowed: a job of both runs")
     known = f"; they have {numbers.min()} to {numbers.max()}" if len(numbers) else ""
-    raise InputError(f"--job: {shown_name(word)} is in neither run{known}")
+    raise InputError(f"--job: {named} is in neither run{known}")
 
 
 def write_comparison(
@@ -122,9 +113,8 @@ def write_comparison(
     top: int,
     power: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write delays.parquet, comparison.json with ``top`` rows of every ranking, and the figures. ``row``: of the job
-    whose chain is drawn; None if there is none. ``power``: what limits to power have cost and saved, where both runs
-    know of power."""
+    """Write delays.parquet, comparison.json with ``top`` rows of every ranking, and the figures. ``row``: of the job whose
+    chain is drawn, if any. ``power``: what limits to power have cost and saved, where both runs know of power."""
     from traces.figures.compare.delay_chain import delay_chain_figure
     from traces.figures.compare.start_delays import start_delays_figure
     from traces.figures.drawing.canvas import save_all
@@ -156,33 +146,24 @@ def write_comparison(
 
 def rankings(compared: Comparison, top: int) -> dict[str, list[dict[str, Any]]]:
     """The most affected jobs, and the jobs that affected others most, ``top`` rows of each."""
-    return {
-        "most_delayed": _delays_of(compared, "start_delta_ns", top, later=True),
-        "most_advanced": _delays_of(compared, "start_delta_ns", top, later=False),
-        "most_delaying": _delays_of(compared, "later_ns", top, later=True),
-        "most_advancing": _delays_of(compared, "earlier_ns", top, later=False),
-    }
+    table: Any = compared.delays[[*_RANKED]]
+    rows = {name: ranked(compared, column, top, later=later) for name, (column, later) in _RANKINGS.items()}
+    return {name: table.iloc[places].to_dict("records") for name, places in rows.items()}
 
+
+#: Each ranking's column, and whether its largest values come first, or the most negative ones.
+_RANKINGS = {
+    "most_delayed": ("start_delta_ns", True),
+    "most_advanced": ("start_delta_ns", False),
+    "most_delaying": ("later_ns", True),
+    "most_advancing": ("earlier_ns", False),
+}
 
 #: The columns of the rankings.
 _RANKED = (
-    *(
-        "job_id",
-        "attempt",
-        "start_delta_ns",
-        "run_delta_ns",
-        "chain_of",
-        "chain_links",
-        "chain_run_ns",
-        "chain_order_ns",
-    ),
-    *("root_job", "root_start_delta_ns", "later_jobs", "later_ns", "earlier_jobs", "earlier_ns"),
+    *("job_id", "attempt", "start_delta_ns", "run_delta_ns", "chain_of", "chain_links", "chain_run_ns"),
+    *("chain_order_ns", "root_job", "root_start_delta_ns", "later_jobs", "later_ns", "earlier_jobs", "earlier_ns"),
 )
-
-
-def _delays_of(compared: Comparison, column: str, top: int, *, later: bool) -> list[dict[str, Any]]:
-    found: Any = compared.delays[[*_RANKED]].iloc[ranked(compared, column, top, later=later)].to_dict("records")
-    return list(found)
 
 
 def _link(compared: Comparison, link: Link, run: str) -> dict[str, Any]:

@@ -4,24 +4,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from bridge.compare.comparison import (
-    BOOT_COLUMNS,
-    CUT_COLUMNS,
-    RUNS,
-    START_COLUMNS,
-    Comparison,
-    Link,
-    chain,
-    overtakers,
-    ranked,
-)
+from bridge.compare.comparison import BOOT_COLUMNS, RUNS, Comparison, Link, chain, overtakers, ranked
 from bridge.compare.delay_causes import LINKS
 from bridge.standard_error import text_table
 from traces.base.time import NS_PER_S, format_ns
+from traces.tables import CUT_BECAUSE, STARTED_BECAUSE
 
 #: Last line of a comparison of runs that depend on the seed.
 ONE_SAMPLE = "This compares two single runs. Use several seeds for a confidence interval (twolevel grid --seeds)."
-
 _NAMED = 3  #: most named links of a chain, and most named overtaking jobs
 
 
@@ -70,12 +60,12 @@ def summary_rows(compared: Comparison, metrics: Mapping[str, Sequence[float | No
 
 def _cut(compared: Comparison, row: int) -> str:
     # The run in which a compared job lost all its cores, and how; empty if both runs agree.
-    return _in_each(compared, row, CUT_COLUMNS, "cut in")
+    return _in_each(compared, row, CUT_BECAUSE, "cut in")
 
 
 def _said(compared: Comparison, row: int) -> str:
     # The reasons that the policies gave for the start of a compared job; empty if both runs agree.
-    return _in_each(compared, row, START_COLUMNS, "reason of the policy in")
+    return _in_each(compared, row, STARTED_BECAUSE, "reason of the policy in")
 
 
 def _booted(compared: Comparison, row: int, run: str) -> str:
@@ -88,9 +78,9 @@ def _booted(compared: Comparison, row: int, run: str) -> str:
     return f"waited {format_ns(waits[run])} for its hosts to boot{too}" if waits[run] else ""
 
 
-def _in_each(compared: Comparison, row: int, columns: tuple[str, str], words: str) -> str:
+def _in_each(compared: Comparison, row: int, column: str, words: str) -> str:
     delays = compared.delays
-    said = [str(delays[name].iloc[row]) if name in delays else "" for name in columns]
+    said = [str(delays[name].iloc[row]) if name in delays else "" for name in (f"{column}_a", f"{column}_b")]
     if said[0] == said[1]:
         return ""
     return ", ".join(f"{words} {run}: {because}" for run, because in zip(RUNS, said, strict=True) if because)
@@ -119,19 +109,19 @@ def _cause_text(compared: Comparison, link: Link, row: int, run: str) -> str:
 def _no_link(compared: Comparison, link: Link, run: str) -> str:
     before = _cut_before(compared, link) if link.cause == "unmatched" else ""
     cause = compared.called(link.cause_job, link.cause_attempt)
+    on = f"it started on cores that job {cause}, still running,"
     words = {
-        "submit": f"in {run} it started at its submit",
-        "eligible": f"in {run} it started as soon as it was eligible",
-        "unmatched": f"in {run} it waited for job {cause}, which ran only in {run}"
-        + (before and f", because {before}"),
-        "boot": f"in {run} it had its cores as soon as it was eligible",
-        "pass": f"in {run} no job ended when it started",
-        "hinted": f"in {run} it started on cores that job {cause}, still running, released after a hint",
-        "asked": f"in {run} it started on cores that the scheduler requested from job {cause}, still running",
-        "wished": f"in {run} it started on cores that job {cause}, still running, had offered",
-        "freed": f"in {run} it started on cores that job {cause}, still running, released early",
+        "submit": "it started at its submit",
+        "eligible": "it started as soon as it was eligible",
+        "unmatched": f"it waited for job {cause}, which ran only in {run}{before and f', because {before}'}",
+        "boot": "it had its cores as soon as it was eligible",
+        "pass": "no job ended when it started",
+        "hinted": f"{on} released after a hint",
+        "asked": f"it started on cores that the scheduler requested from job {cause}, still running",
+        "wished": f"{on} had offered",
+        "freed": f"{on} released early",
     }
-    return words[link.cause]
+    return f"in {run} {words[link.cause]}"
 
 
 def _delay_line(compared: Comparison, row: int) -> str:
@@ -143,15 +133,13 @@ def _delay_line(compared: Comparison, row: int) -> str:
     if not held:
         parts.append(_no_link(compared, first, run))
     else:
-        causes = [
-            _cause_text(compared, link, cause.row, run) for link, cause in zip(held[:_NAMED], links[1:], strict=False)
-        ]
+        pairs = zip(held[:_NAMED], links[1:], strict=False)
+        causes = [_cause_text(compared, link, cause.row, run) for link, cause in pairs]
         more = len(held) - _NAMED
         text = f"in {run} it waited for " + ", which waited for ".join(causes)
         text += f", and so on over {more} more {'job' if more == 1 else 'jobs'}" if more > 0 else ""
-        root_name = compared.called(root.job_id, root.attempt)
-        back = f", back to job {root_name}" if len(held) > 1 else ""
-        parts += [f"{text}{back}, which {_moved(root)}", *_sums(held, compared, more > 0)]
+        back = f", back to job {compared.called(root.job_id, root.attempt)}" if len(held) > 1 else ""
+        parts += [f"{text}{back}, which {_moved(root)}", *([_sums(held, compared)] if more > 0 else [])]
     if booted := _booted(compared, first.row, run):
         parts.append(f"in {run} it {booted}")
     parts += [part for part in (_overtaken(compared, first, run), _said(compared, first.row)) if part]
@@ -160,22 +148,19 @@ def _delay_line(compared: Comparison, row: int) -> str:
 
 def _moved(link: Link) -> str:
     delta = link.start_delta_ns
-    when = (
-        f"{format_ns(abs(delta))} {'later' if delta > 0 else 'earlier'} in B" if delta else "at the same time in both"
-    )
-    return f"started {when}"
+    if not delta:
+        return "started at the same time in both"
+    return f"started {format_ns(abs(delta))} {'later' if delta > 0 else 'earlier'} in B"
 
 
-def _sums(links: Sequence[Link], compared: Comparison, long: bool) -> list[str]:
+def _sums(links: Sequence[Link], compared: Comparison) -> str:
     """Sums over a chain that is too long to name all its links, and the run that changed most."""
-    if not long:
-        return []
     runs, order = (sum(getattr(link, name) for link in links) for name in ("cause_run_delta_ns", "order_ns"))
     most = max(links, key=lambda link: abs(link.cause_run_delta_ns))
     named = compared.called(most.cause_job, most.cause_attempt)
     text = f"run times account for {_signed(runs)}"
     text += f" (most: job {named}, {_signed(most.cause_run_delta_ns)})" if most.cause_run_delta_ns else ""
-    return [text + (f", the order for {_signed(order)}" if order else "")]
+    return text + (f", the order for {_signed(order)}" if order else "")
 
 
 def _overtaken(compared: Comparison, link: Link, run: str) -> str:
@@ -215,20 +200,12 @@ def chain_table(compared: Comparison, row: int) -> str:
     """The whole chain of a job, one line per link, with the terms of its delay, which add up."""
     links = chain(compared, row)
     delays = compared.delays.iloc[row]
-    head = ("job", "cores", "start B−A", "cause", "of job", "its run B−A", "its start B−A", "order")
-    lines = [head]
+    lines = [("job", "cores", "start B−A", "cause", "of job", "its run B−A", "its start B−A", "order")]
     for link in links:
-        terms = (link.cause_run_delta_ns, link.cause_start_delta_ns, link.order_ns)
-        lines.append(
-            (
-                compared.called(link.job_id, link.attempt),
-                str(link.cores),
-                _seconds(link.start_delta_ns),
-                link.cause,
-                compared.called(link.cause_job, link.cause_attempt) if link.cause_job >= 0 else "",
-                *(map(_seconds, terms) if link.cause in LINKS else ("", "", "")),
-            )
-        )
+        own = compared.called(link.job_id, link.attempt), str(link.cores), _seconds(link.start_delta_ns), link.cause
+        cause = compared.called(link.cause_job, link.cause_attempt) if link.cause_job >= 0 else ""
+        terms = [_seconds(ns) for ns in (link.cause_run_delta_ns, link.cause_start_delta_ns, link.order_ns)]
+        lines.append((*own, cause, *(terms if link.cause in LINKS else ("", "", ""))))
     root = compared.called(links[-1].job_id, links[-1].attempt)
     sums = (
         f"{_seconds(links[0].start_delta_ns)} s = runs {_seconds(int(delays['chain_run_ns']))} s + order "

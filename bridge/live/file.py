@@ -3,13 +3,11 @@
 It is replaced as a whole, so that its state is consistent, and removed before the folder takes its final name.
 """
 
-from __future__ import annotations
-
 import os
 import socket
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from bridge.encoding import json
 from traces.base.errors import InputError, shown
@@ -83,8 +81,7 @@ class Look:
     used: tuple[int, ...]  # amount of each of :attr:`Setting.resources` that jobs hold
     down_hosts: int  # hosts that are down, or in maintenance
     states: dict[str, int]  # ended attempts by state (``traces.ledger.STATES``); without zeros
-    # busy, down, job: for each cell the cores that jobs hold, the cores of hosts that are down, and the job that holds
-    # most; -1: none
+    # busy, down, job: for each cell the cores that jobs hold, those of hosts that are down, and the job with most; -1: none
     busy: tuple[int, ...]
     down: tuple[int, ...]
     job: tuple[int, ...]
@@ -104,7 +101,7 @@ class Process:
     born: str  # distinguishes it from a later process with the same number; empty where unavailable (outside Linux)
 
     @classmethod
-    def this(cls) -> Process:
+    def this(cls) -> Self:
         """The calling process."""
         return cls(os.getpid(), socket.gethostname(), _born(os.getpid()))
 

@@ -28,12 +28,10 @@ _log = logging.getLogger("twolevel.live")
 
 #: Runs shorter than this show no bar; the time left is shown no sooner after the first job or cell has ended, s.
 QUIET_S = 1.0
-
 _KNOWN = 3  # number that must have ended before the time left is shown
 
 #: Interval between redraws of the bar, and between a study's lines where stderr is not a terminal, s.
 _REDRAW_S, _LINE_S = 0.1, 30.0
-
 _EVERY_S = 0.2  # shortest interval between samples of the state, s
 
 #: Rest after each sample, as a multiple of the time that it took; limits the share of a processor that monitoring uses.
@@ -47,8 +45,7 @@ class TimeLeft:
         self._first: tuple[int, float] | None = None
 
     def text(self, done: int, total: int, now_s: float) -> str:
-        """Text such as ``, 22 s left``; empty until enough is done to know a rate. ``now_s``: monotonic seconds, without time
-        that has no bearing on the rate."""
+        """Text such as ``, 22 s left``; empty until a rate is known. ``now_s``: monotonic, without time that does not count."""
         if self._first is None:
             self._first = (done, now_s) if done else None
             return ""

@@ -7,7 +7,7 @@ doi:10.1007/s10586-019-02905-5). Shades show numbers, also without colours; colo
 import sys
 from collections.abc import Sequence
 from pathlib import PurePath
-from typing import NamedTuple, TextIO
+from typing import Any, NamedTuple, TextIO
 
 from rich.console import Console, Group
 from rich.live import Live as Display
@@ -47,9 +47,8 @@ class LiveScreen:
         # A terminal that cannot move the cursor up counts as none.
         self.terminal = stream.isatty() and not self._console.is_dumb_terminal
         self.every_s = 0.25 if self.terminal else 1.0  # shortest time between updates, s
-        self._display = Display(
-            console=self._console, screen=whole, transient=True, auto_refresh=False, vertical_overflow="crop"
-        )
+        how: dict[str, Any] = {"transient": True, "auto_refresh": False, "vertical_overflow": "crop"}
+        self._display = Display(console=self._console, screen=whole, **how)
 
     def show(self, live: Live, note: str = "") -> None:
         """Replace the shown state."""
@@ -95,9 +94,7 @@ def status_line(live: Live, note: str = "") -> str:
     return "; ".join(filter(None, parts))
 
 
-def screen_lines(
-    live: Live, width: int = 80, height: int = 24, *, note: str = "", ascii_only: bool = False
-) -> list[Text]:
+def screen_lines(live: Live, width: int, height: int, *, note: str = "", ascii_only: bool = False) -> list[Text]:
     """The screen: at most ``height`` lines of ``width`` columns; below 40 × 10 it is cut off. ``note``: a further line."""
     marks = _ASCII if ascii_only else _UNICODE
     setting, pulse, look = live.setting, live.pulse, live.look
@@ -142,13 +139,10 @@ def _status(live: Live, setting: Setting, pulse: Pulse, look: Look, width: int, 
         share = _share(used, resource.amount)
         lines.append(Text(f"{resource.name[:9]:<9} {_bar(share, bar, marks)} {share:.3f}  {_amount(resource, used)}"))
     most = max(look.past_waiting, default=0)
-    queue, use = (
-        _past(look.past_ns, values, top, bar, marks)
-        for values, top in ((look.past_waiting, most), (look.past_busy, setting.cores))
-    )
+    queue = _past(look.past_ns, look.past_waiting, most, bar, marks)
+    use = _past(look.past_ns, look.past_busy, setting.cores, bar, marks)
     lines.append(Text(f"queue     {queue} so far, at most {most:,} waiting"))
-    lines.append(Text(f"use       {use} so far, of all cores"))
-    return lines
+    return [*lines, Text(f"use       {use} so far, of all cores")]
 
 
 def _called(plugin: str) -> str:

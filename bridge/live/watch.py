@@ -22,10 +22,8 @@ from traces.base.time import format_ns
 
 #: States of a run: it goes on; its results exist; its process is gone; it has removed its folder.
 UNDER_WAY, ENDED, DIED, STOPPED = "under way", "ended", "died", "stopped"
-
 _SILENT_S = 5.0  # time without updates after which a run is reported as silent, s
 _JSON_EVERY_S = 1.0  # interval between samples in JSON, s
-
 _NOTHING = 0, 0
 
 
@@ -119,8 +117,7 @@ def watch_run(
     sleep: Callable[[float], object] = time.sleep,
     wall_clock: Callable[[], float] = time.time,
 ) -> int:
-    """Show a run, whose results are called ``target``, until its end: a screen if ``stream`` is a terminal, else a line per
-    second.
+    """Show a run, whose results are called ``target``, until it ends: a screen on a terminal ``stream``, else a line a second.
 
     - ``once``: show one sample and return.
     - ``as_json``: one line of JSON per sample.

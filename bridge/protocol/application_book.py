@@ -1,6 +1,5 @@
 """The connection of an application: the order of messages about its jobs, and the state of each job."""
 
-from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from bridge.protocol import messages as m
@@ -8,7 +7,7 @@ from bridge.protocol.job_rules import RULES
 from bridge.protocol.open_job import OpenJob
 from bridge.protocol.session import Book, LocalProtocolError
 from bridge.protocol.tables import JOB_TABLE, ConnectionState, JobEvent, JobState, Role, steps
-from bridge.protocol.vocabulary import BrokenRule, Greeting, Message
+from bridge.protocol.vocabulary import BrokenRule, Greeting, Message, name_of
 
 #: Why a hello with the other role is refused, in any version.
 IS_SCHEDULER: Final = "it is a scheduler; allowed: an application simulator"
@@ -77,14 +76,14 @@ class ApplicationBook(Book):
 
     def _judge_job(self, message: Any, key: int) -> bool:
         job, before = self._jobs.get(key), self.job_state(key)
-        event = _EVENTS[type(message)](message, job)
+        event = _event(message, job)
         after = _STEPS[before].get(event)
         if after is None:
             raise BrokenRule(f"{event!s} is not allowed while the job is {before!s}")
         accepted = before is not JobState.CANCELLED
         if accepted:
-            if job:
-                RULES[type(message)](message, job)
+            if job and (rule := RULES.get(type(message))):
+                rule(message, job)
             elif isinstance(message, m.SimulateJob):
                 assert self.hello is not None  # the connection is ready
                 self._jobs[key] = OpenJob.begin(message, self.hello)
@@ -107,30 +106,16 @@ class ApplicationBook(Book):
             job.validate(self._states[key])
 
 
-def _of_start(message: m.SimulateJob, job: OpenJob | None) -> JobEvent:
-    return JobEvent.START if message.recipe is not None else JobEvent.START_LENGTHS
-
-
-def _of_lengths(message: m.Lengths, job: OpenJob | None) -> JobEvent:
-    given = len(message.length_gflop) // 8 + (job.lengths if job else 0)
-    if not job or given != job.start.tasks:
-        return JobEvent.LENGTHS
-    return JobEvent.LENGTHS_BEFORE_EDGES if job.announced_edges else JobEvent.LAST_LENGTHS
-
-
-def _of_edges(message: m.EdgeSlice, job: OpenJob | None) -> JobEvent:
-    given = len(message.source) // 4 + (job.edges if job else 0)
-    return JobEvent.LAST_EDGES if job and given == job.announced_edges else JobEvent.EDGES
-
-
-def _unsplit(event: JobEvent) -> Callable[[Any, OpenJob | None], JobEvent]:
-    return lambda message, job: event
-
-
-#: The event of each message about a job: some kinds are split by their content and by earlier messages.
-_EVENTS: Final[dict[type[Message], Callable[[Any, OpenJob | None], JobEvent]]] = {
-    m.SimulateJob: _of_start,
-    m.Lengths: _of_lengths,
-    m.EdgeSlice: _of_edges,
-    **{m.APPLICATION_MESSAGES.types[event.value]: _unsplit(event) for event in JobEvent if " " not in event.value},
-}
+def _event(message: Any, job: OpenJob | None) -> JobEvent:
+    """The event of a message about a job: some kinds are split by their content and by earlier messages."""
+    if isinstance(message, m.SimulateJob):
+        return JobEvent.START if message.recipe is not None else JobEvent.START_LENGTHS
+    if isinstance(message, m.Lengths):
+        given = len(message.length_gflop) // 8 + (job.lengths if job else 0)
+        if not job or given != job.start.tasks:
+            return JobEvent.LENGTHS
+        return JobEvent.LENGTHS_BEFORE_EDGES if job.announced_edges else JobEvent.LAST_LENGTHS
+    if isinstance(message, m.EdgeSlice):
+        given = len(message.source) // 4 + (job.edges if job else 0)
+        return JobEvent.LAST_EDGES if job and given == job.announced_edges else JobEvent.EDGES
+    return JobEvent(name_of(message))

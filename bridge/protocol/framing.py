@@ -33,8 +33,6 @@ class FrameReader:
     """Cuts a byte stream, which may arrive in pieces of any size, into payloads. ``limit``: longest payload in bytes.
     ``spare``: number of bytes beyond one whole frame that may be buffered. With 0 no byte may follow an unread frame."""
 
-    __slots__ = ("_buffer", "_limit", "capacity")
-
     def __init__(self, limit: int, spare: int) -> None:
         self._buffer = bytearray()
         self.allow(limit, spare)

@@ -11,10 +11,8 @@ from bridge.protocol.vocabulary import Greeting, Message, Vocabulary
 #: ALPN names of the two kinds of TLS connections: those of hosts, and those of application processes.
 HOST_ALPN: Final = "twolevel-host"
 APPLICATION_ALPN: Final = "twolevel-application"
-
 MAX_HOST_WORKERS: Final = 1024  # number of simultaneous application processes that one host may offer
 MAX_FILES: Final = 1024  # number of files that a run may need on every host
-
 _Words = Annotated[str, Meta(max_length=200)]
 HostName = Annotated[str, Meta(min_length=1, max_length=100)]
 
@@ -102,9 +100,8 @@ class HostGreeting(Greeting, frozen=True, tag_field="type", tag="join"):
 
 
 #: Every message, in the order of ``PROTOCOL.md``.
-HOST_MESSAGES: Final = Vocabulary(
-    HOST_TABLE, (Join, Admitted, Dismissed, Ready, Declined, Launch, Kill, Gone, Unborn, Over), HostGreeting
-)
+_TYPES: Final = (Join, Admitted, Dismissed, Ready, Declined, Launch, Kill, Gone, Unborn, Over)
+HOST_MESSAGES: Final = Vocabulary(HOST_TABLE, _TYPES, HostGreeting)
 
 
 class HostBook(Book):

@@ -17,7 +17,6 @@ WORKER_VARIABLE: Final = "TWOLEVEL_WORKER"
 
 #: Reason for refusing a hello that arrives after all jobs are done; the process then ends without an error.
 OVER: Final = "the run is over"
-
 ALL_CORES: Final = -1  # the ``core`` of a :class:`Change` of every core of the job
 
 # Limits
@@ -38,7 +37,6 @@ MAX_SCALED: Final = 2**16
 LENGTHS_PER_FRAME: Final = 2**20  # lengths in one ``lengths``
 EDGES_PER_FRAME: Final = 2**20  # edges in one ``edges``
 RECORDS_PER_FRAME: Final = 2**18  # tasks in one ``records``, transfers in one ``transfers``
-
 _MAX_FLOAT: Final = 1.7976931348623157e308  # excludes infinity; NaN fails every comparison
 
 Version = Annotated[int, Meta(ge=0, le=2**31 - 1)]
@@ -68,6 +66,12 @@ RecordColumn4 = Annotated[bytes, Meta(min_length=4, max_length=4 * RECORDS_PER_F
 
 class Map(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A map inside a message."""
+
+
+class JobMessage(Message, frozen=True, kw_only=True):
+    """A message about one job."""
+
+    job: Key
 
 
 class Change(Map, frozen=True, kw_only=True):
@@ -189,33 +193,29 @@ class Hello(Message, frozen=True, kw_only=True):
     scales: bool
 
 
-class Promise(Message, frozen=True, kw_only=True):
+class Promise(JobMessage, frozen=True, kw_only=True):
     """Application: this job has no visible effect before an instant."""
 
-    job: Key
     not_before_ns: Instant
 
 
-class Wish(Message, frozen=True, kw_only=True):
+class Wish(JobMessage, frozen=True, kw_only=True):
     """Application: from an instant on the job requests this number of cores."""
 
-    job: Key
     at_ns: Instant
     cores: Width
 
 
-class Suspended(Message, frozen=True, kw_only=True):
+class Suspended(JobMessage, frozen=True, kw_only=True):
     """Application: the job was simulated up to, but not including, ``now_ns`` and waits for ``resume``."""
 
-    job: Key
     now_ns: Instant
     not_before_ns: Instant
 
 
-class Records(Message, frozen=True, kw_only=True):
+class Records(JobMessage, frozen=True, kw_only=True):
     """Application: a slice of the job's tasks, from task ``first`` on."""
 
-    job: Key
     first: Count
     start_ns: RecordColumn8
     end_ns: RecordColumn8
@@ -224,10 +224,9 @@ class Records(Message, frozen=True, kw_only=True):
     length_gflop: RecordColumn8
 
 
-class Transfers(Message, frozen=True, kw_only=True):
+class Transfers(JobMessage, frozen=True, kw_only=True):
     """Application: a slice of the job's transfers between cores, from transfer ``first`` on."""
 
-    job: Key
     first: Count
     source: RecordColumn4
     target: RecordColumn4
@@ -236,12 +235,11 @@ class Transfers(Message, frozen=True, kw_only=True):
     arrived_ns: RecordColumn8
 
 
-class Outcome(Message, frozen=True, kw_only=True):
+class Outcome(JobMessage, frozen=True, kw_only=True):
     """Application: the job has ended."""
 
     has_maps = True
 
-    job: Key
     attempt: Count
     end_ns: Instant
     stopped: bool
@@ -261,10 +259,9 @@ class Outcome(Message, frozen=True, kw_only=True):
     graph: Measurement | None
 
 
-class Failed(Message, frozen=True, kw_only=True):
+class Failed(JobMessage, frozen=True, kw_only=True):
     """Application: it cannot simulate this job."""
 
-    job: Key
     reason: Reason
     blame: Literal["user", "bridge", "application"]
 
@@ -283,12 +280,11 @@ class Refused(Message, frozen=True, kw_only=True):
     blame: Literal["stranger", "application", "bridge"]
 
 
-class SimulateJob(Message, frozen=True, kw_only=True, tag="start"):
+class SimulateJob(JobMessage, frozen=True, kw_only=True, tag="start"):
     """Bridge: simulate a job."""
 
     has_maps = True
 
-    job: Key
     attempt: Count
     start_ns: Instant
     core_speed_gflops: CoreColumn
@@ -313,39 +309,34 @@ class SimulateJob(Message, frozen=True, kw_only=True, tag="start"):
     stop_ns: Instant | None
 
 
-class Lengths(Message, frozen=True, kw_only=True):
+class Lengths(JobMessage, frozen=True, kw_only=True):
     """Bridge: a slice of the lengths of the job's tasks, from task ``first`` on."""
 
-    job: Key
     first: Count
     length_gflop: LengthColumn
 
 
-class EdgeSlice(Message, frozen=True, kw_only=True, tag="edges"):
+class EdgeSlice(JobMessage, frozen=True, kw_only=True, tag="edges"):
     """Bridge: a slice of the edges of the job's graphs, from edge ``first`` on."""
 
-    job: Key
     first: Count
     source: EdgeColumn4
     target: EdgeColumn4
     bytes: EdgeColumn8
 
 
-class Resume(Message, frozen=True, kw_only=True):
+class Resume(JobMessage, frozen=True, kw_only=True):
     """Bridge: continue a suspended job."""
 
     has_maps = True
 
-    job: Key
     until_ns: Instant | None
     changes: Changes
     stop_ns: Instant | None
 
 
-class Cancel(Message, frozen=True, kw_only=True):
+class Cancel(JobMessage, frozen=True, kw_only=True):
     """Bridge: drop a job."""
-
-    job: Key
 
 
 class Quit(Message, frozen=True, kw_only=True):

@@ -1,8 +1,7 @@
 """The state of a job from its start to its last message, and rules for its orders."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
+from typing import Self
 
 import numpy as np
 
@@ -43,13 +42,12 @@ class OpenJob:
     wishes: int = 0  # reported so far, and the instant of the last
     width_request_ns: int = -1
     promises: int = 0  # reported so far, and suspensions before the required instant
-    # instants at which cores are taken away, and their numbers
+    # instants at which cores are taken away, and their numbers: their tasks start again then, in further chunks
     taken: set[tuple[int, int]] = field(default_factory=set)
     conserves_work: bool = False  # if not, the application may also lose cores that are not taken away
-    loses: bool = False  # whether a core is, or may be, taken away: its tasks start again then, in further chunks
 
     @classmethod
-    def begin(cls, start: m.SimulateJob, hello: m.Hello) -> OpenJob:
+    def begin(cls, start: m.SimulateJob, hello: m.Hello) -> Self:
         """The state after a start, for the application with this hello."""
         drawn = hello.tasks == "recipe"
         if (start.recipe is not None) != drawn or (start.tasks is None) != drawn:
@@ -65,15 +63,10 @@ class OpenJob:
         _check_hosts(start, cores)
         if start.parts is not None:
             _check_parts(start.parts, start.tasks, graphs=start.network is not None)
+        now_ns = promised_ns = start.start_ns
         return cls(
-            start=start,
-            cores=places,
-            now_ns=start.start_ns,
-            promised_ns=start.start_ns,
-            until_ns=start.until_ns,
-            stop_ns=start.stop_ns,
+            *(start, places, now_ns, promised_ns, start.until_ns, start.stop_ns),
             announced_edges=sum(part.edges for part in start.parts or ()),
-            loses=takes_away(start),
             taken=taken(start),
             conserves_work=hello.conserves_work,
         )
@@ -188,10 +181,8 @@ def _check_parts(parts: tuple[m.Part, ...], tasks: int | None, *, graphs: bool) 
         raise BrokenRule(f"parts have {of_parts} tasks; the job has {tasks}")
     for at, part in enumerate(parts):
         if part.technique is None and (part.tasks, part.edges, part.order) != (1, 0, "index"):
-            raise BrokenRule(
-                f"part {at} is serial and has {part.tasks} tasks, {part.edges} edges and order {part.order}; "
-                "allowed: 1 task, no edges and index"
-            )
+            has = f"{part.tasks} tasks, {part.edges} edges and order {part.order}"
+            raise BrokenRule(f"part {at} is serial and has {has}; allowed: 1 task, no edges and index")
         if not graphs and (part.edges, part.order) != (0, "index"):
             raise BrokenRule(f"part {at} has {part.edges} edges and order {part.order}, but there is no network")
     edges = sum(part.edges for part in parts)
@@ -275,20 +266,15 @@ def _whole_places(name: str, column: bytes, what: str = "a resize") -> Array:
     return places
 
 
-def takes_away(message: m.SimulateJob | m.Resume) -> bool:
-    return any(not change.speed_gflops for change in message.changes)
-
-
 def taken(message: m.SimulateJob | m.Resume) -> set[tuple[int, int]]:
     """Instants at which cores are taken away, with an index within the job, or ``ALL_CORES``."""
     return {(change.at_ns, change.core) for change in message.changes if not change.speed_gflops}
 
 
 def check_orders(message: m.SimulateJob | m.Resume, now_ns: int, cores: int) -> None:
-    if message.until_ns is not None:
-        at_least("until_ns", message.until_ns, now_ns, "now,")
-    if message.stop_ns is not None:
-        at_least("stop_ns", message.stop_ns, now_ns, "now,")
+    for name, instant_ns in (("until_ns", message.until_ns), ("stop_ns", message.stop_ns)):
+        if instant_ns is not None:
+            at_least(name, instant_ns, now_ns, "now,")
     last = now_ns
     for change in message.changes:
         at_least("at_ns of a change", change.at_ns, last, "now and the change before,")

@@ -27,7 +27,6 @@ _NOT_WAITING: Final = {
 
 #: Fields of ``machine`` that state which directions of a scheduler the run supports.
 _LETS: Final = {"widths": "resizes", "hints": "hints"}
-
 _DIRECTIONS: Final = ("speeds", "ends", "widths", "hints")  # directions of a scheduler to running jobs
 
 
@@ -83,9 +82,8 @@ class SchedulerBook(Book):
     def _judge_hello(self, message: m.SchedulerHello) -> None:
         said = message.directs
         if len(set(said)) < len(said) or not set(said) <= set(_DIRECTIONS):
-            raise BrokenRule(
-                f"directs: {shown(list(said))}; allowed: some of {', '.join(map(repr, _DIRECTIONS))}, each once, or nothing"
-            )
+            known = ", ".join(map(repr, _DIRECTIONS))
+            raise BrokenRule(f"directs: {shown(list(said))}; allowed: some of {known}, each once, or nothing")
         self.directs = said
 
     def _judge_machine(self, message: m.MachineDescription) -> None:
@@ -116,10 +114,8 @@ class SchedulerBook(Book):
         event = t.SUBMITTED_HELD if message.eligible_ns is None else t.SUBMITTED_WAITING
         state = _STEPS[t.ScheduledJob.ABSENT][event]
         if not message.min_cores <= message.cores <= message.max_cores:
-            raise BrokenRule(
-                f"submitted: job {message.job} requests {message.cores} cores, and may have {message.min_cores} to "
-                f"{message.max_cores}"
-            )
+            may = f"may have {message.min_cores} to {message.max_cores}"
+            raise BrokenRule(f"submitted: job {message.job} requests {message.cores} cores, and {may}")
         self._jobs[message.job] = _Known(message, state)
 
     def _judge_cores(self, column: bytes) -> list[tuple[int, int]]:
@@ -128,10 +124,8 @@ class SchedulerBook(Book):
         found = intervals(column)
         ends = unpack_int32(column)
         if ends[0] < 0 or ends[-1] > self._n_cores or np.any(np.diff(ends)[::2] < 1) or np.any(np.diff(ends)[1::2] < 0):
-            raise BrokenRule(
-                f"cores: {shown(found)}; allowed: half-open intervals, ascending and disjoint, "
-                f"of cores 0 to {self._n_cores - 1}"
-            )
+            allowed = f"half-open intervals, ascending and disjoint, of cores 0 to {self._n_cores - 1}"
+            raise BrokenRule(f"cores: {shown(found)}; allowed: {allowed}")
         return found
 
     def _judge_question(self, message: m.Decide) -> None:
@@ -191,10 +185,8 @@ class SchedulerBook(Book):
         for one in said:
             known = self._jobs.get(one.job)
             if known is None or known.state not in states:
-                raise BrokenRule(
-                    f"it {how} {self._named(one.job)}, which is not running; allowed: running jobs"
-                    + (", or jobs that it starts" if t.ScheduledJob.CHOSEN in states else "")
-                )
+                more = ", or jobs that it starts" if t.ScheduledJob.CHOSEN in states else ""
+                raise BrokenRule(f"it {how} {self._named(one.job)}, which is not running; allowed: running jobs{more}")
 
     def _judge_hint(self, hinted: m.HintJob) -> None:
         if hinted.cores is not None:
@@ -202,16 +194,13 @@ class SchedulerBook(Book):
         if hinted.waiting is None:
             if hinted.cores is None:
                 return
-            raise BrokenRule(
-                f"it hints to {self._named(hinted.job)}: waiting: nil; allowed: the job that waits for these cores"
-            )
+            allowed = "the job that waits for these cores"
+            raise BrokenRule(f"it hints to {self._named(hinted.job)}: waiting: nil; allowed: {allowed}")
         known = self._jobs.get(hinted.waiting)
         if known is None or known.state is not t.ScheduledJob.WAITING:
             why = "does not exist" if known is None else _NOT_WAITING[known.state]
-            raise BrokenRule(
-                f"it hints to {self._named(hinted.job)} that {self._named(hinted.waiting)} waits, which {why}; "
-                f"allowed: waiting jobs, {self._waiting()}"
-            )
+            what = f"that {self._named(hinted.waiting)} waits, which {why}; allowed: waiting jobs, {self._waiting()}"
+            raise BrokenRule(f"it hints to {self._named(hinted.job)} {what}")
 
     def _judge_named(self, what: str, job: int, cores: bytes) -> list[tuple[int, int]]:
         try:
@@ -225,10 +214,8 @@ class SchedulerBook(Book):
             raise BrokenRule(f"it {what}s job {key}, which does not exist; allowed: waiting jobs, {self._waiting()}")
         after = _STEPS[known.state].get(event)
         if after is None:
-            raise BrokenRule(
-                f"it {what}s {self._named(key)}, which {_NOT_WAITING[known.state]}; "
-                f"allowed: waiting jobs, {self._waiting()}"
-            )
+            why = f"{_NOT_WAITING[known.state]}; allowed: waiting jobs, {self._waiting()}"
+            raise BrokenRule(f"it {what}s {self._named(key)}, which {why}")
         known.state = after
 
     def _placed(self, chosen: m.StartJob) -> list[tuple[int, int, int]]:

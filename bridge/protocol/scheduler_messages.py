@@ -3,7 +3,8 @@
 from typing import Annotated, Final, Literal
 
 from bridge.encoding import Meta
-from bridge.protocol.messages import MAX_HOSTS, Duration, Instant, Key, Map, Name, NotNegative, Reason, Version, Welcome
+from bridge.protocol import messages as m
+from bridge.protocol.messages import Duration, Instant, JobMessage, Key, Map, Name, NotNegative, Reason
 from bridge.protocol.tables import SCHEDULER_TABLE
 from bridge.protocol.vocabulary import Message, Vocabulary
 from traces.base.scale import HIGHEST, LOWEST
@@ -32,7 +33,7 @@ How = Literal["completed", "killed", "cancelled", "failed", "requeued", "rejecte
 class SchedulerHello(Message, frozen=True, kw_only=True, tag="hello"):
     """Scheduler: the first frame."""
 
-    version: Version
+    version: m.Version
     role: Literal["scheduler"]
     token: _Words
     name: Name
@@ -49,7 +50,7 @@ class GivenUp(Message, frozen=True, kw_only=True, tag="refused"):
 class HostGroupOfMachine(Map, frozen=True, kw_only=True):
     """Consecutive hosts that are alike."""
 
-    count: Annotated[int, Meta(ge=1, le=MAX_HOSTS)]
+    count: Annotated[int, Meta(ge=1, le=m.MAX_HOSTS)]
     cores: _Cores
     speed_gflops: NotNegative
     resources: _Amounts
@@ -99,12 +100,11 @@ class MachineDescription(Message, frozen=True, kw_only=True, tag="machine"):
     hints: bool
 
 
-class Submitted(Message, frozen=True, kw_only=True):
+class Submitted(JobMessage, frozen=True, kw_only=True):
     """Bridge: a job was submitted; it waits, or is held until another has ended."""
 
     has_maps = True
 
-    job: Key
     number: _Whole
     attempt: _Count
     first: Key
@@ -136,48 +136,42 @@ class Submitted(Message, frozen=True, kw_only=True):
     extras: dict[str, _Whole]
 
 
-class Eligible(Message, frozen=True, kw_only=True):
+class Eligible(JobMessage, frozen=True, kw_only=True):
     """Bridge: a held job is waiting from now on."""
 
-    job: Key
     eligible_ns: Instant
     estimate_ns: Duration
 
 
-class Started(Message, frozen=True, kw_only=True):
+class Started(JobMessage, frozen=True, kw_only=True):
     """Bridge: a job has started."""
 
-    job: Key
     start_ns: Instant
     cores: Intervals
     expected_end_ns: Instant
 
 
-class Expected(Message, frozen=True, kw_only=True):
+class Expected(JobMessage, frozen=True, kw_only=True):
     """Bridge: the planned end of a running job has changed."""
 
-    job: Key
     expected_end_ns: Instant
 
 
-class Released(Message, frozen=True, kw_only=True):
+class Released(JobMessage, frozen=True, kw_only=True):
     """Bridge: a running job has given these cores back."""
 
-    job: Key
     cores: Intervals
 
 
-class Given(Message, frozen=True, kw_only=True):
+class Given(JobMessage, frozen=True, kw_only=True):
     """Bridge: a running job has received these cores."""
 
-    job: Key
     cores: Intervals
 
 
-class Ended(Message, frozen=True, kw_only=True):
+class Ended(JobMessage, frozen=True, kw_only=True):
     """Bridge: a job has ended, or will never start."""
 
-    job: Key
     end_ns: Instant
     how: How
 
@@ -185,7 +179,7 @@ class Ended(Message, frozen=True, kw_only=True):
 class Host(Message, frozen=True, kw_only=True):
     """Bridge: a host is down, or up again."""
 
-    host: Annotated[int, Meta(ge=0, lt=MAX_HOSTS)]
+    host: Annotated[int, Meta(ge=0, lt=m.MAX_HOSTS)]
     down: bool
     up_again_ns: Instant | None
 
@@ -200,46 +194,46 @@ class Decide(Message, frozen=True, kw_only=True):
     woken: bool
 
 
-class StartJob(Map, frozen=True, kw_only=True):
-    """A job that starts, on these cores, or on cores that the engine's allocator chooses."""
+class JobMap(Map, frozen=True, kw_only=True):
+    """A part of an answer, about one job."""
 
     job: Key
+
+
+class StartJob(JobMap, frozen=True, kw_only=True):
+    """A job that starts, on these cores, or on cores that the engine's allocator chooses."""
+
     cores: Intervals | None
 
 
-class RejectedJob(Map, frozen=True, kw_only=True):
+class RejectedJob(JobMap, frozen=True, kw_only=True):
     """A job that is rejected."""
 
-    job: Key
     reason: Annotated[str, Meta(min_length=1, max_length=200)]
 
 
-class ScaleJob(Map, frozen=True, kw_only=True):
+class ScaleJob(JobMap, frozen=True, kw_only=True):
     """A running job whose cores, these or all, run at a multiple of their own speed from now on."""
 
-    job: Key
     factor: Annotated[float, Meta(ge=LOWEST, le=HIGHEST)]
     cores: Intervals | None
 
 
-class EndJob(Map, frozen=True, kw_only=True):
+class EndJob(JobMap, frozen=True, kw_only=True):
     """A running job that is ended, and perhaps queued again."""
 
-    job: Key
     requeue: bool
 
 
-class ResizeJob(Map, frozen=True, kw_only=True):
+class ResizeJob(JobMap, frozen=True, kw_only=True):
     """A running job whose number of cores is to change."""
 
-    job: Key
     cores: _Cores
 
 
-class HintJob(Map, frozen=True, kw_only=True):
+class HintJob(JobMap, frozen=True, kw_only=True):
     """A running job that should use these cores last, as another job waits for them; or no cores any more."""
 
-    job: Key
     cores: Intervals | None
     waiting: Key | None
 
@@ -276,7 +270,7 @@ class SchedulerQuit(Message, frozen=True, kw_only=True, tag="quit"):
 SCHEDULER_MESSAGES: Final = Vocabulary(
     SCHEDULER_TABLE,
     (
-        SchedulerHello, Welcome, GivenUp, MachineDescription, Submitted, Eligible, Started, Expected, Released, Given, Ended,
+        SchedulerHello, m.Welcome, GivenUp, MachineDescription, Submitted, Eligible, Started, Expected, Released, Given, Ended,
         Host, Decide, Decided, SchedulerFailed, SchedulerQuit,
     ),
 )  # fmt: skip

@@ -104,9 +104,8 @@ class Session(Generic[_Book]):
         return self._frames.full
 
     def send(self, message: Message) -> bytes:
-        """Check a message of this side by the tables and return its frame; empty if the other side would drop it, as it has
-        cancelled the job or ended the run. Raises LocalProtocolError, and changes nothing, if it is not allowed now, or has a
-        field out of range."""
+        """Check a message of this side, and return its frame; empty if the other side would drop it, as it has cancelled the
+        job or ended the run. Raises LocalProtocolError, and changes nothing, if it is not allowed now or a field is invalid."""
         name = name_of(message)
         if self._messages.senders.get(type(message)) is not self.role:
             raise LocalProtocolError(f"{name} is not a message of the {self.role}")

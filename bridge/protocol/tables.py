@@ -91,21 +91,20 @@ LUMPED: Final = {
     ANSWER: ("promise", "wish", "suspended", "records", "transfers", "outcome", "failed"),
 }
 
+#: How a connection may be over: the bridge refuses the other side, or the stream ends.
+_REFUSED, _ENDS = {"refused": _S.CLOSED}, {END: _S.CLOSED}
+
 #: The connection of an application.
 APPLICATION_TABLE: Final[Table[ConnectionState]] = {
-    _S.AWAIT_HELLO: {
-        _APPLICATION: {"hello": _S.AWAIT_WELCOME},
-        _BRIDGE: {"refused": _S.CLOSED},
-        EITHER: {END: _S.CLOSED},
-    },
-    _S.AWAIT_WELCOME: {_BRIDGE: {"welcome": _S.READY, "refused": _S.CLOSED}, EITHER: {END: _S.CLOSED}},
+    _S.AWAIT_HELLO: {_APPLICATION: {"hello": _S.AWAIT_WELCOME}, _BRIDGE: _REFUSED, EITHER: _ENDS},
+    _S.AWAIT_WELCOME: {_BRIDGE: {"welcome": _S.READY, **_REFUSED}, EITHER: _ENDS},
     _S.READY: {
-        _BRIDGE: {ORDER: _S.READY, "refused": _S.CLOSED, "quit": _S.CLOSING},
+        _BRIDGE: {ORDER: _S.READY, **_REFUSED, "quit": _S.CLOSING},
         _APPLICATION: {ANSWER: _S.READY},
-        EITHER: {END: _S.CLOSED},  # an error while a job is open
+        EITHER: _ENDS,  # an error while a job is open
     },
     # Messages sent before the quit was read are dropped.
-    _S.CLOSING: {_APPLICATION: {ANSWER: _S.CLOSING}, EITHER: {END: _S.CLOSED}},
+    _S.CLOSING: {_APPLICATION: {ANSWER: _S.CLOSING}, EITHER: _ENDS},
 }
 
 #: A job on the connection of an application that is ready.
@@ -152,47 +151,38 @@ JOB_TABLE: Final[Table[JobState]] = {
 
 #: The connection of a host; each of its application processes has its own connection.
 HOST_TABLE: Final[Table[ConnectionState]] = {
-    _S.AWAIT_JOIN: {_HOST: {"join": _S.AWAIT_ADMITTED}, _BRIDGE: {"refused": _S.CLOSED}, EITHER: {END: _S.CLOSED}},
-    _S.AWAIT_ADMITTED: {_BRIDGE: {"admitted": _S.PREPARING, "refused": _S.CLOSED}, EITHER: {END: _S.CLOSED}},
+    _S.AWAIT_JOIN: {_HOST: {"join": _S.AWAIT_ADMITTED}, _BRIDGE: _REFUSED, EITHER: _ENDS},
+    _S.AWAIT_ADMITTED: {_BRIDGE: {"admitted": _S.PREPARING, **_REFUSED}, EITHER: _ENDS},
     _S.PREPARING: {
         _HOST: {"ready": _S.READY, "declined": _S.CLOSED},
-        _BRIDGE: {"over": _S.CLOSING, "refused": _S.CLOSED},
-        EITHER: {END: _S.CLOSED},
+        _BRIDGE: {"over": _S.CLOSING, **_REFUSED},
+        EITHER: _ENDS,
     },
     _S.READY: {
-        _BRIDGE: {"launch": _S.READY, "kill": _S.READY, "over": _S.CLOSING, "refused": _S.CLOSED},
+        _BRIDGE: {"launch": _S.READY, "kill": _S.READY, "over": _S.CLOSING, **_REFUSED},
         _HOST: {"gone": _S.READY, "unborn": _S.READY, "declined": _S.CLOSED},
-        EITHER: {END: _S.CLOSED},
+        EITHER: _ENDS,
     },
     # Messages under way at the end of the run are dropped.
-    _S.CLOSING: {_HOST: dict.fromkeys(("ready", "declined", "gone", "unborn"), _S.CLOSING), EITHER: {END: _S.CLOSED}},
+    _S.CLOSING: {_HOST: dict.fromkeys(("ready", "declined", "gone", "unborn"), _S.CLOSING), EITHER: _ENDS},
 }
+
+_NEWS: Final = ("submitted", "eligible", "started", "expected", "released", "given", "ended", "host")
 
 #: The connection of a scheduler. It may not end before the run does.
 SCHEDULER_TABLE: Final[Table[ConnectionState]] = {
-    _S.AWAIT_HELLO: {
-        _SCHEDULER: {"hello": _S.AWAIT_WELCOME},
-        _BRIDGE: {"refused": _S.CLOSED},
-        EITHER: {END: _S.CLOSED},
-    },
-    _S.AWAIT_WELCOME: {_BRIDGE: {"welcome": _S.AWAIT_MACHINE, "refused": _S.CLOSED}},
-    _S.AWAIT_MACHINE: {_BRIDGE: {"machine": _S.TELLING, "refused": _S.CLOSED, "quit": _S.CLOSING}},
+    _S.AWAIT_HELLO: {_SCHEDULER: {"hello": _S.AWAIT_WELCOME}, _BRIDGE: _REFUSED, EITHER: _ENDS},
+    _S.AWAIT_WELCOME: {_BRIDGE: {"welcome": _S.AWAIT_MACHINE, **_REFUSED}},
+    _S.AWAIT_MACHINE: {_BRIDGE: {"machine": _S.TELLING, **_REFUSED, "quit": _S.CLOSING}},
     _S.TELLING: {
-        _BRIDGE: {
-            **dict.fromkeys(
-                ("submitted", "eligible", "started", "expected", "released", "given", "ended", "host"), _S.TELLING
-            ),
-            "decide": _S.DECIDING,
-            "refused": _S.CLOSED,
-            "quit": _S.CLOSING,
-        }
+        _BRIDGE: {**dict.fromkeys(_NEWS, _S.TELLING), "decide": _S.DECIDING, **_REFUSED, "quit": _S.CLOSING},
     },
     _S.DECIDING: {
         _SCHEDULER: {"decided": _S.TELLING, "failed": _S.CLOSED},
-        _BRIDGE: {"refused": _S.CLOSED, "quit": _S.CLOSING},
+        _BRIDGE: {**_REFUSED, "quit": _S.CLOSING},
     },
     # Messages under way when the run was given up are dropped.
-    _S.CLOSING: {_SCHEDULER: {"decided": _S.CLOSING, "failed": _S.CLOSING}, EITHER: {END: _S.CLOSED}},
+    _S.CLOSING: {_SCHEDULER: {"decided": _S.CLOSING, "failed": _S.CLOSING}, EITHER: _ENDS},
 }
 
 #: Events of jobs that messages of schedulers' connections are split into.
@@ -231,9 +221,5 @@ def steps(table: Table[_State]) -> dict[_State, dict[str, _State]]:
 
 def senders(table: Table[_State]) -> dict[str, Role]:
     """Return the sender of each message."""
-    return {
-        message: Role(sender)
-        for _, event, sender, _ in rows(table)
-        if sender != EITHER
-        for message in LUMPED.get(event, (event,))
-    }
+    sent = [(event, Role(sender)) for _, event, sender, _ in rows(table) if sender != EITHER]
+    return {message: sender for event, sender in sent for message in LUMPED.get(event, (event,))}

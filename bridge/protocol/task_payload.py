@@ -8,21 +8,12 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 
 from als.lengths.draw import length_cov
-from bridge.protocol.messages import (
-    EDGES_PER_FRAME,
-    LENGTHS_PER_FRAME,
-    RECORDS_PER_FRAME,
-    EdgeSlice,
-    Lengths,
-    Part,
-    Records,
-    Transfers,
-)
+from bridge.protocol import messages as m
 from bridge.protocol.packing import pack_float64, pack_int32, unpack_float64, unpack_int32
 from bridge.protocol.session import ProtocolError
 from traces.compiled import Array
 
-_M = TypeVar("_M", Records, Transfers)
+_M = TypeVar("_M", m.Records, m.Transfers)
 
 Column: TypeAlias = Array | memoryview  # a column of reported values, by task or transfer
 
@@ -32,7 +23,7 @@ class TaskPayload:
     """The tasks of a job for a worker that requests their lengths."""
 
     lengths: Array  # float64 (N,)
-    parts: tuple[Part, ...] | None = None  # None: one loop
+    parts: tuple[m.Part, ...] | None = None  # None: one loop
     # source, target: int64 (E,), the edges of its graphs, part by part; tasks counted within their part
     source: Array = field(default_factory=lambda: np.zeros(0, np.int64))
     target: Array = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -48,15 +39,15 @@ class TaskPayload:
         """The coefficient of variation of their lengths."""
         return float(length_cov(self.lengths, 0, len(self.lengths)))
 
-    def messages(self, job: int) -> Iterator[Lengths | EdgeSlice]:
+    def messages(self, job: int) -> Iterator[m.Lengths | m.EdgeSlice]:
         """The messages that follow a start."""
-        for first in range(0, len(self.lengths), LENGTHS_PER_FRAME):
-            lengths = pack_float64(self.lengths[first : first + LENGTHS_PER_FRAME])
-            yield Lengths(job=job, first=first, length_gflop=lengths)
-        for first in range(0, len(self.source), EDGES_PER_FRAME):
-            some = slice(first, first + EDGES_PER_FRAME)
+        for first in range(0, len(self.lengths), m.LENGTHS_PER_FRAME):
+            lengths = pack_float64(self.lengths[first : first + m.LENGTHS_PER_FRAME])
+            yield m.Lengths(job=job, first=first, length_gflop=lengths)
+        for first in range(0, len(self.source), m.EDGES_PER_FRAME):
+            some = slice(first, first + m.EDGES_PER_FRAME)
             ends = {"source": pack_int32(self.source[some]), "target": pack_int32(self.target[some])}
-            yield EdgeSlice(job=job, first=first, **ends, bytes=pack_float64(self.bytes[some]))
+            yield m.EdgeSlice(job=job, first=first, **ends, bytes=pack_float64(self.bytes[some]))
 
     def are_edges(self, source: Array, target: Array, n_bytes: Array) -> bool:
         """Whether these transfers, with tasks counted within the job, match the edges and their bytes."""
@@ -76,12 +67,12 @@ class TaskPayload:
         return (first + self.source) * n + first + self.target
 
 
-def check_payload(payload: TaskPayload | None, message: Records | Transfers) -> None:
+def check_payload(payload: TaskPayload | None, message: m.Records | m.Transfers) -> None:
     """Check a worker's report against the lengths and edges that were sent to it. Raises ProtocolError if it reports other
     lengths, or transfers along other edges."""
     if payload is None:
         return
-    if isinstance(message, Records):
+    if isinstance(message, m.Records):
         last = message.first + len(message.length_gflop) // 8
         same = pack_float64(payload.lengths[message.first : last]) == message.length_gflop
         what = "records of tasks with other lengths than the bridge sent"
@@ -93,30 +84,22 @@ def check_payload(payload: TaskPayload | None, message: Records | Transfers) -> 
         raise ProtocolError(f"job {message.job}: {what}", blame="application", job=message.job)
 
 
-def record_slices(
-    job: int, start_ns: Column, end_ns: Column, core: Column, chunk: Column, lengths: Column
-) -> Iterator[Records]:
-    """The columns of a job's tasks, in task order: int64, int64, int32, int32 and float64."""
-    columns = {"start_ns": start_ns, "end_ns": end_ns, "core": core, "chunk": chunk, "length_gflop": lengths}
-    return _slices(Records, job, len(lengths), columns)
+def record_slices(job: int, *columns: Column) -> Iterator[m.Records]:
+    """The columns of a job's tasks, by task: start and end (ns, int64), core and chunk (int32), length (GFLOP, float64)."""
+    names = ("start_ns", "end_ns", "core", "chunk", "length_gflop")
+    return _slices(m.Records, job, len(columns[0]), dict(zip(names, columns, strict=True)))
 
 
-def transfer_slices(
-    job: int, source: Array, target: Array, n_bytes: Array, sent_ns: Array, arrived_ns: Array
-) -> Iterator[Transfers]:
-    """The columns of a job's transfers, ascending by source and target."""
-    columns: dict[str, Column] = {
-        "source": np.asarray(source, "<i4"),
-        "target": np.asarray(target, "<i4"),
-        "bytes": np.asarray(n_bytes, "<f8"),
-        "sent_ns": np.asarray(sent_ns, "<i8"),
-        "arrived_ns": np.asarray(arrived_ns, "<i8"),
-    }
-    return _slices(Transfers, job, len(source), columns)
+def transfer_slices(job: int, *columns: Array) -> Iterator[m.Transfers]:
+    """The columns of a job's transfers, ascending by source and target: these two, bytes, and the instants at which they were
+    sent and arrived (ns)."""
+    kinds = {"source": "<i4", "target": "<i4", "bytes": "<f8", "sent_ns": "<i8", "arrived_ns": "<i8"}
+    known = {name: np.asarray(column, kinds[name]) for name, column in zip(kinds, columns, strict=True)}
+    return _slices(m.Transfers, job, len(columns[0]), known)
 
 
 def _slices(kind: type[_M], job: int, size: int, columns: Mapping[str, Column]) -> Iterator[_M]:
     # Messages of a kind that together have columns of this size.
-    for first in range(0, size, RECORDS_PER_FRAME):
-        part = slice(first, first + RECORDS_PER_FRAME)
+    for first in range(0, size, m.RECORDS_PER_FRAME):
+        part = slice(first, first + m.RECORDS_PER_FRAME)
         yield kind(job=job, first=first, **{name: column[part].tobytes() for name, column in columns.items()})

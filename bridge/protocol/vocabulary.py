@@ -50,10 +50,9 @@ class Vocabulary:
         self.senders: Final = {kind: by_name[name] for name, kind in self.types.items()}
         self._entries = {kind: 1 + len(kind.__struct_fields__) for kind in types}  # the type, and the fields
         self._encoder = msgpack.Encoder()
-        self._decoders: dict[Role, msgpack.Decoder[Any]] = {
-            role: msgpack.Decoder(functools.reduce(operator.or_, (one for one in types if self.senders[one] is role)))
-            for role in self.senders.values()
-        }
+        of_role = {role: [one for one in types if self.senders[one] is role] for role in self.senders.values()}
+        self._decoders: dict[Role, msgpack.Decoder[Any]]
+        self._decoders = {role: msgpack.Decoder(functools.reduce(operator.or_, own)) for role, own in of_role.items()}
         self._greeting = msgpack.Decoder(greeting)
 
     def sender_of(self, message: Message) -> Role:
@@ -74,9 +73,7 @@ class Vocabulary:
         # All fields are present and no others, so a wrong number of entries shows repeated keys; inner maps are mostly ours.
         several = _entries(payload) != self._entries[type(message)]
         if several or (message.has_maps and payload != self._encoder.encode(message)):
-            key = _repeated_key(payload)
-            if key:
-                raise MessageError(f"not a message: the key {shown(key)} occurs twice")
+            _after(payload, 0)
         return message
 
     def read(self, payload: bytes | memoryview, sender: Role) -> Message:
@@ -119,20 +116,8 @@ def _entries(payload: bytes | memoryview) -> int:
     return kind - _MAP if kind < _ARRAY else int.from_bytes(payload[1 : 1 + _SIZED[kind]], "big")
 
 
-def _repeated_key(payload: bytes | memoryview) -> str:
-    """The first key that occurs twice in one map of a decoded message, or an empty string."""
-    try:
-        _after(payload, 0)
-    except _Repeated as error:
-        return str(error)
-    return ""
-
-
-class _Repeated(Exception):
-    """A key occurred before."""
-
-
 def _after(data: bytes | memoryview, at: int) -> int:
+    """The place after the value at ``at``. Raises MessageError if a key occurs twice in one of its maps."""
     kind, at = data[at], at + 1
     if kind < _MAP or kind >= _NEGATIVE:
         return at
@@ -158,7 +143,7 @@ def _after_map(data: bytes | memoryview, at: int, size: int) -> int:
         end = _after(data, at)
         key = msgpack.decode(data[at:end], type=str)
         if key in seen:
-            raise _Repeated(key)
+            raise MessageError(f"not a message: the key {shown(key)} occurs twice")
         seen.add(key)
         at = _after(data, end)
     return at

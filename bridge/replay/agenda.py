@@ -26,8 +26,7 @@ END, NODE, DRAIN, SUBMIT, WITHDRAWN, LOOK = range(6)
 
 
 class Agenda:
-    """Future events: (instant, kind, index). ``window``: int64 (n,), the window of each job, -1 for none; at the end of its
-    window a job is withdrawn."""
+    """Future events: (instant, kind, index). ``window``: int64 (n,), that of each job, or -1; at its end a job is withdrawn."""
 
     def __init__(self, workload: Workload, windows: Windows | None, window: Array) -> None:
         submitted = np.flatnonzero(workload.preset == 0).tolist()
@@ -184,6 +183,5 @@ class NodeStates:
         for host, pairs in enumerate(planned_outages(constraints.windows, platform.n_hosts)):
             spans += [(host, begin, end) for begin, end in pairs]
         begun = [(host, down, min(up, now_ns)) for host, down, up in spans if down < now_ns]
-        table = np.array(begun, np.int64).reshape(-1, 3)
-        hosts = table[:, 0].copy()
-        return Downtime(hosts, np.diff(platform.first_core)[hosts], table[:, 1].copy(), table[:, 2].copy())
+        hosts, down_ns, up_ns = np.array(begun, np.int64).reshape(-1, 3).T.copy()
+        return Downtime(hosts, np.diff(platform.first_core)[hosts], down_ns, up_ns)

@@ -22,9 +22,7 @@ from traces.base.time import NS_PER_S, format_ns
 
 #: Interval with two passes of backfilling, and one of every other periodic activity of Slurm except priorities.
 _SETTLE_S = 70.0
-
 _GOLDEN = 0.6180339887498949  # multiples of the golden ratio's fraction fill a cycle evenly, for any number of them
-
 _MS = 1_000_000
 
 
@@ -89,10 +87,8 @@ class SlurmChoice(SlurmOptions):
             return phase_of(repeat, found.backfills_ns)
         phase_ns = round(self.phase * NS_PER_S)
         if not phase_ns < found.backfills_ns:
-            cycle = format_ns(found.backfills_ns)
-            raise InputError(
-                f"{PHASE}: {format_ns(phase_ns)}; allowed: 0 up to below {cycle}, the cycle of Slurm's backfilling"
-            )
+            allowed = f"0 up to below {format_ns(found.backfills_ns)}, the cycle of Slurm's backfilling"
+            raise InputError(f"{PHASE}: {format_ns(phase_ns)}; allowed: {allowed}")
         return phase_ns
 
     def check(self, machine: Platform) -> None:

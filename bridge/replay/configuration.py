@@ -1,14 +1,12 @@
 """The slurm.conf of a replay, made from a machine; that of a site is read in ``bridge.replay.site``."""
 
-from __future__ import annotations
-
 import os
 import pwd
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import Any
+from typing import Any, Self
 
 from bls.machine.partitions import Partition, Switch
 from bls.machine.platform import MEMORY, HostGroup, Platform
@@ -24,13 +22,11 @@ from traces.base.time import NS_PER_S
 from traces.intervals import parse_intervals
 
 HERE = "/proc/self/cwd"  # the working directory of a program, in Slurm's notation, whatever its name
-
 _MB_KB = 1024
 _MINUTE_NS = 60 * NS_PER_S
 
 #: Default interval of backfilling passes, s.
 _INTERVAL, _INTERVAL_S = re.compile(r"\bbf_interval=([0-9]{1,9})(?![0-9])"), 30
-
 _NAMED = re.compile(r"PartitionName=(\S+)", re.IGNORECASE)
 
 
@@ -68,13 +64,12 @@ class Configuration:
         """The value of a key; empty if not given."""
         return next((value for key, value in self.keys.items() if key.lower() == name.lower()), "")
 
-    def with_switches(self, path: str, where: str = "--topology") -> Configuration:
+    def with_switches(self, path: str, where: str = "--topology") -> Self:
         """A copy with the switches of a file. Raises InputError if it cannot be used."""
         return replace(self, switches=read_switches(path, [node.name for node in self.nodes], where))
 
     def files(self, jobs: int) -> dict[str, str]:
-        """The texts of slurm.conf and topology.conf, by name, for a slurmctld that runs in their folder, and for this number of
-        jobs at once."""
+        """The texts of slurm.conf and topology.conf, by name, for a slurmctld in their folder with this many jobs at once."""
         try:
             user = pwd.getpwuid(os.geteuid()).pw_name
         except KeyError:
@@ -109,9 +104,8 @@ class Configuration:
     def platform(self) -> Platform:
         """The machine of these nodes, with cores of the speed on which logs were recorded; without its switches."""
         hosts = []
-        for (cpus, *amounts), alike in groupby(
-            self.nodes, lambda one: (one.cpus, ("memory_mb", one.memory_mb), *one.resources)
-        ):
+        kinds = groupby(self.nodes, lambda one: (one.cpus, ("memory_mb", one.memory_mb), *one.resources))
+        for (cpus, *amounts), alike in kinds:
             resources: Any = {name: n for name, n in amounts if n}
             hosts.append(HostGroup(len(list(alike)), cpus, cpus * CORE_GFLOPS.default, resources))
         return Platform(tuple(hosts), name=self.keys.get("ClusterName", "cluster"))
@@ -130,9 +124,8 @@ def settings(given: Sequence[str]) -> dict[str, str]:
         if not equals or not re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII):
             raise InputError(f"{SLURM_SET}: {shown(text)}; allowed: KEY=VALUE, a line of slurm.conf")
         if name.lower() in LINES:
-            raise InputError(
-                f"{SLURM_SET}: {name}: nodes and partitions are given by {SLURM_CONF} FILE or {PLATFORM} FILE"
-            )
+            given_by = f"{SLURM_CONF} FILE or {PLATFORM} FILE"
+            raise InputError(f"{SLURM_SET}: {name}: nodes and partitions are given by {given_by}")
         if len(value) > 1 and value[0] == value[-1] == '"':
             value = value[1:-1]
         try:
@@ -190,18 +183,15 @@ def _partitions(partitions: Sequence[Partition], nodes: Sequence[str]) -> tuple[
     for at, one in enumerate(partitions):
         for key in _BY_QOS:
             if getattr(one, key) is not None:
-                raise InputError(
-                    f"{PLATFORM}: partitions[{at}].{key}: is a QOS of Slurm, which needs slurmdbd, and a replay has none; "
-                    "allowed: hosts, priority, max_time, min_cores, max_cores"
-                )
+                why = "is a QOS of Slurm, which needs slurmdbd, and a replay has none"
+                allowed = "hosts, priority, max_time, min_cores, max_cores"
+                raise InputError(f"{PLATFORM}: partitions[{at}].{key}: {why}; allowed: {allowed}")
         hosts = [host for lo, hi in parse_intervals(one.hosts, "hosts", len(nodes)) for host in range(lo, hi)]
         where = compressed([nodes[host] for host in hosts]) if hosts else "ALL"
         longest = "INFINITE" if one.max_time_ns is None else str(max(1, -(-one.max_time_ns // _MINUTE_NS)))
         tier = f"PriorityTier={1 + tiers.index(one.priority)}"
-        default = " Default=YES" if one.default else ""
-        lines.append(
-            f"PartitionName={slurm_partition(partitions, at)} Nodes={where} MaxTime={longest} {tier} State=UP{default}"
-        )
+        name, default = slurm_partition(partitions, at), " Default=YES" if one.default else ""
+        lines.append(f"PartitionName={name} Nodes={where} MaxTime={longest} {tier} State=UP{default}")
     return tuple(lines)
 
 

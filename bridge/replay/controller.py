@@ -7,9 +7,9 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from bridge.replay.clock import NEVER, Clock
 from bridge.replay.configuration import HERE
@@ -21,11 +21,8 @@ from traces.base.errors import InputError, PeerError
 _LOOK_S = 0.5  # interval between checks whether slurmctld is alive
 _PATIENCE_S = 60.0  # it counts as hanging if it neither comes to rest nor uses a processor for this time
 _SHOWN_LINES = 3  # number of lines of its log that are shown after a death or a hang
-
 _STOP_S = 5.0
-
 _FROM_OUTSIDE = " from outside, as the system does when memory runs out, not because of the workload or slurm.conf"
-
 _DAMAGED = "the program that uses libslurm has ended, or does not respond; Slurm may be damaged"
 
 
@@ -48,13 +45,11 @@ def _heard() -> Iterator[None]:
 
 class Controller:
     """A slurmctld, and the program that communicates with it through libslurm. ``folder`` has ``slurm.conf`` and receives
-    slurmctld's files; ``libraries`` are the compiled ``native/clock.c`` and ``native/requests.c``."""
+    slurmctld's files; ``parts`` are the compiled ``native/clock.c`` and ``native/requests.c``."""
 
-    def __init__(
-        self, folder: Path, slurm: Slurm, clock: Clock, libraries: tuple[Path, Path], nodes: NodeController
-    ) -> None:
-        self._folder, self._clock, self._nodes = folder, clock, nodes
-        preload, requests = libraries
+    def __init__(self, folder: Path, slurm: Slurm, clock: Clock, parts: Sequence[Path], nodes: NodeController) -> None:
+        self._folder, self.slurm, self.clock, self.nodes = folder, slurm, clock, nodes
+        preload, requests = parts
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM_", "LD_"))}
         environment |= {
             "SLURM_CONF": f"{HERE}/slurm.conf",
@@ -68,16 +63,14 @@ class Controller:
         self._listener = listening(folder, "requests", 16)
         self._requests: subprocess.Popen[bytes] | None = None
         self._requests_command, self._environment = [str(requests)], environment
+        command, own = [str(slurm.slurmctld), "-D", "-c"], {"TWOLEVEL_REPLAY_CLOCK": str(folder / "clock")}
         with open(folder / "slurmctld.out", "wb") as said:
-            self._slurmctld = subprocess.Popen(
-                [str(slurm.slurmctld), "-D", "-c"],
-                env=environment | {"TWOLEVEL_REPLAY_CLOCK": str(folder / "clock")},
-                cwd=folder,
-                stdin=subprocess.DEVNULL,
-                stdout=said,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,  # Ctrl-C is handled by its starter
-            )
+            self._slurmctld = self._started(command, environment | own, subprocess.DEVNULL, said, subprocess.STDOUT)
+
+    def _started(self, command: list[str], environment: dict[str, str], *streams: Any) -> subprocess.Popen[bytes]:
+        pipes = dict(zip(("stdin", "stdout", "stderr"), streams, strict=False))
+        # In a session of its own: Ctrl-C is handled by its starter.
+        return subprocess.Popen(command, env=environment, cwd=self._folder, start_new_session=True, **pipes)
 
     @property
     def processor_s(self) -> float:
@@ -89,47 +82,40 @@ class Controller:
     def begin(self) -> None:
         """Wait until it is up and accepts connections. Raises InputError if it does not start with its configuration."""
         try:
-            self._await(self._clock.await_turn(_LOOK_S))
+            self._await(self.clock.await_turn(_LOOK_S))
             self.settle()
             while not (self._folder / "slurmctld").exists():
-                if self._clock.shared.wake_ns == NEVER:
+                if self.clock.shared.wake_ns == NEVER:
                     raise self._fault("has come to rest without accepting connections")
-                self._clock.move(self._clock.shared.wake_ns)
+                self.clock.move(self.clock.shared.wake_ns)
                 self.settle()
         except _Ended as error:
             words = self.last_words()
             if "fatal:" not in words:  # it was killed, or has crashed
                 raise
             raise InputError(f"slurmctld does not start with this slurm.conf: {words}") from error
-        self._requests = subprocess.Popen(
-            self._requests_command,
-            env=self._environment,
-            cwd=self._folder,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            start_new_session=True,
-        )
+        self._requests = self._started(self._requests_command, self._environment, subprocess.PIPE, subprocess.PIPE)
         self._answer()
 
     def step(self, until_ns: int) -> bool:
         """Run it until it has sent a message, or nothing can happen before an instant; return whether it has sent one. Raises
         InputError if it could not write its files, PeerError if it has died, hangs, or has sent an unexpected message."""
-        clock = self._clock
+        clock = self.clock
         if not (self._touched or clock.rate) and clock.now_ns < clock.shared.wake_ns >= until_ns:
             return False  # nothing to do
         self._await(clock.pass_turn(until_ns, _LOOK_S))
         try:
-            answered = self._nodes.serve()
-            self._touched = answered > 0 or self._nodes.spoken_to
+            answered = self.nodes.serve()
+            self._touched = answered > 0 or self.nodes.spoken_to
             return answered > 0
         except SlurmMessageError as error:
             raise self._fault(f"has sent an unexpected message: {error}") from None
 
     def settle(self) -> None:
         """Run it until nothing is left to be done at this instant."""
-        now_ns = self._clock.now_ns
-        while self.step(now_ns) or self._clock.shared.wake_ns <= now_ns:
-            now_ns = self._clock.now_ns
+        now_ns = self.clock.now_ns
+        while self.step(now_ns) or self.clock.shared.wake_ns <= now_ns:
+            now_ns = self.clock.now_ns
 
     def ask(self, message: bytes) -> bytes:
         """Send it a message; return its answer. If it sleeps before it answers, move the clock to its next wake-up."""
@@ -148,12 +134,12 @@ class Controller:
                 for raw in whole_messages(received):
                     self.settle()
                     return len(raw).to_bytes(4, "big") + raw
-                if not received and self._clock.shared.wake_ns == NEVER:
+                if not received and self.clock.shared.wake_ns == NEVER:
                     raise self._fault("waits for nothing, and does not answer")
-                if self._clock.rate:
+                if self.clock.rate:
                     time.sleep(1e-4)
                 elif not received:
-                    self._clock.move(max(self._clock.shared.wake_ns, self._clock.now_ns))
+                    self.clock.move(max(self.clock.shared.wake_ns, self.clock.now_ns))
 
     def send(self, message: bytes) -> None:
         """Send it a message that has no answer."""
@@ -257,13 +243,13 @@ class Controller:
             if self._slurmctld.poll() is not None:
                 self._check_running(0.0)
             now_s = time.monotonic()
-            if (uses := self.processor_s) > used and self._clock.shared.threads:
+            if (uses := self.processor_s) > used and self.clock.shared.threads:
                 used, since_s = uses, now_s
             elif now_s - since_s > _PATIENCE_S:
-                why = "" if self._clock.shared.threads else "; the system has not loaded its clock"
+                why = "" if self.clock.shared.threads else "; the system has not loaded its clock"
                 raise self._fault(f"hangs: it has done nothing for {_PATIENCE_S:g} s{why}")
-            come = self._clock.await_turn(_LOOK_S)
-        if code := self._clock.shared.no_room:
+            come = self.clock.await_turn(_LOOK_S)
+        if code := self.clock.shared.no_room:
             raise InputError(f"slurmctld cannot write its log or its state into {self._folder}: {os.strerror(code)}")
 
     def _check_running(self, within_s: float) -> None:

@@ -14,12 +14,11 @@ from bls.constraints.outages import NEVER as NEVER_UP
 from bls.options import MAX_ATTEMPTS
 from bridge.replay.agenda import DRAIN, END, LOOK, NODE, SUBMIT, WITHDRAWN, Agenda, Answers, Dependents, NodeStates
 from bridge.replay.book import ReplayedRows
-from bridge.replay.clock import NEVER, Clock, ClockPace
+from bridge.replay.clock import NEVER, ClockPace
 from bridge.replay.configuration import Node
 from bridge.replay.controller import Controller
-from bridge.replay.installed import Slurm
 from bridge.replay.messages import Kind, SlurmLaunch, answered_code, epilog_complete, registration
-from bridge.replay.nodes import Cleaning, Happenings, NodeController
+from bridge.replay.nodes import Cleaning, Happenings
 from bridge.replay.submissions import Asking, Submissions
 from bridge.scenarios.ready import ReadyScenario
 from traces.base.errors import InputError, PeerError
@@ -30,7 +29,6 @@ _MINUTE_NS = 60 * NS_PER_S
 
 #: If nothing runs, nothing is submitted and Slurm starts nothing for this time, it never will: its longest cycle is an hour.
 _STALL_NS = 4 * 3600 * NS_PER_S
-
 _BEFORE_NS = 60 * NS_PER_S  # a jump of the date ends this long before the next event
 _PAUSE_S = 0.01  # a real pause while the clock runs at a rate
 _REQUEUE_NS = 122 * NS_PER_S  # earliest start of a requeued job, after this time: its credential has to expire first
@@ -44,18 +42,15 @@ class Course:
         self,
         scenario: ReadyScenario,
         controller: Controller,
-        clock: Clock,
-        nodes: NodeController,
         known: Sequence[Node],
-        slurm: Slurm,
         pace: ClockPace,
         asked: Submissions,
     ) -> None:
         workload, constraints = scenario.workload, scenario.constraints
         self._to_register = list(range(len(known)))
-        nodes.handlers = Happenings(self.launched, self.stopped, self._to_register.append)
-        self._scenario, self._nodes, self._slurm = scenario, known, slurm
-        self._workload, self._controller, self._clock, self._pace = workload, controller, clock, pace
+        controller.nodes.handlers = Happenings(self.launched, self.stopped, self._to_register.append)
+        self._scenario, self._nodes, self._slurm = scenario, known, controller.slurm
+        self._workload, self._controller, self._clock, self._pace = workload, controller, controller.clock, pace
         host = {node.name: at for at, node in enumerate(known)}
         self.book = ReplayedRows(workload, scenario.platform.first_core, host)
         self.answers = Answers(recorded=scenario.technique is None)
@@ -73,7 +68,7 @@ class Course:
         self._beaten: set[int] = set()  # rows of jobs that Slurm killed at the instant of their end
         self._begun = False
         self.jumps = 0
-        self._up_since_s = clock.now_ns // NS_PER_S
+        self._up_since_s = self._clock.now_ns // NS_PER_S
         self._agenda = Agenda(workload, constraints.windows, asked.window)
         for what, states in ((NODE, self.states), (DRAIN, self._drains)):
             for instant, at in states.first():
@@ -176,11 +171,9 @@ class Course:
 
     def _stall(self) -> InputError:
         waiting = [row for row in range(len(self.book)) if self.book.columns.state[row] < 0]
-        reason = self._ask.why_not(waiting[0])
-        return InputError(
-            f"Slurm does not start {len(waiting)} job{'s' * (len(waiting) > 1)}, though nothing has run for "
-            f"{format_ns(_STALL_NS)}; job {self.book.job(waiting[0])}: {reason}"
-        )
+        jobs, reason = f"{len(waiting)} job{'s' * (len(waiting) > 1)}", self._ask.why_not(waiting[0])
+        one = f"job {self.book.job(waiting[0])}: {reason}"
+        return InputError(f"Slurm does not start {jobs}, though nothing has run for {format_ns(_STALL_NS)}; {one}")
 
     # ---- our events ----
 
@@ -346,21 +339,19 @@ class Course:
 
     def stopped(self, number: int, kind: Kind, node: int) -> bool:
         """Slurm ends a job, or cleans up after one, on a node; return whether nothing of it is left there."""
-        self._note_stop(self.book.row_of.get(number), kind)
+        if (row := self.book.row_of.get(number)) is not None:
+            self._note_stop(row, kind)
         return self._cleaning.end(number, node, self.now_ns)
 
-    def _note_stop(self, row: int | None, kind: Kind) -> None:
-        if row is None:
-            return
+    def _note_stop(self, row: int, kind: Kind) -> None:
         if row not in self.book.running:
             if kind == Kind.REQUEST_KILL_TIMELIMIT:
                 self._beaten.add(row)
             return
         self._last_ns = self.now_ns
         if kind != Kind.REQUEST_KILL_TIMELIMIT:
-            raise PeerError(
-                f"Slurm ends job {self.book.job(row)} by itself ({kind.name}); a replay does not support preemption"
-            )
+            how = f"by itself ({kind.name}); a replay does not support preemption"
+            raise PeerError(f"Slurm ends job {self.book.job(row)} {how}")
         self.book.end(row, Ending.KILLED, self.now_ns)
         self._left(row)
         self.answers.note_cut(row, self.now_ns)

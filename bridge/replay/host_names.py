@@ -8,7 +8,6 @@ from math import prod
 from traces.base.errors import shown
 
 MAX_HOSTS = 1 << 16  # largest number of hosts in a list: the limit of Slurm 22.05 for one range
-
 _PART = re.compile(r"\[([^]]*)\]")
 _PLAIN = re.compile(r"[A-Za-z0-9_.-]*")
 _RANGE = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?")
@@ -97,12 +96,9 @@ def compressed(names: Iterable[str]) -> str:
     groups: list[tuple[str, list[tuple[str, str]]]] = []
     for name in names:
         found = _ENDS_IN_DIGITS.fullmatch(name)
-        if found is None:
-            groups.append((name, []))
-            continue
-        prefix, digits = found.groups()
-        if not groups or groups[-1][0] != prefix or not groups[-1][1]:
-            groups.append((prefix, [(digits, digits)]))
+        prefix, digits = found.groups() if found else (name, "")
+        if not digits or not groups or groups[-1][0] != prefix or not groups[-1][1]:
+            groups.append((prefix, [(digits, digits)] if digits else []))
             continue
         ranges = groups[-1][1]
         first, last = ranges[-1]

@@ -17,7 +17,6 @@ from traces.kernels import store
 
 PACKAGES = "slurmctld slurm-client slurm-wlm-basic-plugins libslurm-dev"  # names of the Debian packages
 _FURTHER = ("/usr/sbin", "/usr/local/sbin")  # folders of administrators' programs, searched in addition to PATH
-
 _VERSION = re.compile(r"(\d\d\.\d\d)\.(\S+)")
 
 
@@ -35,9 +34,8 @@ def installed_slurm() -> Slurm:
     path = os.pathsep.join([os.environ.get("PATH", os.defpath), *_FURTHER])
     found = shutil.which("slurmctld", path=path)
     if found is None:
-        raise InputError(
-            f"twolevel replay needs Slurm, and slurmctld is not installed; Debian's packages are {PACKAGES}"
-        )
+        packages = f"Debian's packages are {PACKAGES}"
+        raise InputError(f"twolevel replay needs Slurm, and slurmctld is not installed; {packages}")
     try:
         said = subprocess.run([found, "-V"], capture_output=True, text=True, timeout=30, check=False).stdout
     except (OSError, subprocess.TimeoutExpired) as error:

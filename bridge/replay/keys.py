@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 from traces.base.errors import InputError, did_you_mean, shown
 
-#: Defaults, unless a site's file or the user sets other values: any job may have any cores, in the order of submits, with
-#: Slurm's backfilling.
+#: Defaults, unless a site's file or the user sets others: any cores for any job, in the order of submits, with backfilling.
 DEFAULTS = {"SchedulerType": "sched/backfill", "PriorityType": "priority/basic"}
 
 #: How cores of a host are selected for jobs; for hosts with one core, whole hosts give the same result much faster.
@@ -282,6 +281,5 @@ def line_of(words: Mapping[str, str]) -> str:
     for key, value in words.items():
         if not re.fullmatch(r'[^"#\\\n\r\t\v\f]*', value):
             raise InputError(f"{key}={shown(value)}; allowed: no quotation mark, #, backslash or end of line")
-    return " ".join(
-        f"{key}={value}" if value and " " not in value else f'{key}="{value}"' for key, value in words.items()
-    )
+    quoted = {key: value if value and " " not in value else f'"{value}"' for key, value in words.items()}
+    return " ".join(f"{key}={value}" for key, value in quoted.items())

@@ -12,12 +12,9 @@ from enum import IntEnum
 
 #: Release → number of its protocol. Layouts differ between releases; other releases are not supported.
 LAYOUTS = {"22.05": 38 << 8}
-
 _AUTH_NONE = 100  # plug-in number of ``auth/none``
 _LONGEST = 1 << 28  # longest message; a launch has a credential with a bit per core
-
 _HOST = "replay"
-
 _RESOURCE = 0x438A34D4  # first field of each generic resource of a registration
 
 
@@ -28,7 +25,6 @@ class Kind(IntEnum):
     MESSAGE_NODE_REGISTRATION_STATUS = 1002
     REQUEST_PING = 1008
     RESPONSE_PING_SLURMD = 1016
-    RESPONSE_NODE_REGISTRATION = 1024
     REQUEST_BATCH_JOB_LAUNCH = 4005
     REQUEST_KILL_TIMELIMIT = 6009
     REQUEST_TERMINATE_JOB = 6011

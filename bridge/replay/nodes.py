@@ -6,7 +6,7 @@ import socket
 import struct
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -47,18 +47,12 @@ def connected(folder: Path, name: str) -> socket.socket:
 
 #: A slurmd's answer to the order to end a job whose processes are gone: the node is free at once.
 _ALREADY_COMPLETE = 4002
-
 _ADDRESS_BYTES = 6  # before each message its sender sends the address of the receiver: IPv4, and a port
 _FIRST_ADDRESS = 10 << 24  # the nodes' addresses count up from here; nothing is ever sent to them
 _BACKLOG = 4096  # largest number of connections of slurmctld to nodes without an answer
 
 #: Kinds that end a job on its nodes, if it has not ended.
-_ENDS = (
-    m.Kind.REQUEST_KILL_TIMELIMIT,
-    m.Kind.REQUEST_TERMINATE_JOB,
-    m.Kind.REQUEST_ABORT_JOB,
-    m.Kind.REQUEST_KILL_PREEMPTED,
-)
+_ENDS = [m.Kind[f"REQUEST_{what}"] for what in ("KILL_TIMELIMIT", "TERMINATE_JOB", "ABORT_JOB", "KILL_PREEMPTED")]
 
 
 def node_address(node: int) -> str:
@@ -141,10 +135,8 @@ class NodeController:
         kind, body = m.opened(raw, self._version)
         self.messages[kind] = self.messages.get(kind, 0) + 1
         answer = self._said(kind, body, node)
-        try:
+        with suppress(ConnectionError):  # it does not wait for an answer
             connection.sendall(answer)
-        except ConnectionError:  # it does not wait for an answer
-            return
 
     def _said(self, kind: int, body: m.FieldReader, node: int) -> bytes:
         if kind == m.Kind.REQUEST_PING:

@@ -28,7 +28,6 @@ from bridge.runs.record import write_run
 from bridge.runs.result import BatchNotes, Result
 from bridge.runs.simulation import application_notes, ledger_of
 from bridge.runs.stored import slurm_title
-from bridge.runs.tracing import TraceRequest
 from bridge.scenarios.ready import ReadyScenario
 from bridge.scenarios.scenario import Execution, Scenario
 from traces.base.errors import InputError
@@ -52,9 +51,8 @@ def check_taken(log: Path, found: Configuration) -> tuple[str, ...]:
     Raises InputError if a parameter was given by ``--set`` instead of by a site."""
     said = complaints(log.read_text(encoding="utf-8", errors="replace")) if log.is_file() else ()
     if said and not found.site:
-        raise InputError(
-            f"{SLURM_SET}: slurmctld reports: {said[0]}; allowed: values that Slurm accepts, as it would use its default"
-        )
+        allowed = "values that Slurm accepts, as it would use its default"
+        raise InputError(f"{SLURM_SET}: slurmctld reports: {said[0]}; allowed: {allowed}")
     return tuple(f"slurmctld uses a default, as it reports: {one}" for one in said)
 
 
@@ -62,7 +60,6 @@ _STARTS_S = 5  # with a running clock, additional real time to start up and to r
 
 #: slurmctld does not start before this date: 0 means no date to it, and it cannot represent dates before 1970.
 _FIRST_DATE_NS = 86_400 * NS_PER_S
-
 _PAUSE_JOBS = 100  # number of ended jobs between two calls of the watch
 KEPT = ("slurm.conf", "topology.conf", "slurmctld.log")  # files of slurmctld's folder that stay
 
@@ -134,8 +131,7 @@ def replay(
         with closing(Controller(folder, slurm, clock, libraries, nodes)) as controller:
             controller.begin()
             check_taken(folder / "slurmctld.log", found)
-            pace = ClockPace(origin_ns, settle_ns, cleanup_ns)
-            course = Course(scenario, controller, clock, nodes, found.nodes, slurm, pace, asked)
+            course = Course(scenario, controller, found.nodes, ClockPace(origin_ns, settle_ns, cleanup_ns), asked)
             level = SlurmLevel(scenario, course)
             up_s = time.monotonic()
             applications = _run(scenario, level, keep_tasks, watch)
@@ -198,17 +194,9 @@ def _tidy(folder: Path, mode: int) -> None:
     folder.chmod(mode)
 
 
-def write_replay(
-    done: Replay,
-    folder: Path,
-    arguments: Mapping[str, Any],
-    *,
-    tasks: bool,
-    trace: TraceRequest | bool | None,
-    nodes: bool = False,
-) -> None:
-    """Write the results like those of a run; ``run.json`` also has a key ``replay``."""
-    write_run(done.result, folder, arguments, tasks=tasks, trace=trace, nodes=nodes)
+def write_replay(done: Replay, folder: Path, arguments: Mapping[str, Any], **tables: Any) -> None:
+    """Write the results like those of a run (``bridge.runs.record.write_run``); ``run.json`` also has a key ``replay``."""
+    write_run(done.result, folder, arguments, **tables)
     record = read_record(folder)
     record["replay"] = replay_account(done)
     write_record(folder / "run.json", record)

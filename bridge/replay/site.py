@@ -17,7 +17,6 @@ _PAIR = re.compile(r'\s*([A-Za-z0-9_.]+)\s*=\s*(?:"([^"]*)"|(\S+))(?=\s|$)', re.
 
 #: A generic resource such as ``gpu:tesla:4`` or ``bandwidth:no_consume:10G``: its name and amount.
 _GENERIC = re.compile(r"([A-Za-z][\w-]{0,39})(?::[^:,]*)*?(?::([0-9]{1,15})([KMGTP]?))?", re.IGNORECASE | re.ASCII)
-
 Words = Sequence[tuple[str, str]]
 
 
@@ -120,9 +119,8 @@ class _Site:
             raise InputError("NodeName: has no name; allowed: a list of hosts, as n[0-3,7]")
         cpus, reset = _cpus(said)
         if reset:
-            self.replaced.append(
-                f"CPUs of {shown(words[0][1])}: {cpus} (Slurm uses the product of Sockets, Cores and Threads)"
-            )
+            why = "Slurm uses the product of Sockets, Cores and Threads"
+            self.replaced.append(f"CPUs of {shown(words[0][1])}: {cpus} ({why})")
         features = tuple(re.findall(r"[^,|&]+", said.get("Feature", said.get("Features", ""))))
         resources = tuple(_generic(said.get("Gres", "")).items())
         memory_mb = whole(said.get("RealMemory", "0"))

@@ -82,23 +82,16 @@ def log_words(workload: Workload) -> LogWords:
     def words(use: str) -> tuple[str, ...]:
         return tuple(given[job][use] if job in given else "" for job in jobs)
 
-    return LogWords(
-        _numbered(workload.header, "Queue"),
-        _numbered(workload.header, "Partition"),
-        words("account"),
-        words("features"),
-        words("reservation"),
-        tuple("" if word in _NO_NODES else word for word in words("node_list")),
-        tuple(map(_whole, words("priority"))),
-        tuple(map(_whole, words("least_nodes"))),
-        missing,
-    )
+    queues, partitions = (_numbered(workload.header, title) for title in ("Queue", "Partition"))
+    account, features, reservation = map(words, ("account", "features", "reservation"))
+    nodes = tuple("" if word in _NO_NODES else word for word in words("node_list"))
+    priority, least_nodes = (tuple(map(_whole, words(use))) for use in ("priority", "least_nodes"))
+    return LogWords(queues, partitions, account, features, reservation, nodes, priority, least_nodes, missing)
 
 
 FIRST_USER = 1_000_000  # user numbers in Slurm begin here; they need not exist on this computer
 
 _MB_KB, _MINUTE_NS = 1024, 60 * NS_PER_S
-
 _FOR_EVER_S = 365 * 86_400  # Slurm's number for a wait of any length, in seconds
 
 #: Highest priority given to a job; 0 would hold it, and parts of Slurm do not support more than 31 bits.
@@ -124,13 +117,12 @@ def configured(found: Configuration, scenario: ReadyScenario) -> Configuration:
     more: dict[str, str] = {}
     if asked.per_unit.any() and not found.site:
         memory = MEMORY in asked.resource_names and asked.per_unit[:, asked.resource_names.index(MEMORY)].any()
-        more |= BY_CORES | ({"SelectTypeParameters": "CR_Core_Memory"} if memory else {})
+        by_cores = BY_CORES | ({"SelectTypeParameters": "CR_Core_Memory"} if memory else {})
+        # Without --set, nodes are chosen as of_machine() sets it, or not at all.
+        more |= {key: value for key, value in by_cores.items() if found.key(key) in ("", BY_CORES[key])}
     if asked.switches.any() and "max_switch_wait" not in found.key("SchedulerParameters"):
         given = found.key("SchedulerParameters")
         more["SchedulerParameters"] = f"{given},max_switch_wait={_switch_wait_s(scenario)}".lstrip(",")
-    # Without --set, nodes are chosen as of_machine() sets it, or not at all.
-    ours = [key for key in BY_CORES if found.key(key) in ("", BY_CORES[key])]
-    more = {key: value for key, value in more.items() if key == "SchedulerParameters" or key in ours}
     return replace(found, keys=over(found.keys, more))
 
 
@@ -235,8 +227,7 @@ def _windows(scenario: ReadyScenario, words: LogWords, notes: Counter[str]) -> A
 def _priorities(
     workload: Workload, words: LogWords, found: Configuration, notes: Counter[str]
 ) -> tuple[list[int], tuple[str, ...]]:
-    # The log's, if it has any; else in the order of the recorded starts, the first highest. Also returns a remark on the
-    # choice. 0: Slurm's own.
+    # The log's, if it has any; else by the recorded starts, the first highest; 0: Slurm's own. Then a remark on the choice.
     n = len(workload)
     has = np.array([0 < priority <= _MOST_PRIORITY for priority in words.priority])
     if has.all():
@@ -294,9 +285,8 @@ def reservation_lines(windows: Windows, platform: Platform, nodes: Sequence[str]
         hosts = np.flatnonzero(counts)
         whole = bool((counts[hosts] == np.diff(platform.first_core)[hosts]).all())
         if not whole and len(hosts) > 1:
-            raise InputError(
-                f"{WINDOWS}: {window}: has parts of {len(hosts)} hosts; for Slurm, allowed: whole hosts, or cores of one"
-            )
+            allowed = "for Slurm, allowed: whole hosts, or cores of one"
+            raise InputError(f"{WINDOWS}: {window}: has parts of {len(hosts)} hosts; {allowed}")
         begin_s = (int(windows.begin_ns[w]) + origin_ns) // NS_PER_S
         end_s = -(-(int(windows.end_ns[w]) + origin_ns) // NS_PER_S)
         names = compressed([nodes[host] for host in hosts.tolist()])
@@ -329,10 +319,8 @@ class Asking:
             return self._controller.request("submit", *fields)
         except SlurmRefused as why:
             minutes = next(word[8:] for word in fields if word.startswith("minutes="))
-            cores = self._workload.cores[row]
-            raise InputError(
-                f"Slurm does not accept job {self._book.job(row)}, {cores} cores for {minutes} min: {why}"
-            ) from None
+            what = f"job {self._book.job(row)}, {self._workload.cores[row]} cores for {minutes} min"
+            raise InputError(f"Slurm does not accept {what}: {why}") from None
 
     def allocate(self, row: int, longer_ns: int) -> SlurmLaunch:
         """Start a job at once: on its recorded nodes, if they are known and free. Raises InputError without cores for it."""
@@ -345,10 +333,8 @@ class Asking:
                 continue
             counts = [group.split("x") for group in groups.split(",")]
             return SlurmLaunch(int(number), names, tuple(int(n) for n, times in counts for _ in range(int(times))))
-        cores = self._workload.cores[row]
-        raise InputError(
-            f"Slurm does not start job {self._book.job(row)}, which was already running, on {cores} cores: {why}"
-        )
+        what = f"job {self._book.job(row)}, which was already running, on {self._workload.cores[row]} cores"
+        raise InputError(f"Slurm does not start {what}: {why}")
 
     def of_job(self, what: str, row: int, *more: object) -> None:
         """Request an action on a job. Raises PeerError if Slurm does not do it."""

@@ -60,9 +60,8 @@ def _switch(line: str, where: str, nodes: Sequence[str], known: set[str]) -> Nam
         if key not in ("switchname", "nodes", "switches", "linkspeed"):
             raise InputError(f"{where}: {key}: is unknown; allowed: SwitchName, Nodes, Switches, LinkSpeed")
     if "switchname" not in words or ("nodes" in words) == ("switches" in words):
-        raise InputError(
-            f"{where}: {shown(line)}; allowed: SwitchName=NAME and either Nodes=NODES or Switches=SWITCHES"
-        )
+        allowed = "SwitchName=NAME and either Nodes=NODES or Switches=SWITCHES"
+        raise InputError(f"{where}: {shown(line)}; allowed: {allowed}")
     if not is_plain(words["switchname"]):
         raise InputError(f"{where}: {shown(words['switchname'])} is not a name; allowed: letters, digits, _, . and -")
     try:

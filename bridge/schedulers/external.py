@@ -1,14 +1,11 @@
 """An external program, in any language, as the policy of a run: it decides, and the engine carries out its decisions."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import os
 import secrets
 from collections import ChainMap
-from types import TracebackType
-from typing import Final
+from typing import Final, Self
 
 from bls.options import BLS_COMMAND
 from bls.seen.answers import Choice
@@ -69,7 +66,7 @@ class ExternalScheduler:
             self._cost = self._line.cost
         return self._cost
 
-    def __enter__(self) -> ExternalScheduler:
+    def __enter__(self) -> Self:
         """Start it, and wait for its hello. Raises InputError or PeerError if it cannot be run, or breaks the protocol."""
         if self._process is not None:
             raise InputError(f"{self.who}: it is running already; allowed: one run at a time")
@@ -86,9 +83,7 @@ class ExternalScheduler:
         self._address.close()  # so that no other program can connect
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """End it: notify it of the end of the run, and kill it if it does not exit."""
         line, process = self._line, self._process
         if line is None or process is None:
@@ -144,10 +139,8 @@ class ExternalScheduler:
             self._direct(view, answer)
         except PluginError as error:  # such as cores that the job does not hold, which the session does not check
             raise PeerError(f"{self.who}, at {view.now_ns} ns: {error.text}") from error
-        return [
-            self._waiting[one.job] if one.cores is None else (self._waiting[one.job], _numbers(one.cores))
-            for one in answer.start
-        ]
+        starts = [(self._waiting[one.job], one.cores) for one in answer.start]
+        return [job if cores is None else (job, _numbers(cores)) for job, cores in starts]
 
     def _direct(self, view: View, answer: Decided) -> None:
         if not (answer.scale or answer.end or answer.resize or answer.hint):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from bls.seen import news as n
 from bls.seen.jobs import JobWidth, SeenJob
@@ -13,7 +13,8 @@ from bridge.protocol.packing import pack_int32
 from bridge.protocol.vocabulary import Message
 from traces.base.time import MAX_NS
 
-#: Attributes of a partition's limits and of a job, by the name of the message's field.
+#: Attributes of a group of hosts, of a partition's limits and of a job, by the name of the message's field.
+_OF_HOSTS: Final = ("count", "cores", "speed_gflops")
 _OF_LIMITS: Final = tuple(name for name in m.PartitionOfMachine.__struct_fields__ if name != "hosts")
 _OF_JOB: Final = (
     *("attempt", "submit_ns", "estimate_ns", "walltime_ns", "deadline_ns", "cores", "user", "group", "queue"),
@@ -31,10 +32,8 @@ def machine_of(view: View) -> m.MachineDescription:
     return m.MachineDescription(
         cores=view.n_cores,
         hosts=tuple(
-            m.HostGroupOfMachine(
-                count=group.count, cores=group.cores, speed_gflops=group.speed_gflops, resources=dict(group.resources)
-            )
-            for group in platform.hosts
+            m.HostGroupOfMachine(resources=dict(one.resources), **{name: getattr(one, name) for name in _OF_HOSTS})
+            for one in platform.hosts
         ),
         licences=dict(zip(platform.licence_names, platform.licence_amounts.tolist(), strict=True)),
         partitions=tuple(_partition(one) for one in view.partitions) if platform.partitions else (),
@@ -54,41 +53,33 @@ def _partition(seen: SeenPartition) -> m.PartitionOfMachine:
 
 
 def _window(seen: SeenWindow) -> m.WindowOfMachine:
-    return m.WindowOfMachine(
-        kind="maintenance" if seen.kind == "maintenance" else "reservation",
-        name=seen.name,
-        begin_ns=seen.begin_ns,
-        end_ns=seen.end_ns,
-        cores=_column(seen.cores),
-        jobs=seen.jobs,
-    )
+    kind: Any = seen.kind if seen.kind == "maintenance" else "reservation"
+    own = {name: getattr(seen, name) for name in ("name", "begin_ns", "end_ns", "jobs")}
+    return m.WindowOfMachine(kind=kind, cores=_column(seen.cores), **own)
 
 
 def messages_of(news: Iterable[n.AnyNews], view: View) -> Iterator[Message]:
     """The news, in order."""
     for one in news:
-        if isinstance(one, n.JobSubmitted):
-            yield _submitted(one.job, view.width(one.job), in_mw(view.power_of(one.job)))
-        elif isinstance(one, n.JobEligible):
-            yield m.Eligible(job=one.job.row, eligible_ns=one.job.eligible_ns, estimate_ns=one.job.estimate_ns)
-        elif isinstance(one, n.JobStarted):
-            yield m.Started(
-                job=one.job.row,
-                start_ns=one.job.start_ns,
-                cores=_column(one.cores),
-                expected_end_ns=_expected_end_ns(one.job),
-            )
-        elif isinstance(one, n.JobExpected):
-            yield m.Expected(job=one.job.row, expected_end_ns=_expected_end_ns(one.job))
-        elif isinstance(one, n.CoresReleased):
-            yield m.Released(job=one.job.row, cores=_column(one.cores))
-        elif isinstance(one, n.CoresGiven):
-            yield m.Given(job=one.job.row, cores=_column(one.cores))
-        elif isinstance(one, n.JobEnded):
-            yield m.Ended(job=one.job.row, end_ns=one.end_ns, how=cast(m.How, one.how))
-        else:
-            assert isinstance(one, n.HostChanged)
+        if isinstance(one, n.HostChanged):
             yield m.Host(host=one.host, down=one.is_down, up_again_ns=one.up_again_ns)
+            continue
+        job, row = one.job, one.job.row
+        if isinstance(one, n.JobSubmitted):
+            yield _submitted(job, view.width(job), in_mw(view.power_of(job)))
+        elif isinstance(one, n.JobEligible):
+            yield m.Eligible(job=row, eligible_ns=job.eligible_ns, estimate_ns=job.estimate_ns)
+        elif isinstance(one, n.JobStarted):
+            cores, end_ns = _column(one.cores), _expected_end_ns(job)
+            yield m.Started(job=row, start_ns=job.start_ns, cores=cores, expected_end_ns=end_ns)
+        elif isinstance(one, n.JobExpected):
+            yield m.Expected(job=row, expected_end_ns=_expected_end_ns(job))
+        elif isinstance(one, n.CoresReleased):
+            yield m.Released(job=row, cores=_column(one.cores))
+        elif isinstance(one, n.CoresGiven):
+            yield m.Given(job=row, cores=_column(one.cores))
+        else:
+            yield m.Ended(job=row, end_ns=one.end_ns, how=cast(m.How, one.how))
 
 
 def in_mw(watts: float | None) -> int | None:
@@ -109,12 +100,10 @@ def _submitted(job: SeenJob, width: JobWidth, power_mw: int | None) -> m.Submitt
         eligible_ns=job.eligible_ns if job.dependency_holds else None,
         min_cores=width.least,
         max_cores=width.most,
-        units=asked.units,
-        unit_cores=asked.unit_cores,
         resources=dict(asked.resources),
         licences=dict(asked.licences),
-        switches=asked.switches,
         power_mw=power_mw,
         extras=dict(job.extras),
+        **{name: getattr(asked, name) for name in ("units", "unit_cores", "switches")},
         **{name: getattr(job, name) for name in _OF_JOB},
     )

@@ -436,8 +436,8 @@ def test_transfers_are_along_the_edges_of_the_messages() -> None:
 
 
 def test_what_messages_state_of_tasks_and_edges(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bridge.protocol.task_payload.LENGTHS_PER_FRAME", 4)
-    monkeypatch.setattr("bridge.protocol.task_payload.EDGES_PER_FRAME", 2)
+    monkeypatch.setattr("bridge.protocol.messages.LENGTHS_PER_FRAME", 4)
+    monkeypatch.setattr("bridge.protocol.messages.EDGES_PER_FRAME", 2)
     pair, sent = Pair(), list(EDGES.messages(JOB))
     pair.say(graph(tasks=6, parts=EDGES.parts), *sent)
     assert [(type(message), message.first) for message in sent] == [

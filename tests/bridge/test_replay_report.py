@@ -17,7 +17,7 @@ from tables import table_rows, table_text
 from bls.machine.platform import HostGroup, Platform
 from bls.workloads.workload import Workload
 from bridge.options.slurm import ReportOptions
-from bridge.replay.report.asked import Attempt, ReportRequest, given_plan, put_report
+from bridge.replay.report.asked import ReportRequest, given_plan, put_report
 from bridge.replay.report.sides import (
     Interval,
     Side,
@@ -32,7 +32,7 @@ from bridge.replay.report.sides import (
     submissions,
     submit_interval,
 )
-from bridge.replay.report.written import SlurmReport, write_report
+from bridge.replay.report.written import Attempt, SlurmReport, write_report
 from bridge.scenarios.ready import ReadyScenario
 from bridge.scenarios.scenario import Scenario
 from bridge.spelling import on_command_line

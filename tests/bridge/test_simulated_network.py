@@ -35,7 +35,7 @@ from virtual_hosts import ADDRESS
 from virtual_loop import NeverEnds
 
 from bridge.couplings import processes
-from bridge.protocol import task_payload
+from bridge.protocol import messages
 from bridge.protocol.session import Session
 from bridge.protocol.tables import APPLICATION_TABLE, END, HOST_TABLE, JOB_TABLE, JobEvent, JobState, rows
 from bridge.protocol.vocabulary import Message
@@ -137,9 +137,9 @@ def _instead_of_the_system(world: World) -> Iterator[None]:
             (Session, "_refuse", noted("refused", refuse)),
             (listener, "Scratch", Scratch),
             (listener, "STRANGERS", 3),  # more than these are processes of hosts
-            (task_payload, "LENGTHS_PER_FRAME", _PER_FRAME),
-            (task_payload, "EDGES_PER_FRAME", _PER_FRAME),
-            (task_payload, "RECORDS_PER_FRAME", _PER_FRAME),
+            (messages, "LENGTHS_PER_FRAME", _PER_FRAME),
+            (messages, "EDGES_PER_FRAME", _PER_FRAME),
+            (messages, "RECORDS_PER_FRAME", _PER_FRAME),
             (log, "propagate", False),
         ):
             stack.enter_context(mock.patch.object(target, name, stand_in))

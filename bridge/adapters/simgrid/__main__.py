@@ -12,19 +12,12 @@ from traces.base.errors import InputError
 
 def main() -> None:
     """Find SimGrid, and serve the bridge that has started this process."""
-    parser = argparse.ArgumentParser(
-        prog="python -m bridge.adapters.simgrid",
-        description="An application simulator for twolevel run --als-command: SimGrid.",
-    )
-    parser.add_argument(
-        "--python", metavar="PROGRAM", help="the Python that has SimGrid; default: this one, or the system's"
-    )
-    parser.add_argument(
-        "--platform",
-        type=Path,
-        metavar="FILE.xml",
-        help="a SimGrid platform file: its network becomes the network of the machine",
-    )
+    about = "An application simulator for twolevel run --als-command: SimGrid."
+    parser = argparse.ArgumentParser(prog="python -m bridge.adapters.simgrid", description=about)
+    of_python = "the Python that has SimGrid; default: this one, or the system's"
+    parser.add_argument("--python", metavar="PROGRAM", help=of_python)
+    of_platform = "a SimGrid platform file: its network becomes the network of the machine"
+    parser.add_argument("--platform", type=Path, metavar="FILE.xml", help=of_platform)
     given = parser.parse_args()
     try:
         if given.platform is not None and not given.platform.is_file():

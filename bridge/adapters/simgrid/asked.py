@@ -84,12 +84,10 @@ class JobSchedulers:
         if left == 0:
             return 0, -1
         if not 0 <= size <= left:
-            raised = technique.error()
-            if raised is not None:
+            if (raised := technique.error()) is not None:
                 raise raised
-            raise PluginError(
-                f"application technique {technique.name} gave a chunk of {size}; allowed: 0 to the remaining tasks, {left}"
-            )
+            named = f"application technique {technique.name}"
+            raise PluginError(f"{named} gave a chunk of {size}; allowed: 0 to the remaining tasks, {left}")
         return size, int(facts[f.FIRST]) if technique.places and size else -1
 
     def sequences(self, part: int, now_ns: int) -> list[list[int]]:

@@ -67,18 +67,16 @@ def network_order(network: m.NetworkFields | None, core_host: list[int], file: P
         return order | {"zone": "file", "path": str(file)}
     made = topology(network.topology)
     if isinstance(made, FatTree | Dragonfly) and network.kind == "hockney":
-        raise InputError(
-            f"--network hockney: SimGrid's links of a {made.name} are shared; allowed with {network.topology}: cm02, lv08"
-        )
+        why = f"SimGrid's links of a {made.name} are shared"
+        raise InputError(f"--network hockney: {why}; allowed with {network.topology}: cm02, lv08")
     if isinstance(made, FatTree):
         down = _numbers(made.down)
         up = _numbers(made.up) or [1] * len(down)
         return order | {"zone": "fat-tree", "numbers": [len(down), down, up, _numbers(made.cables) or [1] * len(down)]}
     if isinstance(made, Dragonfly):
         if made.routing != "simgrid":
-            raise InputError(
-                f"network.topology: {network.topology}: SimGrid routes within a group itself; allowed: routing=simgrid"
-            )
+            why = "SimGrid routes within a group itself; allowed: routing=simgrid"
+            raise InputError(f"network.topology: {network.topology}: {why}")
         pairs = [(made.groups, made.blue), (made.chassis, made.black), (made.routers, made.green)]
         return order | {"zone": "dragonfly", "numbers": [*pairs, made.nodes]}
     return order | {"zone": made.name}
@@ -139,11 +137,9 @@ class SimGridPeer(JobPeer):
         job = self._jobs.pop(key, None)
         if job is not None:
             job.process.end()
-            if not self._jobs:
-                for phase in job.drawn.phases:
-                    technique = technique_of(phase)
-                    if technique is not None:
-                        technique.forget_all()
+            for phase in () if self._jobs else job.drawn.phases:
+                if (technique := technique_of(phase)) is not None:
+                    technique.forget_all()
 
     def _begun(self, start: m.SimulateJob) -> _Job:
         recipe = start.recipe
@@ -198,13 +194,9 @@ def _parts(drawn: DrawnJob) -> Iterator[dict[str, Any]]:
     first = drawn.part_first.tolist()
     for number in range(len(first) - 1):
         phase = drawn.phases[number % len(drawn.phases)]
-        kind = _kind(phase)
-        technique = technique_of(phase)
-        part: dict[str, Any] = {
-            "kind": kind,
-            "tasks": first[number + 1] - first[number],
-            "learns": technique is not None and technique.learns,
-        }
+        kind, technique = _kind(phase), technique_of(phase)
+        learns = technique is not None and technique.learns
+        part: dict[str, Any] = {"kind": kind, "tasks": first[number + 1] - first[number], "learns": learns}
         if kind in ("rounds", "planned"):
             part["edges"] = list(zip(*(column.tolist() for column in drawn.edges_of(number)), strict=True))
             part["by_rank"] = isinstance(phase, GraphPart) and phase.by_rank
@@ -226,9 +218,8 @@ def _kind(phase: AnyScheduler | GraphPart | None) -> str:
     if not isinstance(phase, GraphPart):
         return "loop"
     if technique.places:
-        raise PeerError(
-            f"SimGrid: {technique.name}: chooses the tasks of a chunk; allowed with graphs: techniques that only choose sizes"
-        )
+        allowed = "allowed with graphs: techniques that only choose sizes"
+        raise PeerError(f"SimGrid: {technique.name}: chooses the tasks of a chunk; {allowed}")
     return "rounds"
 
 
@@ -246,18 +237,16 @@ def _report(job: _Job, ended: dict[str, Any]) -> Iterator[Message]:
         job=start.job,
         attempt=start.attempt,
         end_ns=int(finish.max()),
-        stopped=ended["stopped"],
         last_lost=None,
         tasks=len(lengths),
         ran=int((began >= 0).sum()),
-        chunks=ended["chunks"],
         transfers=len(transfers[0]) if start.records else 0,
         length_gflop=float(np.cumsum(lengths)[-1]),
         length_cov=None if math.isnan(cov) else cov,
         finish_ns=pack_int64(finish),
         busy_ns=pack_int64(ended["busy_ns"]),
         released_ns=None,
-        scheduling_ns=ended["scheduling_ns"],
+        **{name: ended[name] for name in ("stopped", "chunks", "scheduling_ns")},
         chosen=(),
         ahead_chunks=0,
         graph=_measured(job, int(finish.max()) - start.start_ns, ended, transfers),

@@ -6,7 +6,8 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -24,7 +25,6 @@ _PYTHONS: Final = (sys.executable, "/usr/bin/python3")
 #: Prints the place of SimGrid's module. PyPI's package has its library next to it, where the loader does not search.
 _WHERE: Final = "import importlib.util as u; found = u.find_spec('simgrid'); print(found.origin if found else '')"
 _WHICH: Final = "import simgrid; print(simgrid.simgrid_version)"
-
 _HERE: Final = Path(__file__).resolve().parent
 _RUN: Final = "import sys; sys.path.insert(0, sys.argv[1]); from inside.program import main; main()"
 
@@ -46,21 +46,19 @@ class Installation:
 def find_simgrid(python: str | None = None) -> Installation:
     """The Python that has SimGrid: this one, or the system's, or ``python``. Raises InputError if there is none."""
     for tried in _PYTHONS if python is None else (python,):
-        origin = _said(tried, _WHERE, dict(os.environ))
-        if not origin:
+        if not (origin := _said(tried, _WHERE, dict(os.environ))):
             continue
         folders = [str(Path(origin).parent), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])]
         found = Installation(tried, os.pathsep.join(folders), "")
-        version = _said(tried, _WHICH, found.environment)
-        if version:
-            return Installation(tried, found.library_path, version)
+        if version := _said(tried, _WHICH, found.environment):
+            return replace(found, version=version)
     tried = " and ".join(dict.fromkeys(_PYTHONS)) if python is None else python
     raise InputError(f"SimGrid: not found by {tried}; install {SIMGRID}, or name the Python that has it with --python")
 
 
 def _said(python: str, program: str, environment: dict[str, str]) -> str:
+    how: dict[str, Any] = {"capture_output": True, "text": True, "stdin": subprocess.DEVNULL}
     try:
-        how: dict[str, Any] = {"capture_output": True, "text": True, "stdin": subprocess.DEVNULL}
         done = subprocess.run([python, "-c", program], env=environment, check=False, **how)
     except OSError:
         return ""
@@ -95,20 +93,18 @@ class JobProcess:
         """Answer the process until it is suspended, at an instant from the job's start, or has ended, with its results.
         Raises InputError or PluginError if a technique or a planner is at fault, and PeerError if SimGrid is."""
         asked = self._asked
-        questions: dict[str, Callable[..., Any]]
-        questions = {"ask": asked.size, "plan": asked.sequences, "order": asked.positions}
+        answers: dict[str, Callable[..., Any]] = {"ask": asked.size, "plan": asked.sequences, "order": asked.positions}
         while True:
             said, *values = self._received()
-            if said in questions:
-                self._send(questions[said](*values))
+            if said in answers:
+                self._send(answers[said](*values))
             elif said == "begin":
                 asked.begin(*values)
             elif said == "suspended":
                 return values[0], None
             elif said == "stuck":
-                raise PluginError(
-                    f"the application technique sent every core away with tasks left, {values[0]} of them"
-                )
+                left = f"with tasks left, {values[0]} of them"
+                raise PluginError(f"the application technique sent every core away {left}")
             elif said == "refused":
                 raise InputError(values[0])
             elif said == "fault":
@@ -122,10 +118,8 @@ class JobProcess:
         self._process.wait()
         for stream in (self._process.stdin, self._process.stdout, self._errors):
             assert stream is not None
-            try:
+            with suppress(BrokenPipeError):  # it did not read everything
                 stream.close()
-            except BrokenPipeError:  # it did not read everything
-                continue
 
     def _send(self, what: Any) -> None:
         assert self._process.stdin is not None

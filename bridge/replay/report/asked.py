@@ -18,7 +18,7 @@ from bridge.options.declared import BESIDE, FORCE, OUT, RATE, RATES, REPEATS, RE
 from bridge.options.slurm import ReportOptions
 from bridge.replay.chosen import SlurmChoice
 from bridge.replay.report.sides import SLURM, Side, engines, median_side, of_result, of_table, parse_beside, recorded
-from bridge.replay.report.written import LATE, SlurmReport, write_report
+from bridge.replay.report.written import LATE, Attempt, SlurmReport, write_report
 from bridge.runs.directory import ours_in, put_aside, read_record, remove_files, write_record
 from bridge.runs.simulation import run
 from bridge.scenarios.conflicts import REPLAY
@@ -44,10 +44,8 @@ def finished(folder: Path, scenario: ReadyScenario, arguments: Mapping[str, Any]
     was, wanted = record["arguments"], parse_json(json.dumps({**arguments, **scenario.options.names()}), "options")
     for key in wanted:
         if key not in _TABLES and was.get(key) != wanted[key]:
-            raise InputError(
-                f"{REPORT_ONLY}: {folder} was made with {key} {shown(was.get(key))}, not {shown(wanted[key])}; "
-                "allowed: the same options"
-            )
+            made = f"{key} {shown(was.get(key))}, not {shown(wanted[key])}"
+            raise InputError(f"{REPORT_ONLY}: {folder} was made with {made}; allowed: the same options")
     if (had := record["workload"]["jobs"]) != (n := len(scenario.workload)):
         raise InputError(f"{REPORT_ONLY}: {folder} has {had} jobs, the workload now {n}; allowed: the same")
     if (folder / FOLDER).exists() and not force:
@@ -75,19 +73,6 @@ def put_report(folder: Path, write: Callable[[Path], None]) -> None:
             shutil.move(path, folder / FOLDER / path.name)
             files.append(f"{FOLDER}/{path.name}")
     write_record(folder / "run.json", record | {"files": sorted(files)})
-
-
-@dataclass(frozen=True)
-class Attempt:
-    """A replay of a report."""
-
-    rate: float  # of its clock; 0: exact
-    repeat: int
-    jobs: int
-    elapsed_s: float  # real time
-    makespan_ns: int | None  # max end − min start; None if it has ended with an error, or no job ran
-    failure: str = ""  # its error, or its delay, if it failed; else empty
-    side: Side | None = None  # the schedule of an exact one
 
 
 @dataclass(frozen=True)

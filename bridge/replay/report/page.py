@@ -19,10 +19,8 @@ from traces.base.errors import InputError
 from traces.base.options import Option
 from traces.base.time import NS_PER_S, format_ns
 
-#: The options of ``twolevel replay`` that ``run`` does not have, by their names in a record.
-_OPTIONS: Mapping[str, Option[Any]] = {
-    option.key: option for option in (SLURM_CONF, SLURM_TOPOLOGY, PRIORITIES, SLURM_SET, SETTLE, RATE, PHASE, CLEANUP)
-}
+#: The options of ``twolevel replay`` that ``run`` does not have.
+_OPTIONS: tuple[Option[Any], ...] = (SLURM_CONF, SLURM_TOPOLOGY, PRIORITIES, SLURM_SET, SETTLE, RATE, PHASE, CLEANUP)
 
 #: The figures of a replay's report, and their captions.
 _FIGURES = {
@@ -96,6 +94,7 @@ def _command(record: Mapping[str, Any]) -> str:
     # Slurm's own decisions have their own options.
     of_slurm = dict.fromkeys(("bls", "backfill", "allocator", "kill_at_walltime"))
     arguments = {"als": RECORDED, **(record.get("arguments") or {}), **of_slurm}
-    options = {**{name: option for name, option in run_options().items() if name not in of_slurm}, **_OPTIONS}
+    options = {name: option for name, option in run_options().items() if name not in of_slurm}
+    options |= {option.key: option for option in _OPTIONS}
     options["als"] = replace(ALS, default=RECORDED)
     return command_again(arguments, "replay", options)

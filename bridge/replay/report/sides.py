@@ -1,12 +1,10 @@
 """The schedules that a report compares, those of the log, of Slurm and of our engine, and their measures."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -24,10 +22,7 @@ from traces.base.time import NS_PER_S
 from traces.compiled import Array
 from traces.figures.study.combinations import batch_label
 from traces.lifecycle import Reason
-from traces.tables import rows_frame
-
-if TYPE_CHECKING:
-    import pandas as pd
+from traces.tables import DataFrame, rows_frame
 
 LOG, SLURM = "log", "Slurm"  # labels of the log's schedule, and of Slurm's
 _COLUMNS = ("job_id", "submit_ns", "start_ns", "end_ns", "cores")  # columns of a schedule
@@ -47,8 +42,7 @@ class Side:
     killed: int  # number of jobs cut at their limit; -1 if unknown
     not_run: int  # jobs that never started, or whose start the log does not state
     attempts: int = -1  # number of starts, including jobs that were cut and queued again; -1 if unknown
-    # bool (n,), jobs that were running at time 0: they have no wait and are not counted, but they occupy the machine. None:
-    # no job
+    # bool (n,), jobs that ran at time 0: they have no wait and are not counted, but occupy the machine. None: no job
     preset: Array | None = None
     # int64 (n,), the earliest starts of jobs; by default their submits
     begin_ns: Array = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -58,7 +52,7 @@ class Side:
             object.__setattr__(self, "begin_ns", self.submit_ns)
 
     @property
-    def measured(self) -> Side:
+    def measured(self) -> Self:
         """A copy without the jobs that ran at time 0."""
         if self.preset is None or not self.preset.any():
             return self
@@ -109,13 +103,13 @@ def of_result(label: str, result: Result) -> Side:
     return _of_attempts(label, frame, int(result.metrics.get("state_killed", 0)))
 
 
-def of_table(label: str, jobs: pd.DataFrame, killed: int) -> Side:
+def of_table(label: str, jobs: DataFrame, killed: int) -> Side:
     """The same from a stored table of jobs; ``killed`` jobs were ended at their limit."""
     begin = jobs["begin_ns" if "begin_ns" in jobs else "submit_ns"]
     return _of_attempts(label, jobs.assign(begin_ns=begin, preset=jobs["why"] == "preset"), killed)
 
 
-def _of_attempts(label: str, jobs: pd.DataFrame, killed: int) -> Side:
+def _of_attempts(label: str, jobs: DataFrame, killed: int) -> Side:
     ran = jobs[jobs["start_ns"] >= 0].sort_values(["job_id", "attempt"])
     last = ran.drop_duplicates("job_id", keep="last")
     columns: Any = {name: last[name].to_numpy(np.int64) for name in (*_COLUMNS, "begin_ns")}
@@ -155,9 +149,7 @@ def engines(scenario: ReadyScenario, ways: Sequence[tuple[str, str]], known_jobs
 
 
 HIGH_SLOWDOWN = 5.0  # slowdowns above this are high (section VIII-B)
-
 _HOUR_NS = 3600 * NS_PER_S
-
 _LENGTHS = (0, 1, 2, 4, 8, 16)  # the classes of Table I: hours, each including its end
 
 
@@ -175,9 +167,8 @@ def submit_interval(submit_ns: Array) -> Interval:
 
 
 def _schedule(side: Side, n_cores: int) -> Schedule:
-    return Schedule(
-        n_cores=n_cores, submit_ns=side.submit_ns, start_ns=side.start_ns, end_ns=side.end_ns, cores=side.cores
-    )
+    columns = {name: getattr(side, name) for name in _COLUMNS if name != "job_id"}
+    return Schedule(n_cores=n_cores, **columns)
 
 
 def measures(side: Side, n_cores: int, interval: Interval) -> dict[str, Any]:
@@ -205,7 +196,7 @@ def measures(side: Side, n_cores: int, interval: Interval) -> dict[str, Any]:
     }
 
 
-def differences(side: Side, base: Side) -> pd.DataFrame:
+def differences(side: Side, base: Side) -> DataFrame:
     """For every job that ran in both: the differences of submit, start and run time, with its number and its submit in
     the base. Jobs that were running at time 0 are omitted."""
     side, base = side.measured, base.measured
@@ -231,7 +222,7 @@ def median_side(sides: Sequence[Side], label: str) -> Side:
     return replace(first, label=label, not_run=not_run, **columns)
 
 
-def submissions(submit_ns: Array, of_day_ns: int) -> pd.DataFrame:
+def submissions(submit_ns: Array, of_day_ns: int) -> DataFrame:
     """Submitted jobs per hour (Figure 4), from the first midnight; ``of_day_ns`` is the time of day at time 0."""
     hours = (submit_ns + of_day_ns) // _HOUR_NS
     first = int(hours.min())
@@ -239,7 +230,7 @@ def submissions(submit_ns: Array, of_day_ns: int) -> pd.DataFrame:
     return rows_frame({"hour": np.arange(first, first + len(counts)), "jobs": counts})
 
 
-def classes(side: Side) -> pd.DataFrame:
+def classes(side: Side) -> DataFrame:
     """Jobs by width, which doubles from row to row from the smallest one, and length in hours (Table I)."""
     widths = [1]
     while widths[-1] < int(side.cores.max()):

@@ -1,26 +1,24 @@
 """The report as files: ``report.md``, its tables as CSV, its figures as PNG."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from bridge.replay.report.sides import LOG, Interval, Side, classes, differences, measures, submissions, submit_interval
 from traces.base.time import format_ns
 from traces.base.written_file import write_text
-from traces.figures.replay.makespans import rate_name
+from traces.figures.drawing.canvas import save
+from traces.figures.replay.clocks import replay_rates_figure, replay_sizes_figure
+from traces.figures.replay.differences import differences_figure
+from traces.figures.replay.makespans import rate_name, replay_makespans_figure
+from traces.figures.replay.submissions import submissions_figure
 from traces.tables import joined_frames, rows_frame
 
-if TYPE_CHECKING:
-    from bridge.replay.report.asked import Attempt
-
 REPORT = "report.md"
-
 LATE = 0.1  # relative excess of the makespan over the exact replay above which a replay has not kept up with its clock
 
 #: Measures by their name in the tables: label and format.
@@ -42,8 +40,20 @@ MEASURES = {
 }
 
 _MS = 1_000_000  # resolution of differences
-
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A replay of a report."""
+
+    rate: float  # of its clock; 0: exact
+    repeat: int
+    jobs: int
+    elapsed_s: float  # real time
+    makespan_ns: int | None  # max end − min start; None if it has ended with an error, or no job ran
+    failure: str = ""  # its error, or its delay, if it failed; else empty
+    side: Side | None = None  # the schedule of an exact one
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +95,6 @@ def write_report(report: SlurmReport, folder: Path) -> list[Path]:
 
 
 def _save(figure: Any, folder: Path, name: str, words: str) -> list[str]:
-    from traces.figures.drawing.canvas import save
-
     save(figure, folder / f"{name}.png")
     return [f"![{words}]({name}.png)", ""]
 
@@ -141,8 +149,6 @@ def _side_by_side(report: SlurmReport, folder: Path) -> list[str]:
 
 
 def _differences(report: SlurmReport, folder: Path) -> list[str]:
-    from traces.figures.replay.differences import differences_figure
-
     reference = report.reference
     others = [one for one in report.sides if one is not reference]
     if not others:
@@ -177,8 +183,6 @@ def _signed(value_ns: float) -> str:
 
 
 def _submissions(report: SlurmReport, folder: Path) -> list[str]:
-    from traces.figures.replay.submissions import submissions_figure
-
     submit_ns = max((one.measured for one in report.sides), key=lambda one: len(one.job_id)).submit_ns
     if not len(submit_ns):
         return []
@@ -202,9 +206,6 @@ def _classes(report: SlurmReport, folder: Path) -> list[str]:
 
 
 def _repeats(report: SlurmReport, folder: Path) -> list[str]:
-    from traces.figures.replay.clocks import replay_rates_figure, replay_sizes_figure
-    from traces.figures.replay.makespans import replay_makespans_figure
-
     if len(report.attempts) < 2:
         return []
     names = ("rate", "repeat", "jobs", "elapsed_s", "makespan_ns", "failure")

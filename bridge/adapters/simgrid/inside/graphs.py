@@ -111,12 +111,8 @@ class PlannedPart(GraphData):
             world.chunk[task] = number
 
 
-# Activities of a core.
-ASKS = 0
-IDLES = 1  # it waits for tasks
-BUSY = 2
-AWAY = 3  # it waits for the next round
-DONE = 4
+# Activities of a core: it requests work, waits for tasks, computes, waits for the next round, or has no more to do.
+ASKS, IDLES, BUSY, AWAY, DONE = range(5)
 
 
 class RoundsPart(GraphData):

@@ -23,12 +23,11 @@ def build(engine: Any, network: dict[str, Any] | None, speed: list[float], flop:
         root, sealed = engine.netzone_root, True
         found = sorted(engine.all_hosts, key=lambda host: _natural(host.name))
         if len(found) <= max(network["core_host"]):
-            raise PlatformFault(
-                f"{network['path']} has {len(found)} hosts; allowed: at least as many as the machine, {network['hosts']}"
-            )
+            allowed = f"at least as many as the machine, {network['hosts']}"
+            raise PlatformFault(f"{network['path']} has {len(found)} hosts; allowed: {allowed}")
         ends = [found[host] for host in network["core_host"]]
     else:
-        root, sealed = _root(engine), False
+        root, sealed = engine.netzone_root or simgrid.NetZone.create_full_zone("machine"), False
         ends = [] if network is None else _machine(root, network)
     zone = _zone(root, "empty", "cores")
     cores = [_sealed(_host(zone, f"core-{c}", gflops * flop)) for c, gflops in enumerate(speed)]
@@ -41,10 +40,8 @@ def build(engine: Any, network: dict[str, Any] | None, speed: list[float], flop:
 def _machine(root: Any, network: dict[str, Any]) -> list[Any]:
     """The hosts of the cores, in one of the project's networks."""
     used = sorted(set(network["core_host"]))
-    if network["zone"] in ("fat-tree", "dragonfly"):
-        found = _cluster(root, network)
-    else:
-        found = _pairs(root, network, used)
+    is_cluster = network["zone"] in ("fat-tree", "dragonfly")
+    found = _cluster(root, network) if is_cluster else _pairs(root, network, used)
     return [found[host] for host in network["core_host"]]
 
 
@@ -93,8 +90,7 @@ def _pairs(root: Any, network: dict[str, Any], used: list[int]) -> dict[int, Any
 
 
 def _link(zone: Any, name: str, network: dict[str, Any], part: float = 1.0) -> Any:
-    make = zone.add_link if hasattr(zone, "add_link") else zone.create_link
-    link = make(name, network["bandwidth"])
+    link = (zone.add_link if hasattr(zone, "add_link") else zone.create_link)(name, network["bandwidth"])
     link.set_latency(network["latency"] * part)
     if network["fat"]:
         link.set_sharing_policy(simgrid.Link.SharingPolicy.FATPIPE, None)
@@ -107,11 +103,6 @@ def _route(zone: Any, source: Any, target: Any, links: list[Any]) -> None:
         zone.add_route(source, target, on_the_way, False)
     else:
         zone.add_route(source.netpoint, target.netpoint, None, None, on_the_way, False)
-
-
-def _root(engine: Any) -> Any:
-    known = engine.netzone_root
-    return simgrid.NetZone.create_full_zone("machine") if known is None else known
 
 
 def _zone(root: Any, kind: str, name: str) -> Any:

@@ -23,9 +23,7 @@ def receive() -> Any:
 
 def put(*said: Any) -> None:
     """Send a message that needs no answer."""
-    sys.stdout.write(json.dumps(said, separators=(",", ":")))
-    sys.stdout.write("\n")
-    sys.stdout.flush()
+    print(json.dumps(said, separators=(",", ":")), flush=True)
 
 
 def ask(*said: Any) -> Any:
@@ -183,10 +181,8 @@ class World:
         """Report how the job has ended."""
         for part in self.parts:
             part.number_chunks()
-        of_tasks = ("start_ns", "end_ns", "core", "chunk")
-        of_cores = ("finish_ns", "busy_ns")
-        of_job = ("stopped", "wait_ns", "scheduling_ns", "chunks")
-        ended = {name: getattr(self, name) for name in (*of_tasks, *of_cores, *of_job)}
+        of_job = ("stopped", "wait_ns", "scheduling_ns", "chunks", "finish_ns", "busy_ns")
+        ended = {name: getattr(self, name) for name in ("start_ns", "end_ns", "core", "chunk", *of_job)}
         put("ended", ended | {"transfers": sorted(self.transfers)})
 
     def _take(self, changes: list[tuple[int, int, float]]) -> None:
