@@ -1,5 +1,5 @@
 """Invariants of every run: no core runs two tasks at once, no clock goes back, nothing is left open. Fast enough for the
-end of a test, also with millions of tasks. ``traces.exporters.otf2.checks`` checks written traces."""
+end of a test, also with millions of tasks. ``tests/nesting.py`` checks written traces."""
 
 from dataclasses import replace
 
