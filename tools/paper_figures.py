@@ -9,8 +9,7 @@ import numpy as np
 from traces.base.errors import InputError
 from traces.compiled import Array
 from traces.figures.drawing import canvas
-from traces.figures.drawing.canvas import PALETTE, Figure
-from traces.figures.drawing.panels import LEGEND, Box, draw_boxes, name_rows, panel_grid, remark, short, title_figure
+from traces.figures.drawing.panels import LEGEND, Box, draw_boxes, name_rows, panel_grid, remark
 from traces.figures.drawing.styles import style
 
 _LEAST = 1.0  #: smaller means are drawn here: a slowdown is at least 1, and waits below a second do not matter
@@ -26,13 +25,13 @@ class Planned(NamedTuple):
     wait_std_s: float
 
 
-def planning_outcomes_figure(planned: Sequence[Planned], *, title: str = "") -> Figure:
+def planning_outcomes_figure(planned: Sequence[Planned], *, title: str = "") -> canvas.Figure:
     """Draw the mean slowdown and wait of the jobs by dispatcher as points, with a line up to the mean plus one standard
     deviation, on logarithmic axes: Figures 4 and 5 of the paper. Raises InputError if there is no dispatcher."""
     if not planned:
         raise InputError("no dispatcher to draw")
     kinds = list(dict.fromkeys(one.name.split(",")[0] for one in planned))
-    with canvas.drawing(7.2, 0.28 * len(planned) + 1.3) as figure:
+    with canvas.drawing(7.2, 0.28 * len(planned) + 1.3, title) as figure:
         for place, axes in enumerate(figure.subplots(1, 2, sharey=True)):
             mean, std = np.array([one[1 + 2 * place : 3 + 2 * place] for one in planned]).T
             most = mean + std
@@ -48,13 +47,12 @@ def planning_outcomes_figure(planned: Sequence[Planned], *, title: str = "") -> 
             name_rows(axes, [one.name for one in planned], labelled=place == 0)
         remark = "point and number: mean of all jobs; line: up to the mean plus one standard deviation"
         figure.supxlabel(remark, fontsize=7.5, color=canvas.GREY)
-        title_figure(figure, title)
     return figure
 
 
 def planning_ratios_figure(
     modelled: Array, units: Array, variables: Array, time: Array, value: Array, *, is_made: Array, title: str = ""
-) -> Figure:
+) -> canvas.Figure:
     """Draw ratios of PCP'20 to PCP'19 by instance (Figures 6 and 7 of the paper), and of the values of their plans.
 
     - ``modelled``, ``units``: int (n,), modelled jobs, and their units.
@@ -66,7 +64,7 @@ def planning_ratios_figure(
     """
     if not len(modelled):
         raise InputError("no instance to draw")
-    with canvas.drawing(7.6, 2.7) as figure:
+    with canvas.drawing(7.6, 2.7, title) as figure:
         panels = figure.subplots(1, 3)
         columns = (
             (units / modelled, "units of a job", variables, "variables", 0.1),
@@ -75,8 +73,8 @@ def planning_ratios_figure(
         )
         for axes, (at, label_below, ratio, name, line) in zip(panels, columns, strict=True):
             for chosen, colour, marker, label in (
-                (is_made, PALETTE[0], "o", "PCP'19 solved, or nothing to solve"),
-                (~is_made, PALETTE[1], "x", "its model is too large"),
+                (is_made, canvas.PALETTE[0], "o", "PCP'19 solved, or nothing to solve"),
+                (~is_made, canvas.PALETTE[1], "x", "its model is too large"),
             ):
                 if chosen.any():
                     look: Any = {"color": colour, "marker": marker, "label": label, "alpha": 0.5}
@@ -92,7 +90,6 @@ def planning_ratios_figure(
         panels[2].set_ylim(-spread, spread)
         if not is_made.all():
             figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper right", ncols=2)
-        title_figure(figure, title)
     return figure
 
 
@@ -112,7 +109,7 @@ class Affected:
     slowdown: Sequence[Box | None]  # their slowdowns; None without any
 
 
-def slowdown_share_figure(logs: Sequence[Affected], *, threshold: float, title: str = "") -> Figure:
+def slowdown_share_figure(logs: Sequence[Affected], *, threshold: float, title: str = "") -> canvas.Figure:
     """Draw the share of jobs with a slowdown above ``threshold``, and their slowdowns, by estimates; one line of panels per
     log. Raises InputError if there is no log.
 
@@ -121,7 +118,7 @@ def slowdown_share_figure(logs: Sequence[Affected], *, threshold: float, title: 
     """
     if not logs:
         raise InputError("no log to draw")
-    with canvas.drawing(7.6, 0.6 + sum(0.9 + 0.3 * len(one.estimates) for one in logs)) as figure:
+    with canvas.drawing(7.6, 0.6 + sum(0.9 + 0.3 * len(one.estimates) for one in logs), title) as figure:
         grid = figure.subplots(
             len(logs), 2, squeeze=False, gridspec_kw={"height_ratios": [1 + len(one.estimates) for one in logs]}
         )
@@ -145,7 +142,6 @@ def slowdown_share_figure(logs: Sequence[Affected], *, threshold: float, title: 
             name_rows(right, [""] * len(means))
             right.set_xlabel("slowdown of these jobs")
         figure.supxlabel(f"a point: a sample; {LEGEND}", fontsize=7.5, color=canvas.GREY)
-        title_figure(figure, title)
     return figure
 
 
@@ -155,7 +151,7 @@ _OWNERS_A_ROW = 3
 _MARKED, _OTHERS = "#1f3b5c", "#a9bdd3"
 
 
-def chunk_owners_figure(chunks: Mapping[str, tuple[Sequence[int], Sequence[int]]], *, marked: int) -> Figure:
+def chunk_owners_figure(chunks: Mapping[str, tuple[Sequence[int], Sequence[int]]], *, marked: int) -> canvas.Figure:
     """Draw chunk sizes as dots, dark for one core.
 
     - ``chunks``: names, each with the sizes in the order of assignment and the core of each chunk.
@@ -183,7 +179,7 @@ def chunk_owners_figure(chunks: Mapping[str, tuple[Sequence[int], Sequence[int]]
             axes.yaxis.set_major_formatter("{x:g}")
             axes.set(ylim=(0.8, 2.0 * highest), xlim=(0, float(height.sum())))
             axes.grid(axis="y")
-            axes.set_title(short(name, 28), loc="left", fontsize=8.5, weight="bold")
+            axes.set_title(canvas.short(name, 28), loc="left", fontsize=8.5, weight="bold")
             share = float(height[core == marked].sum() / height.sum())
             remark(axes, f"core {marked}: {share:.0%}")
             axes.tick_params(labelsize=7, length=2)
