@@ -6,15 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from traces.base.errors import InputError
-from traces.checks.core_bars import (
-    CoreBars,
-    JobTimes,
-    TaskTimes,
-    count_bars,
-    first_holding_clash,
-    first_task_outside,
-    place_bars,
-)
+from traces.checks import core_bars as kernels
 from traces.checks.jobs import InvariantError, check_jobs, refuse
 from traces.checks.transfers import check_transfers
 from traces.compiled import Array, own
@@ -58,7 +50,7 @@ def _checked_tasks(ledger: Ledger) -> TaskRecords:
     return tasks
 
 
-def bar_times(ledger: Ledger, bars: CoreBars, which: slice) -> tuple[Array, Array]:
+def bar_times(ledger: Ledger, bars: kernels.CoreBars, which: slice) -> tuple[Array, Array]:
     """Return start and end (ns) of the bars ``which``."""
     job, task = bars.job[which].astype(np.int64), bars.task[which].astype(np.int64)
     start, end = ledger.jobs.start_ns[job], ledger.jobs.end_ns[job]
@@ -69,7 +61,7 @@ def bar_times(ledger: Ledger, bars: CoreBars, which: slice) -> tuple[Array, Arra
     return start, end
 
 
-def core_bars(ledger: Ledger) -> CoreBars:
+def core_bars(ledger: Ledger) -> kernels.CoreBars:
     """Return the bars of each core, in the order of time.
 
     - ``ledger``: any ledger. Besides the result, with 8 bytes per task, only a few numbers per core are allocated.
@@ -80,15 +72,15 @@ def core_bars(ledger: Ledger) -> CoreBars:
     if ledger.tasks is None and ledger.releases is not None:
         raise InputError("cores were released and no tasks were kept, so it is not known what each did; keep the tasks")
     jobs, n_cores = ledger.jobs, ledger.machine.n_cores
-    when, tasks = JobTimes.of(jobs), TaskTimes.of(_checked_tasks(ledger))
+    when, tasks = kernels.JobTimes.of(jobs), kernels.TaskTimes.of(_checked_tasks(ledger))
     first = np.zeros(n_cores + 1, np.int64)
-    count_bars(when, tasks, first[1:])
+    kernels.count_bars(when, tasks, first[1:])
     np.cumsum(first, out=first)
-    bars = CoreBars(first, np.empty(first[-1], np.int32), np.empty(first[-1], np.int32))
+    bars = kernels.CoreBars(first, np.empty(first[-1], np.int32), np.empty(first[-1], np.int32))
     doubtful = np.zeros(n_cores, np.bool_)
     # By (start, end, row), so that jobs on the same core are in the order in which they held it.
     order = np.lexsort((jobs.end_ns, jobs.start_ns)).astype(np.int64, copy=False)
-    place_bars(order, when, tasks, first[:-1].copy(), bars, np.full(n_cores, _LEAST), doubtful)
+    kernels.place_bars(order, when, tasks, first[:-1].copy(), bars, np.full(n_cores, _LEAST), doubtful)
     for core in np.flatnonzero(doubtful).tolist():
         # Another application simulator may start a core's tasks out of order, which alone is no fault.
         here = slice(int(first[core]), int(first[core + 1]))
@@ -106,7 +98,7 @@ def core_bars(ledger: Ledger) -> CoreBars:
     return bars
 
 
-def _bar(ledger: Ledger, bars: CoreBars, k: int) -> str:
+def _bar(ledger: Ledger, bars: kernels.CoreBars, k: int) -> str:
     name = f"job {ledger.jobs.job_id[bars.job[k]]}"
     return name if bars.task[k] < 0 else f"{name} task {bars.task[k]}"
 
@@ -142,7 +134,7 @@ def check_ledger(ledger: Ledger) -> None:
     _check_counts(jobs, tasks)
     owner = np.full(ledger.machine.n_cores, -1, np.int64)
     held, cores = _ever_held(ledger)
-    row, task, fault = first_task_outside(held, TaskTimes.of(tasks), cores, owner)
+    row, task, fault = kernels.first_task_outside(held, kernels.TaskTimes.of(tasks), cores, owner)
     if fault:
         at = int(tasks.first[row]) + task
         raise InvariantError(
@@ -186,39 +178,31 @@ def _check_holdings(ledger: Ledger) -> None:
     holder = np.full(n_cores, -1, np.int64)
     holds = holdings(ledger)
     order = np.lexsort((np.arange(len(holds)), holds.end_ns, holds.start_ns))
-    times = JobTimes(
-        *(own(column, np.int64) for column in (holds.start_ns, holds.end_ns, holds.first, holds.lo, holds.hi))
-    )
-    row, core = first_holding_clash(order, times, np.full(n_cores, _LEAST), holder)
+    columns = (holds.start_ns, holds.end_ns, holds.first, holds.lo, holds.hi)
+    times = kernels.JobTimes(*(own(column, np.int64) for column in columns))
+    row, core = kernels.first_holding_clash(order, times, np.full(n_cores, _LEAST), holder)
     if row >= 0:
-        jobs_then = jobs.job_id[holds.job[holder[core]]], jobs.job_id[holds.job[row]]
-        raise InvariantError(
-            f"core {core} is held by jobs {jobs_then[0]} and {jobs_then[1]} at {holds.start_ns[row]} ns"
-        )
+        one, other = jobs.job_id[holds.job[holder[core]]], jobs.job_id[holds.job[row]]
+        raise InvariantError(f"core {core} is held by jobs {one} and {other} at {holds.start_ns[row]} ns")
 
 
-def _ever_held(ledger: Ledger) -> tuple[JobTimes, Array]:
+def _ever_held(ledger: Ledger) -> tuple[kernels.JobTimes, Array]:
     """Return the jobs with all cores that they ever held, and the number of the first cores that they may compute on."""
     jobs, widths = ledger.jobs, ledger.widths
     if widths is None or not len(widths):
-        return JobTimes.of(jobs), jobs.held_cores if ledger.moldable else jobs.cores
+        return kernels.JobTimes.of(jobs), jobs.held_cores if ledger.moldable else jobs.cores
     wider = np.zeros(len(jobs), np.bool_)
     wider[widths.job] = True
     owner = jobs.owner
     whole = ~wider[owner]
     known = core_spans(ledger, wider)
-    columns = np.concatenate(
-        [
-            [owner[whole], jobs.allocation_lo[whole], jobs.allocation_hi[whole]],
-            np.unique([known.job, known.core, known.core + 1], axis=1),
-        ],
-        axis=1,
-    )
+    first_cores = [owner[whole], jobs.allocation_lo[whole], jobs.allocation_hi[whole]]
+    columns = np.concatenate([first_cores, np.unique([known.job, known.core, known.core + 1], axis=1)], axis=1)
     owner, lo, hi = columns[:, np.lexsort(columns[1::-1])]
     first = np.searchsorted(owner, np.arange(len(jobs) + 1))
     cores = np.where(wider, np.diff(first), jobs.cores)
     held = (jobs.start_ns, jobs.end_ns, first, lo, hi)
-    return JobTimes(*(own(column, np.int64) for column in held)), cores
+    return kernels.JobTimes(*(own(column, np.int64) for column in held)), cores
 
 
 def _ever_given(ledger: Ledger, job: Array, core: Array) -> Array:

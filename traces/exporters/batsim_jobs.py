@@ -10,7 +10,7 @@ execution time. Unknown values are empty, as in Batsim.
 - ``requested_time``: the estimate; ``consumed_energy``: -1, not known; ``metadata``: empty.
 - ``success``: 1 for ``COMPLETED_SUCCESSFULLY``, else 0.
 - ``final_state``: ``COMPLETED_SUCCESSFULLY``, ``COMPLETED_WALLTIME_REACHED`` (killed), ``COMPLETED_FAILED`` (lost its host),
-  ``COMPLETED_KILLED`` (cancelled while it ran, or cut and tried again), ``REJECTED`` (never started: no times and no resources).
+  ``COMPLETED_KILLED`` (cancelled while it ran, or cut and tried again), ``REJECTED`` (never started: no times, no resources).
 - ``allocated_resources``: the cores it held, as ``0-63 128``; evalys counts them from 0 to the highest that any job held.
 
 Source: Batsim's documentation, "Jobs" (output), and its ``src/export.cpp``; evalys' ``JobSet``.
@@ -19,8 +19,8 @@ Source: Batsim's documentation, "Jobs" (output), and its ``src/export.cpp``; eva
 from pathlib import Path
 
 from traces.base.time import NS_PER_S
+from traces.base.written_file import fresh
 from traces.exporters.csv import quoted
-from traces.exporters.shown.written import fresh
 from traces.intervals import intervals_text
 from traces.ledger import STATES, Ledger
 
