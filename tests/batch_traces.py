@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from nesting import check_nesting
 
-from traces.exporters.otf2.checks import check_nesting
 from traces.exporters.otf2.library import reading
 from traces.ledger import STATES, WHY, Ledger
 

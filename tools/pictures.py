@@ -36,11 +36,19 @@ from bls import HostGroup, Platform, Rules, Workload, sample_path
 from bls.power.options import Power
 from bridge.studies.drawing import KEPT_FIGURES, parts_of
 from bridge.studies.input.study_file import parse_study
+from tools.paper_figures import (
+    Affected,
+    Planned,
+    chunk_owners_figure,
+    planning_outcomes_figure,
+    planning_ratios_figure,
+    slowdown_share_figure,
+)
 from tools.sections import DATA
 from tools.studies.demand_response_jobs import DAY_S, experiment_1
 from traces.base.errors import one_of
 from traces.base.time import NS_PER_S
-from traces.figures.application.chunk_sizes import chunk_owners_figure, chunk_sizes_figure, chunks_figure
+from traces.figures.application.chunk_sizes import chunk_sizes_figure, chunks_figure
 from traces.figures.application.imbalance import imbalance_figure
 from traces.figures.application.task_lengths import task_lengths_figure
 from traces.figures.drawing.canvas import GREY, INK, PALETTE, Figure, drawing, save
@@ -51,7 +59,6 @@ from traces.figures.run.decisions import decisions_figure
 from traces.figures.run.gantt import core_gantt_figure
 from traces.figures.run.job_imbalance import imbalance_jobs_figure
 from traces.figures.run.power import power_figure
-from traces.figures.run.slowdown_share import Affected, slowdown_share_figure
 from traces.figures.run.utilisation import utilisation_figure
 from traces.figures.run.wait_times import waits_figure
 from traces.figures.study.comparison import comparison_figure
@@ -59,7 +66,6 @@ from traces.figures.study.cost import cost_figure
 from traces.figures.study.decisions import decision_cost_figure, decision_lines_figure
 from traces.figures.study.distributions import distributions_figure
 from traces.figures.study.makespans import makespans_figure
-from traces.figures.study.planning import Planned, planning_outcomes_figure, planning_ratios_figure
 from traces.figures.study.ratio import ratio_figure
 from traces.figures.study.variation import variation_figure
 from traces.lifecycle import LIFE, Ending, Stage

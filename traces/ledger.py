@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -292,6 +293,9 @@ class PassRecords(RecordKind):
         }
 
 
+_energy = partial(column, unit="J", dtype="float64", default=None)
+
+
 class NodeRecords(RecordKind):
     """One row for every interval with a constant state of a host, by host, then by time."""
 
@@ -306,19 +310,11 @@ class NodeRecords(RecordKind):
         "`out`, `stopping`, `off` or `booting`",
         dtype="string",
     )
-    energy_j: Array | None = column("total energy of the host in the interval", "J", "float64", default=None)
-    energy_jobs_j: Array | None = column(
-        "part of it by cores that jobs held, in tasks or waiting", "J", "float64", default=None
-    )
-    energy_idle_cores_j: Array | None = column(
-        "by cores that no job held, while the host was up", "J", "float64", default=None
-    )
-    energy_base_j: Array | None = column(
-        "by the host in addition to its cores, while it was up", "J", "float64", default=None
-    )
-    energy_off_j: Array | None = column(
-        "by the host while it was off, shutting down, booting, or down by a failure", "J", "float64", default=None
-    )
+    energy_j: Array | None = _energy("total energy of the host in the interval")
+    energy_jobs_j: Array | None = _energy("part of it by cores that jobs held, in tasks or waiting")
+    energy_idle_cores_j: Array | None = _energy("by cores that no job held, while the host was up")
+    energy_base_j: Array | None = _energy("by the host in addition to its cores, while it was up")
+    energy_off_j: Array | None = _energy("by the host while it was off, shutting down, booting, or down by a failure")
 
 
 class PowerRecords(RecordKind):

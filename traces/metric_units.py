@@ -44,21 +44,18 @@ def shown_as(metric: str, typical: float) -> Shown:
     Durations are shown in d, h, min, s, ms or ns; energies and powers in J and W and multiples of them; everything else
     unchanged.
     """
+    size = abs(typical) if math.isfinite(typical) else 0.0
     if metric.endswith("_ns"):
-        size = abs(typical) if math.isfinite(typical) else 0.0
         scale, unit = next(((float(ns), name) for name, ns in _UNITS_NS.items() if size >= 3 * ns), (1.0, "ns"))
         return Shown(_words(metric[:-3]), unit, scale)
     for ending, unit in _WITH_MULTIPLES:
         if metric.endswith(ending):
-            size = abs(typical) if math.isfinite(typical) else 0.0
             scale, letter = next((one for one in _MULTIPLES if size >= one[0]), (1.0, ""))
             return Shown(_words(metric.removesuffix(ending)), letter + unit, scale)
     for ending, unit in _ENDINGS.items():
         if metric.endswith(ending) and len(metric) > len(ending):
             return Shown(_words(metric.removesuffix(ending)), unit, 1.0)
-    if any(word in metric for word in _FRACTIONS):
-        return Shown(_words(metric), "fraction", 1.0)
-    return Shown(_words(metric), "", 1.0)
+    return Shown(_words(metric), "fraction" if any(word in metric for word in _FRACTIONS) else "", 1.0)
 
 
 def more_is_better(metric: str) -> bool:

@@ -106,7 +106,7 @@ def export_result(folder: Path, form: str, target: Path, force: bool, log: Workl
     whose users, groups, queues and comments go with the jobs, for SWF. Raises InputError if a file cannot be used."""
     from bls.workloads.writers.swf import result_as_workload, write_swf
     from traces.exporters import exporter
-    from traces.exporters.stored import stored_ledger
+    from traces.ledger_tables import stored_ledger
 
     if log is not None and form != "swf":
         raise InputError(f"--workload: the form {form} has no place for what a log knows; allowed with --trace swf")

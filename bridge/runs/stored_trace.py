@@ -18,9 +18,8 @@ from traces.base.errors import InputError
 from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array
 from traces.exporters.shown.part import Excerpt, automatic_detail
-from traces.exporters.stored import stored_ledger
 from traces.ledger import JobRecords, Ledger, MachineShape, PassRecords, PowerRecords, TaskRecords, TransferRecords
-from traces.ledger_tables import TASKS, TRANSFERS, stored_events
+from traces.ledger_tables import TASKS, TRANSFERS, stored_events, stored_ledger
 from traces.tables import CUT_BECAUSE, read_jobs, read_power, read_rows
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from command_line import succeeds, twolevel
+from nesting import check_nesting
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2
 
 import bridge
 from bls import sample_path
-from traces.exporters.otf2.checks import check_nesting
 from traces.exporters.otf2.library import reading
 
 #: Of each format what is to be opened.

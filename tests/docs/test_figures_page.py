@@ -29,13 +29,18 @@ from bridge.studies.drawing import STUDY_FIGURES
 from bridge.studies.executors.local import Here
 from bridge.studies.input.study_file import load_study
 from bridge.studies.run_study import run_study
+from tools.paper_figures import (
+    Affected,
+    Planned,
+    planning_outcomes_figure,
+    planning_ratios_figure,
+    slowdown_share_figure,
+)
 from tools.pictures import FOUR_JOBS, PICTURES, four_jobs
 from tools.studies.demand_response_jobs import DAY_S, experiment_1
 from traces.base.errors import InputError
 from traces.base.time import format_ns
 from traces.figures.drawing.panels import Box
-from traces.figures.run.slowdown_share import Affected, slowdown_share_figure
-from traces.figures.study.planning import Planned, planning_outcomes_figure, planning_ratios_figure
 from traces.metric_units import shown_as
 from traces.statistics import mean_interval
 from traces.tables import POWER_COLUMNS

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from command_line import Ran, succeeds
 from layers import two_stay
+from nesting import check_nesting
 from tables import table_rows
 
 from als.graphs.readers import CORE_GFLOPS, read_graph
@@ -19,7 +20,6 @@ from bridge.single.graph_run import simulate_graph
 from traces.base.errors import InputError
 from traces.checks.ledger import check_ledger
 from traces.exporters.otf2 import write_otf2
-from traces.exporters.otf2.checks import check_nesting
 
 
 @pytest.fixture

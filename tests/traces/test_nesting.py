@@ -9,10 +9,10 @@ import otf2
 import pytest
 from hypothesis import given, settings
 from ledgers import NEVER, Job, ledger, ledgers, machine, never_started
+from nesting import check_nesting
 from tables import table_rows
 
 from traces.checks.ledger import InvariantError, check_ledger, core_bars
-from traces.exporters.otf2.checks import check_nesting
 from traces.ledger import Ledger
 
 SOUND = [

@@ -17,6 +17,7 @@ import otf2
 import pytest
 from batch_traces import check_batch, deepest, job_intervals, of_job, read_batch
 from ledgers import Job, ledger, machine, never_started, transfer_records
+from nesting import check_nesting
 from tables import table_rows
 from test_transfers import GRAPH, sound
 
@@ -26,7 +27,6 @@ from traces.checks.ledger import InvariantError
 from traces.compiled import Array
 from traces.exporters import EXPORTERS, exporter
 from traces.exporters.otf2 import definitions, write_otf2
-from traces.exporters.otf2.checks import check_nesting
 from traces.exporters.otf2.library import binding, reading
 from traces.exporters.shown.batch_level import REGIONS
 from traces.ledger import JobRecords, Ledger, PowerRecords, TaskRecords

@@ -23,11 +23,10 @@ from traces.base.errors import InputError
 from traces.base.time import NS_PER_S
 from traces.exporters import exporter
 from traces.exporters.batsim_jobs import write_batsim_jobs
-from traces.exporters.stored import stored_ledger
 from traces.exporters.swf import write_swf_jobs
 from traces.intervals import intervals_text, intervals_texts
 from traces.ledger import STATES, WHY, Ledger
-from traces.ledger_tables import TASKS, tasks_frame
+from traces.ledger_tables import TASKS, stored_ledger, tasks_frame
 from traces.tables import JOB_COLUMNS, RENAMED_COLUMNS, jobs_frame, read_columns, read_rows, write_jobs
 
 JOBS = [

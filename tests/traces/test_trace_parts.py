@@ -12,13 +12,13 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from ledgers import Job, ledger, ledgers, machine, messaging_ledgers, never_started
+from nesting import check_nesting
 from trace_readers import Shown, expected, read_csv
 
 from bridge.runs.tracing import TraceRequest
 from traces.base.errors import InputError
 from traces.exporters import WITH_ROWS, exporter
 from traces.exporters.otf2 import write_otf2
-from traces.exporters.otf2.checks import check_nesting
 from traces.exporters.otf2.library import reading
 from traces.exporters.shown.part import (
     DETAILS,

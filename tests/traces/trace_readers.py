@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from batch_traces import expected_load, expected_spans, read_batch
+from nesting import check_nesting
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2
 from test_transfers import naive_waits
 
-from traces.exporters.otf2.checks import check_nesting
 from traces.exporters.otf2.library import reading
 from traces.ledger import Ledger
 

@@ -9,7 +9,7 @@ Features that exclude each other are rows of a table (:class:`Conflict`), the so
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from enum import StrEnum
 from functools import cache, wraps
@@ -246,20 +246,18 @@ class OptionPlace(NamedTuple):
 
 
 @cache
-def places(kind: type) -> tuple[OptionPlace, ...]:
+def places(kind: Any) -> tuple[OptionPlace, ...]:
     """The options of a dataclass and of its parts, in order; a class's own options precede inherited ones."""
-    return tuple(_places(kind))
-
-
-def _places(kind: Any) -> Iterator[OptionPlace]:
+    found: list[OptionPlace] = []
     declaring = {
         name: at for at, one in reversed([*enumerate(kind.__mro__)]) for name in vars(one).get("__annotations__", ())
     }
     for one in sorted(fields(kind), key=lambda one: declaring[one.name]):
         if option := one.metadata.get(_OPTION):
-            yield OptionPlace(option, (one.name,), None if one.default is MISSING else one.default)
+            found.append(OptionPlace(option, (one.name,), None if one.default is MISSING else one.default))
         elif inner := one.metadata.get(_PART):
-            yield from (place._replace(path=(one.name, *place.path)) for place in places(inner))
+            found += (place._replace(path=(one.name, *place.path)) for place in places(inner))
+    return tuple(found)
 
 
 @cache

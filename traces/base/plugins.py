@@ -17,20 +17,8 @@ from pathlib import Path
 from types import ModuleType, NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from traces.base.errors import (
-    RAISED_BY_PLUGINS,
-    InputError,
-    PluginError,
-    blamed_on,
-    did_you_mean,
-    leading,
-    one_of,
-    parse_real,
-    parse_whole,
-    raised_text,
-    shown,
-    shown_path,
-)
+from traces.base import errors
+from traces.base.errors import InputError, PluginError, shown, shown_path
 from traces.base.given_file import near_files
 from traces.base.time import Seconds, parse_duration_ns, time_in
 from traces.compiled import compiled, types
@@ -64,9 +52,9 @@ def _load_file(path: Path, where: str) -> ModuleType:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except RAISED_BY_PLUGINS as error:  # also our own errors: a decorator's error is the file's fault
+    except errors.RAISED_BY_PLUGINS as error:  # also our own errors: a decorator's error is the file's fault
         del sys.modules[name]
-        raise PluginError(f"{where}: {path} cannot be loaded: {raised_text(error)}") from error
+        raise PluginError(f"{where}: {path} cannot be loaded: {errors.raised_text(error)}") from error
     except BaseException:
         del sys.modules[name]
         raise
@@ -108,7 +96,7 @@ def resolve(
         if not hasattr(module, attribute):
             names = _own_names(module)
             raise InputError(
-                f"{where}: {file} has no {shown(attribute)}{did_you_mean(attribute, names)}; "
+                f"{where}: {file} has no {shown(attribute)}{errors.did_you_mean(attribute, names)}; "
                 f"it has: {', '.join(names) or 'nothing'}"
             )
         found: object = getattr(module, attribute)
@@ -117,11 +105,11 @@ def resolve(
     else:
         points = {point.name: point for point in entry_points(group)}
         if name not in points:
-            raise one_of(kind, name, [*builtin, *points, *also], where)
-        with blamed_on(f"{where}: plug-in {name} cannot be loaded"):
+            raise errors.one_of(kind, name, [*builtin, *points, *also], where)
+        with errors.blamed_on(f"{where}: plug-in {name} cannot be loaded"):
             found = points[name].load()
     if isinstance(found, type):  # a class is called without arguments
-        with blamed_on(f"{where}: {name}() cannot be made"):
+        with errors.blamed_on(f"{where}: {name}() cannot be made"):
             found = found()
     if not isinstance(found, expected):
         raise InputError(f"{where}: {name}: {type(found).__name__}; allowed: {expected.__name__}")
@@ -135,7 +123,7 @@ _PARAMETER = re.compile(r"\s*[A-Za-z_]\w*\s*=")
 def is_number(text: str) -> bool:
     """Return whether the text is a number (:func:`traces.base.errors.parse_real`)."""
     try:
-        parse_real(text)
+        errors.parse_real(text)
     except ValueError:
         return False
     return True
@@ -191,12 +179,12 @@ def with_parameters(plug_in: T, text: str, where: str, kind: str, shared: Iterab
         if not known and not shared:
             raise InputError(f"{where}: {kind} {name} has no parameter {shown(key)}; it has none")
         if key not in known:
-            raise one_of(f"parameter of {kind} {name}", key, [*known, *shared], where)
+            raise errors.one_of(f"parameter of {kind} {name}", key, [*known, *shared], where)
         of, expected = known[key]
         if of in given:
             raise InputError(f"{where}: parameter {key} of {kind} {name} is given twice")
         given[of] = _value(value, expected, of, f"{where}: {name}:{key}")
-    with blamed_on(f"{where}: {name}:{text} cannot be made"):
+    with errors.blamed_on(f"{where}: {name}:{text} cannot be made"):
         return replace(plug_in, **given)  # type: ignore[type-var]
 
 
@@ -240,7 +228,7 @@ def _value(text: str, expected: type, field: str, where: str) -> bool | int | fl
             raise InputError(f"{where}: empty; allowed: a text")
         return text
     try:
-        read: Callable[[str], float] = parse_whole if expected is int else parse_real
+        read: Callable[[str], float] = errors.parse_whole if expected is int else errors.parse_real
         number = time_in("s", text, where) if expected is Seconds else read(text)
     except ValueError:
         number = math.nan
@@ -259,7 +247,7 @@ def at_its_place(where: str) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        if leading(where)[0] is not None or error.text.startswith(where):
+        if errors.leading(where)[0] is not None or error.text.startswith(where):
             raise
         raise InputError(f"{where}: {error.text}") from None
 

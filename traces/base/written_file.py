@@ -6,11 +6,14 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from traces.base.errors import InputError
 
 #: Errors of the operating system for a full disk, an exhausted quota, or a file that is too large.
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+_BUFFER = 1 << 20  #: number of bytes buffered before writing
 
 
 class FullDiskError(InputError):
@@ -55,6 +58,19 @@ def whole_file(path: Path) -> Iterator[Path]:
         if isinstance(error, OSError):
             _name(error, path, partial)
         raise
+
+
+@contextmanager
+def fresh(path: Path) -> Iterator[BinaryIO]:
+    """Open a new file for writing; its folder is made if necessary. Raises InputError if the file exists or cannot be
+    written."""
+    if path.exists():
+        raise InputError(f"{path} exists already")
+    try:
+        with whole_file(path) as partial, partial.open("xb", buffering=_BUFFER) as file:
+            yield file
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from None
 
 
 def write_text(path: Path, text: str) -> None:

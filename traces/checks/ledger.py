@@ -1,6 +1,5 @@
 """Invariants of every run, of its jobs, cores, tasks and transfers: no core runs two tasks at once, no clock goes back, nothing
-is left open. Fast enough for the end of a test, also with millions of tasks. ``traces.exporters.otf2.checks`` checks written
-traces."""
+is left open. Fast enough for the end of a test, also with millions of tasks."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -264,10 +263,8 @@ def _check_holdings(ledger: Ledger) -> None:
     order = np.lexsort((np.arange(len(holds)), holds.end_ns, holds.start_ns))
     row, core = first_holding_clash(order, holds, np.full(n_cores, _LEAST), holder)
     if row >= 0:
-        jobs_then = jobs.job_id[holds.job[holder[core]]], jobs.job_id[holds.job[row]]
-        raise InvariantError(
-            f"core {core} is held by jobs {jobs_then[0]} and {jobs_then[1]} at {holds.start_ns[row]} ns"
-        )
+        one, other = jobs.job_id[holds.job[holder[core]]], jobs.job_id[holds.job[row]]
+        raise InvariantError(f"core {core} is held by jobs {one} and {other} at {holds.start_ns[row]} ns")
 
 
 def _ever_held(ledger: Ledger) -> tuple[Holdings, Array]:
@@ -280,13 +277,8 @@ def _ever_held(ledger: Ledger) -> tuple[Holdings, Array]:
     owner = jobs.owner
     whole = ~wider[owner]
     known = core_spans(ledger, wider)
-    columns = np.concatenate(
-        [
-            [owner[whole], jobs.allocation_lo[whole], jobs.allocation_hi[whole]],
-            np.unique([known.job, known.core, known.core + 1], axis=1),
-        ],
-        axis=1,
-    )
+    first_cores = [owner[whole], jobs.allocation_lo[whole], jobs.allocation_hi[whole]]
+    columns = np.concatenate([first_cores, np.unique([known.job, known.core, known.core + 1], axis=1)], axis=1)
     owner, lo, hi = columns[:, np.lexsort(columns[1::-1])]
     first = np.searchsorted(owner, np.arange(len(jobs) + 1))
     cores = np.where(wider, np.diff(first), jobs.cores)

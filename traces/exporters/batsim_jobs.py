@@ -3,17 +3,15 @@
 The columns are Batsim's, in its order. Times are seconds with as many decimals as necessary; ``stretch`` is turnaround over
 execution time. Unknown values are empty, as in Batsim.
 
-===================== =============================================================================================== column
-here ===================== ===============================================================================================
-``job_id``            the job's number, or the part after ``!`` of a log's id such as ``a!12``; for a later attempt
-``12#1``, as for a job submitted again ``workload_name``     ``w0``, or the part before ``!`` ``profile``
-``application`` with an application level, ``delay`` without ``submission_time``   the submit; for a later attempt the
-instant at which the previous one was cut ``requested_time``    the estimate ``success``           1 for
-``COMPLETED_SUCCESSFULLY``, else 0 ``final_state``       ``COMPLETED_SUCCESSFULLY``, ``COMPLETED_WALLTIME_REACHED``
-(killed), ``COMPLETED_FAILED`` (lost its host), ``COMPLETED_KILLED`` (cancelled while it ran, or cut and tried again),
-``REJECTED`` (never started: no times and no resources) ``allocated_resources`` the cores it held, as ``0-63 128``; evalys
-counts them from 0 to the highest that any job held ``consumed_energy``   -1: not known ``metadata``          empty
-===================== ===============================================================================================
+- ``job_id``: the job's number, or the part after ``!`` of a log's id such as ``a!12``; for a later attempt ``12#1``, as for a
+  job submitted again; ``workload_name``: ``w0``, or the part before ``!``.
+- ``profile``: ``application`` with an application level, ``delay`` without.
+- ``submission_time``: the submit; for a later attempt the instant at which the previous one was cut.
+- ``requested_time``: the estimate; ``consumed_energy``: -1, not known; ``metadata``: empty.
+- ``success``: 1 for ``COMPLETED_SUCCESSFULLY``, else 0.
+- ``final_state``: ``COMPLETED_SUCCESSFULLY``, ``COMPLETED_WALLTIME_REACHED`` (killed), ``COMPLETED_FAILED`` (lost its host),
+  ``COMPLETED_KILLED`` (cancelled while it ran, or cut and tried again), ``REJECTED`` (never started: no times, no resources).
+- ``allocated_resources``: the cores it held, as ``0-63 128``; evalys counts them from 0 to the highest that any job held.
 
 Source: Batsim's documentation, "Jobs" (output), and its ``src/export.cpp``; evalys' ``JobSet``.
 """
@@ -21,8 +19,8 @@ Source: Batsim's documentation, "Jobs" (output), and its ``src/export.cpp``; eva
 from pathlib import Path
 
 from traces.base.time import NS_PER_S
+from traces.base.written_file import fresh
 from traces.exporters.csv import quoted
-from traces.exporters.shown.written import fresh
 from traces.intervals import intervals_text
 from traces.ledger import STATES, Ledger
 

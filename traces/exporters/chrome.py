@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from traces.base.written_file import fresh
 from traces.compiled import Array
 from traces.exporters.shown.batch_level import Series, ShownBatchLevel, Spans, batch_level
 from traces.exporters.shown.core_slices import KINDS, CoreSlices, causes, core_slices
 from traces.exporters.shown.part import shown_cores, shown_hosts
 from traces.exporters.shown.rows import JobNames, Rows, Words, blocks, words
-from traces.exporters.shown.written import fresh
 from traces.ledger import Ledger
 from traces.records.events import STRING
 

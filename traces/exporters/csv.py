@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
+from traces.base.written_file import fresh
 from traces.exporters.shown.batch_level import REGIONS, Series, ShownBatchLevel, batch_level
 from traces.exporters.shown.core_slices import KINDS, causes, core_slices
 from traces.exporters.shown.rows import Rows, blocks, words
-from traces.exporters.shown.written import fresh
 from traces.ledger import STATES, WHY, Ledger
 
 FOLDER = "csv"  #: name of the written folder, and of its files

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from traces.exporters.shown.written import fresh
+from traces.base.written_file import fresh
 from traces.exporters.swf_lines import STATUS, job_comments, swf_lines
 from traces.ledger import STATES, Ledger
 

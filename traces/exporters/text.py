@@ -15,10 +15,9 @@ from typing import NamedTuple
 import numpy as np
 
 from traces.base.errors import InputError
-from traces.base.written_file import naming
+from traces.base.written_file import fresh, naming
 from traces.compiled import Array
 from traces.exporters.shown.rows import BLOCK, JobNames, Rows, blocks, words
-from traces.exporters.shown.written import fresh
 from traces.intervals import intervals_texts
 from traces.ledger import STATES, WHY, Ledger
 from traces.records import EVENTS
@@ -51,6 +50,8 @@ APPLICATION_EVENTS = {
 
 # The field after a job's number, if the log has names for single jobs.
 _NAME = b" name="
+
+_APART = " ="  #: characters that separate fields
 
 #: The first line of each file.
 _HEAD = b"# twolevel text trace 1: %s; TIME EVENT KEY=VALUE ..., time in ns\n"
@@ -134,16 +135,12 @@ def _in_order(found: dict[str, _Events], table: Iterable[str], begin: str) -> li
     return [found[kind] for kind in kinds if kind in found]
 
 
-def _names(ledger: Ledger) -> JobNames:
-    return JobNames(ledger, apart=" =")
-
-
 def _batch(ledger: Ledger) -> Iterator[bytes]:
     jobs = ledger.jobs
     row = np.arange(len(jobs))
     ran, first = np.flatnonzero(jobs.started), np.flatnonzero(jobs.attempt == 0)
     left, eligible = np.flatnonzero(~jobs.started), np.flatnonzero(jobs.eligible_ns >= 0)
-    states, why, names = words(STATES), words(WHY), _names(ledger)
+    states, why, names = words(STATES), words(WHY), JobNames(ledger, apart=_APART)
     allocation = intervals_texts(jobs.allocation_first, jobs.allocation_lo, jobs.allocation_hi)
 
     def whose(kind: str, instant_ns: Array, job: Array) -> Rows:
@@ -166,12 +163,6 @@ def _batch(ledger: Ledger) -> Iterator[bytes]:
         fields = (jobs.job_id[job], jobs.attempt[job], *columns)
         return _numbers(kind, BATCH_EVENTS[kind], at, job, *fields, names=names)
 
-    def both(rows: Array) -> Rows:
-        return starts(short[rows]).add(of_short.lines(rows))
-
-    def begins(rows: Array) -> Rows:
-        return starts(long[rows])
-
     lasts = jobs.end_ns > jobs.start_ns
     long, short = ran[lasts[ran]], ran[~lasts[ran]]
     of_short = ends("end", short, jobs.end_ns)
@@ -182,8 +173,8 @@ def _batch(ledger: Ledger) -> Iterator[bytes]:
             "submit", jobs.submit_ns[first], first, *(jobs.cores[first], jobs.estimate_ns[first], jobs.user[first])
         ),
         "eligible": numbers("eligible", jobs.eligible_ns[eligible], eligible),
-        "both": _Events(jobs.start_ns[short], short, both),
-        "start": _Events(jobs.start_ns[long], long, begins),
+        "both": _Events(jobs.start_ns[short], short, lambda rows: starts(short[rows]).add(of_short.lines(rows))),
+        "start": _Events(jobs.start_ns[long], long, lambda rows: starts(long[rows])),
     }
     for one in ledger.events:
         found[one.event()] = numbers(one.event(), one.at_ns, one.job, *one.numbers(jobs))
@@ -196,7 +187,7 @@ def _batch(ledger: Ledger) -> Iterator[bytes]:
 
 def _write_applications(ledger: Ledger, folder: Path) -> None:
     """Write the file of each application simulator, in the order of jobs, one block of lines at a time."""
-    jobs, names = ledger.jobs, _names(ledger).texts
+    jobs, names = ledger.jobs, JobNames(ledger, apart=_APART).texts
     written = -1
     for job, lengths, text in _applications(ledger):
         stop = np.concatenate([[0], np.cumsum(lengths)])
@@ -266,16 +257,15 @@ def _of_jobs(ledger: Ledger, lo: int, hi: int) -> list[_Events]:
     def done(some: Array) -> _Events:
         return numbers("task-end", tasks.end_ns[row[some]], job[some], core[some], number[some])
 
-    def both(rows: Array) -> Rows:
-        return of_short[0].lines(rows).add(of_short[1].lines(rows))
-
     lasts = tasks.end_ns[row] > tasks.start_ns[row]
     long, short = np.flatnonzero(lasts), np.flatnonzero(~lasts)
-    of_short = begun(short), done(short)
+    begun_short, done_short = begun(short), done(short)
     found = {
         "start": numbers("start", jobs.start_ns[known], known, jobs.cores[known]),
         "task-end": done(long),
-        "both": _Events(of_short[0].instant_ns, job[short], both),
+        "both": _Events(
+            begun_short.instant_ns, job[short], lambda rows: begun_short.lines(rows).add(done_short.lines(rows))
+        ),
         "task-start": begun(long),
         "end": _Events(jobs.end_ns[known], known, ends),
     }

@@ -15,20 +15,8 @@ from typing import Any, get_type_hints
 
 import numpy as np
 
-from traces.kernels.signatures import (
-    CODES,
-    Array,
-    Column,
-    FunctionKind,
-    Kind,
-    Number,
-    Signature,
-    StateKind,
-    boolean,
-    float64,
-    int64,
-    uint64,
-)
+from traces.kernels import signatures
+from traces.kernels.signatures import Column, FunctionKind, Kind, Number, StateKind
 from traces.kernels.state import State, jit_enabled
 
 __all__ = ["CFunction", "Caller", "Intrinsic", "Kernel", "jit_enabled"]
@@ -51,7 +39,7 @@ class Kernel:
     def __init__(
         self,
         function: Any,
-        signature: Signature | None = None,
+        signature: signatures.Signature | None = None,
         *,
         merged: bool = False,
         is_entry: bool = True,
@@ -124,29 +112,21 @@ def _said(hint: Any) -> Kind | None:
         return StateKind(hint)
     if hint in _PLAIN:
         return _PLAIN[hint]
-    return next(
-        (one for one in getattr(hint, "__metadata__", ()) if isinstance(one, Column | Number | FunctionKind)), None
-    )
+    said = getattr(hint, "__metadata__", ())
+    return next((one for one in said if isinstance(one, Column | Number | FunctionKind)), None)
 
 
-_PLAIN: dict[Any, Number] = {
-    bool: boolean,
-    int: int64,
-    float: float64,
-    np.bool_: boolean,
-    np.int64: int64,
-    np.int32: int64,
-    np.float64: float64,
-    np.uint64: uint64,
-}
+_PLAIN: dict[Any, Number] = {bool: signatures.boolean, int: signatures.int64, float: signatures.float64}
+_PLAIN |= {np.bool_: _PLAIN[bool], np.int64: _PLAIN[int], np.int32: _PLAIN[int], np.float64: _PLAIN[float]}
+_PLAIN |= {np.uint64: signatures.uint64}
 
 
 def kind_of(value: Any) -> Kind:
     """Return the kind of an argument. Raises TypeError if kernels do not accept it."""
     if isinstance(value, np.ndarray):
         name = "boolean" if value.dtype == np.bool_ else value.dtype.name
-        if name not in CODES:
-            raise TypeError(f"an array of {name}; allowed: of {', '.join(CODES)}")
+        if name not in signatures.CODES:
+            raise TypeError(f"an array of {name}; allowed: of {', '.join(signatures.CODES)}")
         return Column(Number(name), value.ndim)
     if isinstance(value, State):
         return StateKind(type(value))
@@ -158,11 +138,11 @@ def kind_of(value: Any) -> Kind:
     return kind
 
 
-def _checked_column(kind: Column, where: str) -> Callable[[Array], None]:
+def _checked_column(kind: Column, where: str) -> Callable[[signatures.Array], None]:
     # Return a function that refuses arrays that a kernel cannot use.
     dtype, ndim = _numpy_dtype(kind), kind.ndim
 
-    def check(value: Array) -> None:
+    def check(value: signatures.Array) -> None:
         if value.dtype != dtype or value.ndim != ndim or not value.flags.c_contiguous:
             raise TypeError(
                 f"{where}: {value.dtype}, {value.ndim} dimensions; allowed: {dtype}, {ndim} dimensions, in C order"
@@ -266,7 +246,7 @@ def way_in(kernel: Kernel, kinds: Sequence[Kind]) -> Callable[..., Any]:
 class Caller:
     """Within a kernel, calls a function by its address; with ``makes``, makes a callable of the address instead."""
 
-    def __init__(self, signature: Signature, *, makes: bool = False) -> None:
+    def __init__(self, signature: signatures.Signature, *, makes: bool = False) -> None:
         self.signature, self.makes = signature, makes
 
     def __call__(self, entry: Any, arguments: Any = ()) -> Any:
@@ -288,7 +268,7 @@ class CFunction:
     """A C function that a kernel can call by its address: a ctypes function object, or any object that keeps the code at
     ``address`` alive. It is called directly if nothing is compiled."""
 
-    def __init__(self, function: Any, signature: Signature, address: int | None = None) -> None:
+    def __init__(self, function: Any, signature: signatures.Signature, address: int | None = None) -> None:
         self._function = function
         self.signature = signature
         self.address = (ctypes.cast(function, ctypes.c_void_p).value if address is None else address) or 0

@@ -8,19 +8,11 @@ from typing import Any
 import numba.core.cgutils as cgutils
 import numba.core.codegen as numba_codegen
 from numba import types
-from numba.core import typing
+from numba.core import typed_passes, typing, untyped_passes
 from numba.core.compiler import Compiler, CompilerBase, Flags, compile_extra
 from numba.core.compiler_machinery import PassManager
 from numba.core.registry import cpu_target
-from numba.core.typed_passes import (
-    IRLegalization,
-    NativeLowering,
-    NoPythonBackend,
-    NopythonTypeInference,
-    PreLowerStripPhis,
-)
 from numba.core.typing.context import Context
-from numba.core.untyped_passes import FixupArgs, GenericRewrites, IRProcessing, ReconstructSSA, TranslateByteCode
 from numba.core.utils import pysignature
 from numba.extending import models, register_model, typeof_impl
 
@@ -77,18 +69,12 @@ class _Compiler(CompilerBase):  # type: ignore[misc]
     # The passes that our kernels need. numba's own list is twice as long, for closures, list comprehensions, branches on types
     # and array expressions, and takes half as long again.
     def define_pipelines(self) -> list[Any]:
-        passes = PassManager("kernels")
-        if self.state.func_ir is None:
-            passes.add_pass(TranslateByteCode, "analysing bytecode")
-            passes.add_pass(FixupArgs, "fix up args")
-        passes.add_pass(IRProcessing, "processing IR")
-        passes.add_pass(GenericRewrites, "constant places in tuples")
-        passes.add_pass(ReconstructSSA, "ssa")
-        passes.add_pass(NopythonTypeInference, "types")
-        passes.add_pass(PreLowerStripPhis, "remove phi nodes")
-        passes.add_pass(IRLegalization, "deletions")
-        passes.add_pass(NativeLowering, "lowering")
-        passes.add_pass(NoPythonBackend, "backend")
+        passes, untyped, typed = PassManager("kernels"), untyped_passes, typed_passes
+        first = [untyped.TranslateByteCode, untyped.FixupArgs] if self.state.func_ir is None else []
+        first += [untyped.IRProcessing, untyped.GenericRewrites, untyped.ReconstructSSA, typed.NopythonTypeInference]
+        last = [typed.PreLowerStripPhis, typed.IRLegalization, typed.NativeLowering, typed.NoPythonBackend]
+        for one in (*first, *last):
+            passes.add_pass(one, one.__name__)
         passes.finalize()
         return [passes]
 

@@ -643,9 +643,7 @@ class _Plan:
         self.size_axes = np.array([numbers[dim] for _, _, dims in own for dim in dims], np.int64)
 
 
-@_once_per_class
-def _plan_of(state: type[State], given: frozenset[str]) -> _Plan:
-    return _Plan(state, given)
+_plan_of = _once_per_class(_Plan)
 
 
 class _Extents:
@@ -676,9 +674,7 @@ class _Extents:
         ]
 
 
-@_once_per_class
-def _extents_of(state: type[State]) -> _Extents:
-    return _Extents(state)
+_extents_of = _once_per_class(_Extents)
 
 
 def _is_no_code(values: Array, known: list[int]) -> Array:

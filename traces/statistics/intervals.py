@@ -32,7 +32,7 @@ _KEPT = 300  #: most values whose resamples are kept; for more they are drawn ag
 _BLOCK = 1_000_000  #: most resampled values of a block
 
 #: Numbers that differ by less, relative to their size, differ only by rounding.
-_ROUNDING = 8 * np.finfo(np.float64).eps
+ROUNDING = 8 * np.finfo(np.float64).eps
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ def mean_intervals(
         return np.full(k, np.nan), np.full(k, np.nan)
     mean = np.clip(column.mean(axis=0), column[0], column[-1])
     size = np.abs(column).max(axis=0) if magnitude is None else np.broadcast_to(np.abs(magnitude), k)
-    apart = column[-1] - column[0] > _ROUNDING * size
+    apart = column[-1] - column[0] > ROUNDING * size
     low, high = mean.copy(), mean.copy()
     if apart.any():
         centred = column[:, apart] - mean[apart]

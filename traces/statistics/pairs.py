@@ -7,10 +7,7 @@ import numpy as np
 
 from traces.base.errors import InputError
 from traces.compiled import Array
-from traces.statistics.intervals import CONFIDENCE, MIN_SEEDS, mean_interval
-
-#: Numbers that differ by less, relative to their size, differ only by rounding.
-_ROUNDING = 8 * np.finfo(np.float64).eps
+from traces.statistics.intervals import CONFIDENCE, MIN_SEEDS, ROUNDING, mean_interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +87,7 @@ def paired(
         return Paired(n, mean_base, mean_other, change_of_means, nan, nan, quotient, nan, nan, nan, greater)
     size = np.maximum(np.abs(first), np.abs(second))
     difference = second - first
-    difference[np.abs(difference) <= _ROUNDING * size] = 0.0
+    difference[np.abs(difference) <= ROUNDING * size] = 0.0
     change = mean_interval(difference, confidence=confidence, magnitude=float(size.max()))
     ratios = _ratio(first, second, mean_base, mean_other, confidence)
     effect_size = nan
@@ -102,7 +99,7 @@ def paired(
 
 
 def _equal(values: Array) -> bool:
-    return bool(np.ptp(values) <= _ROUNDING * np.max(np.abs(values)))
+    return bool(np.ptp(values) <= ROUNDING * np.max(np.abs(values)))
 
 
 def _ratio(

@@ -175,15 +175,8 @@ def writing(path: Path, longest_definition: int = 0) -> Iterator[Any]:
 
     with _noting_errors() as codes:
         try:
-            archive = binding.Archive_Open(
-                str(path.parent),
-                path.stem,
-                binding.FileMode.WRITE,
-                _CHUNK_BYTES,
-                definition_chunk,
-                binding.FileSubstrate.POSIX,
-                binding.Compression.NONE,
-            )
+            how = (_CHUNK_BYTES, definition_chunk, binding.FileSubstrate.POSIX, binding.Compression.NONE)
+            archive = binding.Archive_Open(str(path.parent), path.stem, binding.FileMode.WRITE, *how)
             try:
                 callbacks = binding.FlushCallbacks(pre_flush=flush, post_flush=None)
                 binding.Archive_SetFlushCallbacks(archive, callbacks, None)

@@ -27,9 +27,6 @@ from traces.holdings import Holdings
 from traces.ledger import Ledger, TaskRecords, TransferRecords
 from traces.waits import bar_waits
 
-__all__ = ["ANCHOR", "MOST_LANES", "write_otf2"]
-
-
 ANCHOR = "traces.otf2"  #: name of the file that a reader opens; some readers require it
 
 _NO_TIMES, _NO_NUMBERS = np.zeros(0, np.int64), np.zeros(0, np.int32)

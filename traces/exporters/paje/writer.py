@@ -16,12 +16,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from traces.base.written_file import fresh
 from traces.compiled import Array
 from traces.exporters.paje import definitions as paje
 from traces.exporters.shown.batch_level import Series, ShownBatchLevel, Spans, batch_level
 from traces.exporters.shown.core_slices import causes
 from traces.exporters.shown.rows import BLOCK, Rows, merged, words
-from traces.exporters.shown.written import fresh
 from traces.holdings import holdings
 from traces.intervals import intervals_of
 from traces.ledger import STATES, WHY, Ledger, TaskRecords
@@ -45,15 +45,8 @@ class Timed:
         """Return some of the instants, evenly chosen."""
         return np.concatenate([column[::_SAMPLE][self._columns[0][::_SAMPLE] >= 0] for column in self._columns])
 
-    def beginning(self, since: int, until: int) -> Array:
-        """Return the rows that begin at ``since`` or later, and before ``until``."""
-        return self._within(0, since, until)
-
-    def ending(self, since: int, until: int) -> Array:
-        """Return the rows that end at ``since`` or later, and before ``until``."""
-        return self._within(1, since, until)
-
-    def _within(self, which: int, since: int, until: int) -> Array:
+    def within(self, which: int, since: int, until: int) -> Array:
+        """Return the rows that begin (``which`` 0) or end (1) at ``since`` or later, and before ``until``."""
         column, (first, last) = self._columns[which], self._spans[which]
         found = [np.zeros(0, np.int64)]
         for block in np.flatnonzero((first < until) & (last >= since)).tolist():
@@ -118,12 +111,12 @@ def write_paje(ledger: Ledger, directory: Path) -> Path:
 def _window(sources: list[_Source], since: int, until: int) -> bytes:
     groups: list[list[tuple[Array, Rows]]] = [[] for _ in range(6)]
     for source in sources:
-        begins = source.timed.beginning(since, until)
+        begins = source.timed.within(0, since, until)
         if source.end is None:
             if len(begins):
                 groups[_ALL].append(source.begin(begins))
             continue
-        ends = source.timed.ending(since, until)
+        ends = source.timed.within(1, since, until)
         if not source.link:
             start_ns, end_ns = source.timed.start_ns, source.timed.end_ns
             empty = start_ns[begins] == end_ns[begins]

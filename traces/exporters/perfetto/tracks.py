@@ -21,30 +21,26 @@ _CATEGORIES, _EVENTS, _ANNOTATIONS, _STRINGS = b"\x0a", b"\x12", b"\x1a", b"\xea
 
 _FURTHER = ("wait for data", "send", "receive", "frees", "freed")
 
+
+def _iids(*names: str) -> dict[str, int]:
+    return {name: iid for iid, name in enumerate(dict.fromkeys(names), 1)}
+
+
 #: iids of event names: the batch level's, and those of cores besides tasks; followed by those of jobs, by row.
-EVENTS = {
-    name: 1 + place for place, name in enumerate((*REGIONS, *(kind.event() for kind in records.EVENTS), *_FURTHER))
-}
+EVENTS = _iids(*REGIONS, *(kind.event() for kind in records.EVENTS), *_FURTHER)
 JOBS = 1 + len(EVENTS)
 
 #: iids of categories; followed by those of techniques.
-CATEGORIES = {name: 1 + place for place, name in enumerate((*KINDS, "batch", "transfer", "cause"))}
+CATEGORIES = _iids(*KINDS, "batch", "transfer", "cause")
 TECHNIQUES = 1 + len(CATEGORIES)
 
 #: iids of annotation names.
-ANNOTATIONS = {
-    name: 1 + place
-    for place, name in enumerate(
-        dict.fromkeys(
-            (
-                *("task", "chunk", "bytes", "source", "target"),
-                *(name for name, _, _ in (*ATTRIBUTES, CUT)),
-                *(name for kind in records.EVENTS for name, _, _ in kind.attributes),
-                JOB_NAME[0],  # the last one, since it is written only if jobs have names
-            )
-        )
-    )
-}
+ANNOTATIONS = _iids(
+    *("task", "chunk", "bytes", "source", "target"),
+    *(name for name, _, _ in (*ATTRIBUTES, CUT)),
+    *(name for kind in records.EVENTS for name, _, _ in kind.attributes),
+    JOB_NAME[0],  # the last one, since it is written only if jobs have names
+)
 
 
 def write_names(ledger: Ledger, batch: ShownBatchLevel) -> Iterator[bytes]:

@@ -14,22 +14,14 @@ from pathlib import Path
 
 import numpy as np
 
+from traces.base.written_file import fresh
 from traces.compiled import Array
-from traces.exporters.perfetto.tracks import (
-    ANNOTATIONS,
-    CATEGORIES,
-    EVENTS,
-    JOBS,
-    TECHNIQUES,
-    Tracks,
-    write_names,
-    write_tracks,
-)
+from traces.exporters.perfetto import tracks as layout
+from traces.exporters.perfetto.tracks import ANNOTATIONS, CATEGORIES, EVENTS, Tracks
 from traces.exporters.perfetto.wire import BEGIN, COUNTER, END, INSTANT, annotation, event, varint
 from traces.exporters.shown.batch_level import Series, ShownBatchLevel, Spans, batch_level
 from traces.exporters.shown.core_slices import KINDS, CoreSlices, causes, core_slices
 from traces.exporters.shown.rows import Rows, blocks
-from traces.exporters.shown.written import fresh
 from traces.ledger import Ledger
 from traces.records.events import STRING
 
@@ -48,8 +40,8 @@ def write_perfetto(ledger: Ledger, directory: Path) -> Path:
     series = batch.machine_series()
     tracks = Tracks.of(ledger.machine, batch, series)
     with fresh(path) as file:
-        file.writelines(write_names(ledger, batch))
-        file.writelines(write_tracks(tracks, ledger, batch, series))
+        file.writelines(layout.write_names(ledger, batch))
+        file.writelines(layout.write_tracks(tracks, ledger, batch, series))
         file.writelines(_cores(tracks, ledger, slices) for slices in core_slices(ledger))
         file.writelines(_transfers(tracks, ledger))
         file.writelines(_batch(tracks, ledger, batch))
@@ -60,10 +52,10 @@ def write_perfetto(ledger: Ledger, directory: Path) -> Path:
 def _cores(tracks: Tracks, ledger: Ledger, slices: CoreSlices) -> bytes:
     """Write a begin and an end of each slice in sequence, so that a core leaves a slice before it enters the next."""
     track, waits = tracks.cores + slices.core, slices.kind == KINDS.index("wait for data")
-    name = np.where(waits, EVENTS["wait for data"], JOBS + slices.job)
+    name = np.where(waits, EVENTS["wait for data"], layout.JOBS + slices.job)
     said = varint(Rows(len(track)).put(b"\x18"), slices.kind + CATEGORIES[KINDS[0]])
     if ledger.technique is not None:
-        varint(said.put(b"\x18"), TECHNIQUES + ledger.technique[slices.job])
+        varint(said.put(b"\x18"), layout.TECHNIQUES + ledger.technique[slices.job])
     varint(said.put(b"\x50"), name)
     known = slices.task >= 0
     for key in ("task", "chunk"):

@@ -9,9 +9,8 @@ from traces.compiled import Array
 from traces.figures.application.loop import CHUNK_COLOURS
 from traces.figures.drawing import canvas
 from traces.figures.drawing.bars import rectangles
-from traces.figures.drawing.canvas import Axes, Figure
 from traces.figures.drawing.frames import arrays, counted_values
-from traces.figures.drawing.panels import counted, panel_grid, remark, short, title_figure
+from traces.figures.drawing.panels import counted, panel_grid, remark
 from traces.tables import DataFrame
 
 _PANELS_A_ROW = 4
@@ -20,7 +19,7 @@ _PANELS_A_ROW = 4
 _FLAT = 0.03
 
 
-def chunk_sizes_figure(sequences: Mapping[str, Sequence[int]], *, title: str = "") -> Figure:
+def chunk_sizes_figure(sequences: Mapping[str, Sequence[int]], *, title: str = "") -> canvas.Figure:
     """Draw the chunk sizes of techniques, one panel each. A chunk is a bar whose width and height are its number of tasks,
     beginning where the previous one ended.
 
@@ -34,7 +33,7 @@ def chunk_sizes_figure(sequences: Mapping[str, Sequence[int]], *, title: str = "
     n_lines = -(-len(sequences) // n_columns)
     highest = max(max(sizes) for sizes in sequences.values())
     total = max(sum(sizes) for sizes in sequences.values())
-    with canvas.drawing(2.4 * n_columns + 0.4, 1.5 * n_lines + 0.7) as figure:
+    with canvas.drawing(2.4 * n_columns + 0.4, 1.5 * n_lines + 0.7, title) as figure:
         grid = panel_grid(figure, len(sequences), n_columns)
         for axes, (name, sizes) in zip(grid, sequences.items(), strict=True):
             _draw(axes, sizes)
@@ -47,16 +46,15 @@ def chunk_sizes_figure(sequences: Mapping[str, Sequence[int]], *, title: str = "
                     else f"at most {max(sizes)} tasks"
                 )
                 axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", fontsize=7.5)
-            axes.set_title(short(name, 24), loc="left", fontsize=8.5, weight="bold")
+            axes.set_title(canvas.short(name, 24), loc="left", fontsize=8.5, weight="bold")
             remark(axes, counted(len(sizes), "chunk"))
             axes.tick_params(labelsize=7, length=2)
         figure.supxlabel("tasks assigned", fontsize=8.5)
         figure.supylabel("tasks of a chunk", fontsize=8.5)
-        title_figure(figure, title)
     return figure
 
 
-def _draw(axes: Axes, sizes: Sequence[int]) -> None:
+def _draw(axes: canvas.Axes, sizes: Sequence[int]) -> None:
     # One bar per chunk, in alternating shades.
     colours = np.array([canvas.rgb(colour) for colour in CHUNK_COLOURS])
     height = np.asarray(sizes, np.float64)
@@ -66,7 +64,7 @@ def _draw(axes: Axes, sizes: Sequence[int]) -> None:
     axes.step(np.append(x0, upto[-1]), np.append(height, height[-1]), where="post", color="#33557f", lw=0.8)
 
 
-def chunks_figure(tasks: DataFrame, *, job_id: int | None = None, title: str = "") -> Figure:
+def chunks_figure(tasks: DataFrame, *, job_id: int | None = None, title: str = "") -> canvas.Figure:
     """Draw the sizes of one job's chunks in the order of assignment.
 
     The first collection has the bars; their width and height are the number of tasks. Tasks that never ran are not in the
@@ -90,7 +88,7 @@ def chunks_figure(tasks: DataFrame, *, job_id: int | None = None, title: str = "
         raise InputError(f"nothing to draw: no task of job {shown(number)} ran")
     sizes = _last_sizes(task[mine], chunk[mine])
     label = f"job {number}" + (", with the most tasks" if job_id is None and len(numbers) > 1 else "")
-    with canvas.drawing(7.2, 3.2) as figure:
+    with canvas.drawing(7.2, 3.2, title, 80) as figure:
         axes = figure.add_subplot()
         _draw(axes, sizes.tolist())
         axes.set(xlim=(0, int(sizes.sum())), ylim=(0, 1.08 * int(sizes.max())))
@@ -98,7 +96,6 @@ def chunks_figure(tasks: DataFrame, *, job_id: int | None = None, title: str = "
         axes.grid(axis="y")
         axes.set(xlabel="tasks assigned", ylabel="tasks of a chunk")
         axes.set_title(label, loc="left")
-        title_figure(figure, title, 80)
         remark(axes, f"{counted(len(sizes), 'chunk')} of {int(sizes.sum()):,} tasks; at most {int(sizes.max()):,}")
     return figure
 
@@ -110,47 +107,3 @@ def _last_sizes(task: Array, chunk: Array) -> Array:
         chunk = chunk[begin:]
     sizes = np.bincount(np.asarray(chunk, np.int64))
     return np.asarray(sizes[sizes > 0], np.int64)
-
-
-_OWNERS_A_ROW = 3
-
-# Colours of one core and of the others.
-_MARKED, _OTHERS = "#1f3b5c", "#a9bdd3"
-
-
-def chunk_owners_figure(chunks: Mapping[str, tuple[Sequence[int], Sequence[int]]], *, marked: int) -> Figure:
-    """Draw chunk sizes as dots, dark for one core.
-
-    - ``chunks``: names, each with the sizes in the order of assignment and the core of each chunk.
-    - ``marked``: the core whose chunks are dark.
-
-    Raises InputError if there is nothing to show.
-    """
-    if not chunks or not all(len(sizes) for sizes, _ in chunks.values()):
-        raise InputError("nothing to draw: no chunks")
-    n_columns = min(_OWNERS_A_ROW, len(chunks))
-    n_rows = -(-len(chunks) // n_columns)
-    highest = max(max(sizes) for sizes, _ in chunks.values())
-    with canvas.drawing(3.0 * n_columns + 0.4, 1.9 * n_rows + 0.7) as figure:
-        grid = panel_grid(figure, len(chunks), n_columns)
-        for axes, (name, (sizes, cores)) in zip(grid, chunks.items(), strict=True):
-            height, core = np.asarray(sizes, np.float64), np.asarray(cores)
-            middle = np.cumsum(height) - height / 2.0
-            for mine, colour, label in (
-                (core != marked, _OTHERS, "other cores"),
-                (core == marked, _MARKED, f"core {marked}"),
-            ):
-                axes.vlines(middle[mine], 0.8, height[mine], color=colour, lw=0.8)
-                axes.plot(middle[mine], height[mine], "o", ms=3, color=colour, mew=0, label=label)
-            axes.set_yscale("log")
-            axes.yaxis.set_major_formatter("{x:g}")
-            axes.set(ylim=(0.8, 2.0 * highest), xlim=(0, float(height.sum())))
-            axes.grid(axis="y")
-            axes.set_title(short(name, 28), loc="left", fontsize=8.5, weight="bold")
-            share = float(height[core == marked].sum() / height.sum())
-            remark(axes, f"core {marked}: {share:.0%}")
-            axes.tick_params(labelsize=7, length=2)
-        figure.legend(*grid[0].get_legend_handles_labels(), loc="outside lower right", ncols=2, fontsize=7.5)
-        figure.supxlabel("tasks assigned", fontsize=8.5)
-        figure.supylabel("tasks of a chunk", fontsize=8.5)
-    return figure

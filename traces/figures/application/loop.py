@@ -9,7 +9,6 @@ from traces.base.errors import InputError
 from traces.compiled import Array
 from traces.figures.drawing import canvas
 from traces.figures.drawing.bars import draw_bars, mark_cores
-from traces.figures.drawing.canvas import Axes, Figure
 from traces.figures.drawing.panels import legend_above, remark, title_panel
 from traces.figures.drawing.time_axis import time_unit
 
@@ -72,7 +71,7 @@ def loop_figure(
     end_ns: int | None = None,
     title: str = "",
     first_core: Sequence[int] = (),
-) -> Figure:
+) -> canvas.Figure:
     """Draw a loop: cores as rows with chunks as bars, and below them the sizes of the chunks.
 
     The first collection of the first axes has the bars of :func:`loop_intervals`; with too many bars, the first image shows
@@ -120,7 +119,7 @@ def loop_figure(
     return figure
 
 
-def _draw_sizes(axes: Axes, at: Array, size: Array, right: float) -> None:
+def _draw_sizes(axes: canvas.Axes, at: Array, size: Array, right: float) -> None:
     if len(at) <= SINGLE_DOTS:
         few = len(at) <= 500
         axes.plot(at, size, ".", color=CHUNK_COLOURS[0], markersize=4 if few else 2, rasterized=not few, clip_on=False)

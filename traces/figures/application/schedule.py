@@ -10,8 +10,7 @@ from traces.compiled import Array
 from traces.figures.application.task_graph import level_colours
 from traces.figures.drawing import bars, canvas
 from traces.figures.drawing.bars import draw_bars, mark_cores, rectangles
-from traces.figures.drawing.canvas import Axes, Figure
-from traces.figures.drawing.panels import legend_above, remark, short, title_panel
+from traces.figures.drawing.panels import legend_above, remark, title_panel
 from traces.figures.drawing.time_axis import time_unit
 from traces.waits import graph_waits
 
@@ -52,7 +51,9 @@ class ScheduleTransfers(NamedTuple):
 class ScheduleAxes:
     """Draws on the axes of one schedule."""
 
-    def __init__(self, axes: Axes, start_ns: int, unit_ns: int, right: float, n_cores: int, width_px: float) -> None:
+    def __init__(
+        self, axes: canvas.Axes, start_ns: int, unit_ns: int, right: float, n_cores: int, width_px: float
+    ) -> None:
         self._axes, self._right, self._n_cores, self._width_px = axes, right, n_cores, width_px
         self._start_ns, self._unit_ns = start_ns, unit_ns
         self._margin = 0.08 if n_cores <= 32 else 0.0
@@ -119,7 +120,9 @@ class ScheduleAxes:
                 continue
             dark = colours[task] @ (0.299, 0.587, 0.114) < 0.55
             look: Any = {"ha": "center", "va": "center_baseline", "fontsize": 6.5, "zorder": 3.3, "clip_on": True}
-            self._axes.text(middle[k], core[k] + 0.5, short(name, fit), color="white" if dark else "#222222", **look)
+            self._axes.text(
+                middle[k], core[k] + 0.5, canvas.short(name, fit), color="white" if dark else "#222222", **look
+            )
 
     def frame(self, unit: str, first_core: Sequence[int]) -> None:
         self._axes.set_xlim(0, 1.008 * self._right)
@@ -147,7 +150,7 @@ def schedule_figure(
     colour_by: str = "level",
     critical: Array | None = None,
     names: Sequence[str] = (),
-) -> Figure:
+) -> canvas.Figure:
     """Draw a graph's schedule: cores as rows, tasks as bars, waits for data hatched, and a thin line from the begin to the
     end of each transfer.
 

@@ -10,8 +10,7 @@ from traces.base.errors import InputError
 from traces.compiled import Array
 from traces.figures.application.graph_levels import GraphPlaces, graph_places, task_levels
 from traces.figures.drawing import canvas
-from traces.figures.drawing.canvas import Axes, Figure
-from traces.figures.drawing.panels import legend_above, remark, short, title_panel
+from traces.figures.drawing.panels import legend_above, remark, title_panel
 
 
 def level_colours(level: Array, most: int) -> tuple[Array, list[Any]]:
@@ -45,7 +44,7 @@ def task_graph_figure(
     first_core: Sequence[int] = (),
     critical: Array | None = None,
     title: str = "",
-) -> Figure:
+) -> canvas.Figure:
     """Draw a task graph, or its levels.
 
     Tasks are circles whose areas are their work, by levels from left to right. Widths of edges show their bytes; edges without
@@ -79,7 +78,7 @@ def _said(gflop: Array, source: Array, level: Array) -> str:
     return f"{len(gflop):,} tasks, {len(source):,} edges, {levels}; {gflop.sum():.6g} GFLOP"
 
 
-def _levels_figure(gflop: Array, source: Array, target: Array, title: str) -> Figure:
+def _levels_figure(gflop: Array, source: Array, target: Array, title: str) -> canvas.Figure:
     level = task_levels(len(gflop), source, target)
     n_levels = int(level.max()) + 1
     with canvas.drawing(10.0, 4.6) as figure:
@@ -111,7 +110,7 @@ def _nodes_figure(
     first_core: Sequence[int],
     critical: Array | None,
     title: str,
-) -> Figure:
+) -> canvas.Figure:
     source, target, _ = edges
     places = graph_places(len(gflop), source, target)
     n_levels, tall = int(places.level.max()) + 1, float(np.ptp(places.edge_height)) if len(source) else 0.0
@@ -136,7 +135,7 @@ def _nodes_figure(
         axes.scatter(places.level, places.height, s=sizes**2, c=colours, zorder=3, label="tasks", **look)
         if named:
             for k in range(len(gflop)):
-                name = short(names[k] if names else str(k), max(6, int(aside / 3.9)))
+                name = canvas.short(names[k] if names else str(k), max(6, int(aside / 3.9)))
                 axes.annotate(name, (places.level[k], places.height[k]), (0, -sizes[k] / 2 - 1.5), **_NAME)
         axes.set(xlim=(-0.6, n_levels - 0.4), ylim=(tall / 2 + 0.25, -tall / 2 - 0.25), yticks=[])
         axes.locator_params(axis="x", integer=True)
@@ -169,7 +168,7 @@ def _colours(level: Array, core: Array | None, first_core: Sequence[int]) -> tup
 
 
 def _draw_edges(
-    axes: Axes, places: GraphPlaces, edges: tuple[Array, Array, Array], critical: Array | None
+    axes: canvas.Axes, places: GraphPlaces, edges: tuple[Array, Array, Array], critical: Array | None
 ) -> list[Any]:
     """Draw edges as curves through their places; return legend entries."""
     source, target, bytes_ = edges

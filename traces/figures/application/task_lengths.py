@@ -7,9 +7,8 @@ import numpy as np
 from traces.base.errors import InputError, shown
 from traces.compiled import Array
 from traces.figures.drawing import canvas
-from traces.figures.drawing.canvas import Figure
 from traces.figures.drawing.frames import arrays, counted_values
-from traces.figures.drawing.panels import counted, remark, title_figure
+from traces.figures.drawing.panels import counted, remark
 from traces.tables import DataFrame
 
 _LONG = 12.0  #: the axis is logarithmic if a length exceeds this multiple of the mean
@@ -28,7 +27,7 @@ class _Lengths(NamedTuple):
     said: str
 
 
-def task_lengths_figure(tasks: DataFrame, *, job_id: int | None = None, title: str = "") -> Figure:
+def task_lengths_figure(tasks: DataFrame, *, job_id: int | None = None, title: str = "") -> canvas.Figure:
     """A histogram of task lengths with their mean and standard deviation: of the job ``job_id``, or of all.
 
     Of one job: lengths in GFLOP; σ is the population's, so that σ / mean is the job's ``length_cov``. Of several jobs: each
@@ -47,7 +46,7 @@ def task_lengths_figure(tasks: DataFrame, *, job_id: int | None = None, title: s
     # With equal widths numpy does not sort.
     equal: Any = {"bins": edges} if logarithmic else {"bins": len(edges) - 1, "range": (edges[0], edges[-1])}
     heights, edges = np.histogram(values, **equal)
-    with canvas.drawing(6.6, 3.3) as figure:
+    with canvas.drawing(6.6, 3.3, title, 76) as figure:
         axes = figure.add_subplot()
         axes.stairs(heights, edges, fill=True, color=canvas.PALETTE[4], alpha=0.6)
         axes.stairs(heights, edges, color=canvas.PALETTE[0], linewidth=1.1)
@@ -69,7 +68,6 @@ def task_lengths_figure(tasks: DataFrame, *, job_id: int | None = None, title: s
         axes.locator_params(axis="y", integer=True)
         axes.yaxis.set_major_formatter("{x:,.0f}")
         figure.legend(loc="outside lower center", ncols=2)
-        title_figure(figure, title, 76)
         remark(axes, found.said)
     return figure
 

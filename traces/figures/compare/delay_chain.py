@@ -8,8 +8,7 @@ from traces.base.errors import InputError, one_of
 from traces.base.time import NS_PER_S, format_ns
 from traces.compiled import Array
 from traces.figures.drawing import canvas
-from traces.figures.drawing.canvas import Axes, Figure
-from traces.figures.drawing.panels import small, title_figure
+from traces.figures.drawing.panels import small
 from traces.tables import DataFrame
 
 MOST_JOBS = 12  #: most jobs of a chain that are drawn: the last
@@ -32,7 +31,7 @@ class _Bars(NamedTuple):
     over: Array
 
 
-def delay_chain_figure(frame: DataFrame, *, late: str, title: str = "") -> Figure:
+def delay_chain_figure(frame: DataFrame, *, late: str, title: str = "") -> canvas.Figure:
     """Draw both runs on one time axis, one row per job of the chain, the root at the top.
 
     A thin bar is the wait since the job was eligible, a thick bar its run; the hatched part is its extra run time compared
@@ -56,8 +55,8 @@ def delay_chain_figure(frame: DataFrame, *, late: str, title: str = "") -> Figur
     low -= 0.04 * (high - low)
     high += 0.02 * (high - low)
     cut = any(bool((bars.eligible < low).any()) for bars in runs.values())
-    with canvas.drawing(7.2, 1.3 + 2 * (0.25 + 0.21 * len(shown))) as figure:
-        panels: list[Axes] = list(figure.subplots(2, 1, sharex=True))
+    with canvas.drawing(7.2, 1.3 + 2 * (0.25 + 0.21 * len(shown)), title) as figure:
+        panels: list[canvas.Axes] = list(figure.subplots(2, 1, sharex=True))
         names = [
             f"job {job}" + (f" attempt {attempt}" if attempt else "")
             for job, attempt in zip(shown["job_id"].tolist(), shown["attempt"].tolist(), strict=True)
@@ -82,7 +81,6 @@ def delay_chain_figure(frame: DataFrame, *, late: str, title: str = "") -> Figur
         panels[0].tick_params(axis="x", length=0)
         panels[1].set_xlabel("time [h]" + ("; earlier waits are cut at the left" if cut else ""))
         _legend(figure)
-        title_figure(figure, title)
     return figure
 
 
@@ -95,7 +93,7 @@ def _bars(jobs: DataFrame, run: str, other: str) -> _Bars:
     return _Bars(*(values / _HOUR_NS for values in (jobs[f"eligible_{run}_ns"].to_numpy(np.int64), start, end, over)))
 
 
-def _draw(axes: Axes, bars: _Bars, low: float) -> None:
+def _draw(axes: canvas.Axes, bars: _Bars, low: float) -> None:
     rows = np.arange(len(bars.start))
     from_ns = np.maximum(bars.eligible, low)
     axes.barh(rows, np.maximum(bars.start - from_ns, 0), _WAIT_HEIGHT, left=from_ns, color=_WAIT, zorder=2)
@@ -110,7 +108,7 @@ def _draw(axes: Axes, bars: _Bars, low: float) -> None:
     axes.grid(axis="x")
 
 
-def _legend(figure: Figure) -> None:
+def _legend(figure: canvas.Figure) -> None:
     handles = [
         canvas.Patch(color=_WAIT, label="wait"),
         canvas.Patch(label="run", **_RUN),

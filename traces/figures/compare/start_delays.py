@@ -7,8 +7,7 @@ import numpy as np
 from traces.base.errors import InputError
 from traces.base.time import NS_PER_S, format_ns
 from traces.figures.drawing import canvas
-from traces.figures.drawing.canvas import Figure
-from traces.figures.drawing.panels import small, title_figure
+from traces.figures.drawing.panels import small
 from traces.tables import DataFrame
 
 _HOUR_NS = 3600 * NS_PER_S
@@ -23,14 +22,14 @@ _KINDS = (
 )
 
 
-def start_delays_figure(frame: DataFrame, *, title: str = "") -> Figure:
+def start_delays_figure(frame: DataFrame, *, title: str = "") -> canvas.Figure:
     """Draw the start in B minus the start in A of every job, at its start in A. ``frame``: ``job_id``, ``start_a_ns`` and
     ``start_delta_ns``, as made by ``bridge.compare.comparison``. Raises InputError if there are no rows."""
     if not len(frame):
         raise InputError("nothing to draw: no job started in both runs")
     at, delta = (frame[name].to_numpy(np.int64) for name in ("start_a_ns", "start_delta_ns"))
     job = frame["job_id"].to_numpy()
-    with canvas.drawing(7.2, 3.4) as figure:
+    with canvas.drawing(7.2, 3.4, title) as figure:
         axes = figure.subplots()
         axes.axhline(0, color=canvas.GREY, linewidth=0.8, zorder=1)
         for which, (label, marker, colour, filled) in zip((delta > 0, delta < 0, delta == 0), _KINDS, strict=True):
@@ -52,5 +51,4 @@ def start_delays_figure(frame: DataFrame, *, title: str = "") -> Figure:
         axes.grid(axis="y")
         figure.legend(*axes.get_legend_handles_labels(), loc="outside upper right", ncols=3)
         axes.text(0, 1.01, "two single runs", transform=axes.transAxes, va="bottom", **small())
-        title_figure(figure, title)
     return figure

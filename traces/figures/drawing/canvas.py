@@ -24,9 +24,12 @@ from matplotlib.ticker import LogLocator as LogLocator
 from traces.base.errors import InputError, shown
 from traces.base.written_file import whole_file
 from traces.figures.drawing.styles import PALETTE as PALETTE
+from traces.figures.drawing.styles import UPSILON
 
 FORMATS = ("png", "svg", "pdf")  #: suffixes of the files that can be written
 DPI = 200  #: resolution of a PNG, and of images within the other formats
+
+rgb = to_rgb  #: red, green and blue of a colour, each from 0 to 1
 
 #: Colours of text and of quiet lines.
 INK, GREY = "#222222", "#8a8a8a"
@@ -103,7 +106,7 @@ def new_figure(width_in: float, height_in: float) -> Figure:
         axes.remove()
         part: Figure = figure.add_subfigure(place)
         return part
-    with matplotlib.rc_context(_STYLE):
+    with styled():
         figure = _ShownFigure(figsize=(width_in, height_in), dpi=DPI, layout="constrained", facecolor="white")
         FigureCanvasAgg(figure)
         return figure
@@ -115,15 +118,20 @@ def styled() -> Any:
 
 
 @contextmanager
-def drawing(width_in: float, height_in: float) -> Iterator[Figure]:
-    """A new figure of this size in inches, and a context in which it is drawn."""
+def drawing(width_in: float, height_in: float, title: str = "", most: int = 200) -> Iterator[Figure]:
+    """A new figure of this size in inches, and a context in which it is drawn. After that the title is written at the left, cut
+    to ``most`` characters; an empty one is not."""
     with styled():
-        yield new_figure(width_in, height_in)
+        figure = new_figure(width_in, height_in)
+        yield figure
+        if title := shown_title(title):
+            figure.suptitle(short(title, most), x=0.01, ha="left")
 
 
-def rgb(colour: str) -> tuple[float, float, float]:
-    """Red, green and blue of a colour, each from 0 to 1."""
-    return to_rgb(colour)
+def short(text: str, most: int) -> str:
+    """Shorten a text to ``most`` characters, without formulas, and with upsilons that differ from Y."""
+    text = text.replace("$", r"\$").replace("Υ", UPSILON)
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def shades(n: int) -> list[tuple[float, float, float]]:

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from traces.base.errors import InputError
+from traces.base.time import format_ns
 from traces.compiled import Array
 from traces.figures.drawing import canvas
 from traces.figures.drawing.canvas import GREY, INK, Axes, Figure, StepPatch
 from traces.figures.drawing.steps import Steps, in_columns
-from traces.figures.drawing.styles import UPSILON
 from traces.figures.drawing.time_axis import TimeAxis
 
 
@@ -31,15 +31,9 @@ def panel_grid(figure: Figure, n: int, columns: int, *, sharex: bool = True) -> 
     return grid[:n]
 
 
-def title_figure(figure: Figure, title: str, most: int = 200) -> None:
-    """Write the title of a figure at the left, cut to ``most`` characters; nothing if it is empty."""
-    if title := canvas.shown_title(title):
-        figure.suptitle(short(title, most), x=0.01, ha="left")
-
-
 def title_panel(axes: Axes, title: str, most: int) -> None:
     """Write the title of a figure at the upper left of its first panel, cut to ``most`` characters."""
-    axes.set_title(short(canvas.shown_title(title), most), loc="left", weight="bold")
+    axes.set_title(canvas.short(canvas.shown_title(title), most), loc="left", weight="bold")
 
 
 def legend_above(
@@ -98,12 +92,6 @@ def small() -> dict[str, Any]:
     return {"color": GREY, "fontsize": 7}
 
 
-def short(text: str, most: int) -> str:
-    """Shorten a text to ``most`` characters, without formulas, and with upsilons that differ from Y."""
-    text = text.replace("$", r"\$").replace("Υ", UPSILON)
-    return text if len(text) <= most else text[: most - 1] + "…"
-
-
 def counted(n: int, what: str) -> str:
     """``1 job``, ``1,542 jobs``."""
     return f"{n:,} {what}{'s' if n > 1 else ''}"
@@ -160,8 +148,8 @@ def draw_steps(
     colour: str,
     exact: int,
     columns: int,
-) -> bool:
-    """Draw a step function as a line and the area below it, and return whether it had too many steps to draw each.
+) -> str:
+    """Draw a step function as a line and the area below it; return what a remark says if it has too many steps to draw each.
 
     - ``curve``: its last value is 0.
     - ``span``: (int, int), the time that is drawn, ns.
@@ -170,20 +158,21 @@ def draw_steps(
       keep its integral, with a band from the smallest to the largest value of each column.
     """
     axes.grid(axis="y")
-    thinned = len(curve.value) > exact
-    if thinned:
+    said = ""
+    if len(curve.value) > exact:
         found = in_columns(curve, *span, columns)
         edges = axis.at(found.edge_ns)
         _stairs(axes, found.mean / unit, edges, edgecolor=colour, linewidth=1.0, zorder=2.2)
         least = found.least / unit
         _stairs(axes, found.most / unit, edges, baseline=least, fill=True, facecolor=colour, alpha=_SHADE, linewidth=0)
+        said = f"; line: mean of each {format_ns((span[1] - span[0]) // columns)}, band: least to most"
     elif len(curve.value) > 1:
         values, edges = curve.value[:-1] / unit, axis.at(curve.instant_ns)
         _stairs(axes, values, edges, edgecolor=colour, linewidth=1.0, zorder=2.2)
         _stairs(axes, values, edges, fill=True, facecolor=colour, alpha=_SHADE, linewidth=0)
     most = float(curve.value.max(initial=0)) / unit
     axes.set_ylim(0, 1.08 * most or 1.0)
-    return thinned
+    return said
 
 
 def _stairs(axes: Axes, values: Array, edges: Array, *, fill: bool = False, **style: Any) -> None:

@@ -4,8 +4,7 @@ import numpy as np
 
 from traces.base.errors import InputError
 from traces.figures.drawing import canvas
-from traces.figures.drawing.canvas import Axes, Figure
-from traces.figures.drawing.panels import legend_above, title_figure
+from traces.figures.drawing.panels import legend_above
 from traces.figures.drawing.styles import style
 from traces.figures.replay.makespans import rate_name
 from traces.tables import DataFrame
@@ -13,7 +12,7 @@ from traces.tables import DataFrame
 _MARKS_S = (0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000)
 
 
-def replay_rates_figure(repeats: DataFrame, *, title: str = "") -> Figure:
+def replay_rates_figure(repeats: DataFrame, *, title: str = "") -> canvas.Figure:
     """Draw elapsed times (mean, shortest, longest) and the share of failed repeats for each rate, exact clocks at the left.
 
     ``repeats`` has one row per repeat of the same jobs: ``rate`` (0: exact), ``elapsed_s``, ``failure`` (empty: none).
@@ -24,7 +23,7 @@ def replay_rates_figure(repeats: DataFrame, *, title: str = "") -> Figure:
     groups = _by_rate(repeats)
     at = np.arange(len(groups))
     elapsed = [rows["elapsed_s"].to_numpy(np.float64) for _, rows in groups]
-    with canvas.drawing(7.2, 3.4) as figure:
+    with canvas.drawing(7.2, 3.4, title) as figure:
         above, below = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
         mean = np.array([one.mean() for one in elapsed])
         ends = np.abs(np.array([[one.min(), one.max()] for one in elapsed]).T - mean)
@@ -40,11 +39,10 @@ def replay_rates_figure(repeats: DataFrame, *, title: str = "") -> Figure:
         below.set_xlabel("clock, as many times as fast as real time")
         for axes in (above, below):
             axes.grid(axis="y")
-        title_figure(figure, title)
     return figure
 
 
-def replay_sizes_figure(repeats: DataFrame, *, title: str = "") -> Figure:
+def replay_sizes_figure(repeats: DataFrame, *, title: str = "") -> canvas.Figure:
     """Draw the share of failed repeats and the elapsed times against the number of ``jobs``, one line per rate; otherwise as
     :func:`replay_rates_figure`."""
     if not len(repeats):
@@ -68,7 +66,7 @@ def replay_sizes_figure(repeats: DataFrame, *, title: str = "") -> Figure:
     return figure
 
 
-def _seconds(axes: Axes, repeats: DataFrame) -> None:
+def _seconds(axes: canvas.Axes, repeats: DataFrame) -> None:
     # A logarithmic axis of elapsed times.
     low, high = float(repeats["elapsed_s"].min()), float(repeats["elapsed_s"].max())
     marks = [one for one in _MARKS_S if low / 2 <= one <= 2 * high]
@@ -86,6 +84,6 @@ def _share(rows: DataFrame) -> float:
     return float((rows["failure"].fillna("") != "").mean())
 
 
-def _line(axes: Axes, place: int, x: list[int], y: list[float], label: str) -> None:
+def _line(axes: canvas.Axes, place: int, x: list[int], y: list[float], label: str) -> None:
     look = style(place)
     axes.plot(x, y, color=look.colour, linestyle=look.dash, marker=look.marker, markersize=4.5, label=label, zorder=3)

@@ -8,8 +8,7 @@ from traces.base.errors import InputError
 from traces.base.time import NS_PER_S
 from traces.compiled import Array
 from traces.figures.drawing import canvas
-from traces.figures.drawing.canvas import Axes, Figure
-from traces.figures.drawing.panels import counted, legend_above, short
+from traces.figures.drawing.panels import counted, legend_above
 from traces.figures.drawing.styles import style
 from traces.tables import DataFrame
 
@@ -22,7 +21,7 @@ _MARKS = ((60, "1 min"), (600, "10 min"), (3600, "1 h"), (36_000, "10 h"), (4 * 
 _LEAST_NS = 90 * NS_PER_S  #: least range of a panel
 
 
-def differences_figure(differences: DataFrame, *, reference: str, title: str = "") -> Figure:
+def differences_figure(differences: DataFrame, *, reference: str, title: str = "") -> canvas.Figure:
     """Draw the share of jobs whose submit, start or duration is at most x later or longer than in the ``reference``.
 
     ``differences`` has one row per job and side: ``side``, ``delta_submit_ns``, ``delta_start_ns``, ``delta_duration_ns``.
@@ -35,7 +34,9 @@ def differences_figure(differences: DataFrame, *, reference: str, title: str = "
         panels = figure.subplots(1, len(_PANELS), sharey=True, squeeze=False)[0]
         for axes, (column, words) in zip(panels, _PANELS, strict=True):
             for k, (name, rows) in enumerate(sides.items()):
-                _curve(axes, rows[column].to_numpy(np.int64), k, f"{short(name, 30)} ({counted(len(rows), 'job')})")
+                _curve(
+                    axes, rows[column].to_numpy(np.int64), k, f"{canvas.short(name, 30)} ({counted(len(rows), 'job')})"
+                )
             _axis(axes, float(differences[column].abs().max()))
             axes.set_xlabel(words)
             axes.grid()
@@ -46,7 +47,7 @@ def differences_figure(differences: DataFrame, *, reference: str, title: str = "
     return figure
 
 
-def _curve(axes: Axes, values: Array, place: int, label: str) -> None:
+def _curve(axes: canvas.Axes, values: Array, place: int, label: str) -> None:
     look = style(place)
     values = np.sort(values).astype(np.float64)
     share = np.arange(1, len(values) + 1) / len(values)
@@ -56,7 +57,7 @@ def _curve(axes: Axes, values: Array, place: int, label: str) -> None:
     axes.step(x, y, where="post", **line)
 
 
-def _axis(axes: Axes, most_ns: float) -> None:
+def _axis(axes: canvas.Axes, most_ns: float) -> None:
     most_ns = max(1.25 * most_ns, _LEAST_NS)
     axes.set_xscale("symlog", linthresh=_LINEAR_NS, linscale=0.7)
     axes.minorticks_off()

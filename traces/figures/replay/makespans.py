@@ -7,8 +7,7 @@ import numpy as np
 
 from traces.base.errors import InputError
 from traces.figures.drawing import canvas
-from traces.figures.drawing.canvas import Figure
-from traces.figures.drawing.panels import LEGEND, Box, counted, draw_boxes, name_rows, short, small, title_figure
+from traces.figures.drawing.panels import LEGEND, Box, counted, draw_boxes, name_rows, small
 from traces.figures.drawing.styles import style
 from traces.figures.drawing.time_axis import time_unit
 from traces.tables import DataFrame
@@ -21,7 +20,7 @@ def rate_name(rate: float) -> str:
     return f"{rate:g}×" if rate else "exact"
 
 
-def replay_makespans_figure(repeats: DataFrame, *, references: Mapping[str, int], title: str = "") -> Figure:
+def replay_makespans_figure(repeats: DataFrame, *, references: Mapping[str, int], title: str = "") -> canvas.Figure:
     """Draw the makespans of repeats, one row per rate, and lines at other makespans, ``references`` (ns): of the log, of
     engines.
 
@@ -34,11 +33,13 @@ def replay_makespans_figure(repeats: DataFrame, *, references: Mapping[str, int]
     rates = list(dict.fromkeys(repeats["rate"]))
     unit_ns, unit = time_unit(int(ended["makespan_ns"].max()))
     values = [ended["makespan_ns"][ended["rate"] == rate].to_numpy(np.float64) / unit_ns for rate in rates]
-    with canvas.drawing(7.2, 1.5 + 0.36 * len(rates)) as figure:
+    with canvas.drawing(7.2, 1.5 + 0.36 * len(rates), title) as figure:
         axes = figure.add_subplot()
         for k, (name, makespan_ns) in enumerate(references.items()):
             look = style(k + 1)
-            axes.axvline(makespan_ns / unit_ns, color=look.colour, linestyle=look.dash, label=short(name, 30), zorder=1)
+            axes.axvline(
+                makespan_ns / unit_ns, color=look.colour, linestyle=look.dash, label=canvas.short(name, 30), zorder=1
+            )
         many = [len(one) > _POINTS for one in values]
         boxes = [Box.of(one) if box else None for one, box in zip(values, many, strict=True)]
         draw_boxes(axes, boxes, [canvas.PALETTE[4]] * len(values))
@@ -55,5 +56,4 @@ def replay_makespans_figure(repeats: DataFrame, *, references: Mapping[str, int]
         axes.text(0, 1.02, said + lost_words, transform=axes.transAxes, va="bottom", **small())
         if references:
             figure.legend(*axes.get_legend_handles_labels(), loc="outside upper right", ncols=min(len(references), 4))
-        title_figure(figure, title)
     return figure

@@ -4,8 +4,7 @@ import numpy as np
 
 from traces.base.errors import InputError
 from traces.figures.drawing import canvas
-from traces.figures.drawing.canvas import Figure
-from traces.figures.drawing.panels import remark, title_figure
+from traces.figures.drawing.panels import remark
 from traces.tables import DataFrame
 
 _DAY_H = 24
@@ -13,13 +12,13 @@ _DAY_H = 24
 _FEW_HOURS = 72  #: longer logs have ticks for days, shorter ones for hours
 
 
-def submissions_figure(submissions: DataFrame, *, title: str = "") -> Figure:
+def submissions_figure(submissions: DataFrame, *, title: str = "") -> canvas.Figure:
     """Draw one bar per ``hour`` since a midnight, ascending, with its number of ``jobs``. Raises InputError if there is no
     row."""
     if not len(submissions):
         raise InputError("nothing to draw: no job was submitted")
     hour, jobs = (submissions[name].to_numpy(np.int64) for name in ("hour", "jobs"))
-    with canvas.drawing(7.2, 2.7) as figure:
+    with canvas.drawing(7.2, 2.7, title) as figure:
         axes = figure.add_subplot()
         axes.bar(hour + 0.5, jobs, 1.0, color=canvas.PALETTE[0], edgecolor="white", linewidth=0.4, zorder=2)
         first, last = int(hour[0]), int(hour[-1]) + 1
@@ -37,5 +36,4 @@ def submissions_figure(submissions: DataFrame, *, title: str = "") -> Figure:
         axes.set_ylabel("jobs submitted in an hour")
         axes.grid(axis="y")
         remark(axes, f"{int(jobs.sum()):,} jobs; most in an hour: {int(jobs.max()):,}")
-        title_figure(figure, title)
     return figure

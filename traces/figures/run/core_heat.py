@@ -1,6 +1,7 @@
 """Map of cores × time: the darker, the busier."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -9,9 +10,8 @@ from traces.base.time import format_ns
 from traces.compiled import Array, compiled, own
 from traces.figures.drawing import canvas
 from traces.figures.drawing.bars import mark_hosts
-from traces.figures.drawing.canvas import Figure
 from traces.figures.drawing.frames import arrays, held_cores
-from traces.figures.drawing.panels import remark, title_figure
+from traces.figures.drawing.panels import remark
 from traces.figures.drawing.time_axis import TimeAxis, time_axis
 from traces.figures.run.gantt import chosen_cores
 from traces.intervals import Intervals, within
@@ -34,7 +34,7 @@ def heat_figure(
     cores: Intervals | None = None,
     columns: int = 500,
     title: str = "",
-) -> Figure:
+) -> canvas.Figure:
     """Draw the share of time in which cores compute tasks, or are held by jobs.
 
     The first image of the first axes is the map: float64 (rows, columns), the covered share of the cores × time of each cell.
@@ -47,11 +47,9 @@ def heat_figure(
     """
     if columns < 1:
         raise InputError(f"columns: {shown(columns)} is out of range; allowed: 1 or more")
-    others = False
     chosen = np.ones(len(frame), np.bool_)
     if jobs is not None:
         chosen = within(arrays(frame, ("job_id",), "jobs or tasks")[0], jobs)
-        others = not chosen.all()
     held = "core" not in frame.columns and "allocation" in frame.columns
     if held:
         job, *of_held = held_cores(frame, releases, widths)
@@ -75,14 +73,11 @@ def heat_figure(
     while len(rows) > MOST_ROWS * per_row:
         per_row *= 2
     share = _shares((low, high, start_ns, end_ns), axis, len(rows), columns, per_row)
-    height_in = min(max(1.7 + 0.06 * len(rows), 2.6), 5.0)
-    with canvas.drawing(9.0, height_in) as figure:
+    with canvas.drawing(9.0, min(max(1.7 + 0.06 * len(rows), 2.6), 5.0), title, 98) as figure:
         axes = figure.add_subplot()
         left, right = axis.limits
-        bottom = len(share) * per_row
-        picture = axes.imshow(
-            share, cmap="Blues", vmin=0, vmax=1, extent=(left, right, bottom, 0), aspect="auto", interpolation="nearest"
-        )
+        look: Any = {"cmap": "Blues", "vmin": 0, "vmax": 1, "aspect": "auto", "interpolation": "nearest"}
+        picture = axes.imshow(share, extent=(left, right, len(share) * per_row, 0), **look)
         axes.set(ylim=(len(rows), 0), xlabel=axis.label)
         mark_hosts(axes, rows, first_core, host_names)
         bar = figure.colorbar(picture, ax=axes, fraction=0.025, pad=0.015, aspect=30)
@@ -93,8 +88,7 @@ def heat_figure(
             whole += float(share[-1].sum()) * (len(rows) % per_row)
         said = f"{len(rows):,} cores" + (f", {per_row} a row" if per_row > 1 else "")
         said += f"; a cell is {format_ns(axis.span_ns // columns)}; mean share {whole / (len(rows) * columns):.3f}"
-        said += "; without other jobs" if others else ""
-        title_figure(figure, title, 98)
+        said += "" if chosen.all() else "; without other jobs"
         remark(axes, said)
     return figure
 

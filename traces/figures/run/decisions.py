@@ -8,13 +8,12 @@ import numpy as np
 from traces.base.errors import InputError
 from traces.compiled import Array
 from traces.figures.drawing import canvas
-from traces.figures.drawing.canvas import Figure
 from traces.figures.drawing.frames import arrays, class_of, sums_by_class
-from traces.figures.drawing.panels import counted, remark, title_figure
+from traces.figures.drawing.panels import counted, remark
 from traces.tables import DataFrame
 
 
-def decisions_figure(decisions: DataFrame, *, title: str = "") -> Figure:
+def decisions_figure(decisions: DataFrame, *, title: str = "") -> canvas.Figure:
     """Draw the time of a scheduling pass against the number of jobs that waited before it.
 
     Passes are in classes by this number: one class per number up to 9, then classes that are a quarter wider each. A point is
@@ -27,18 +26,16 @@ def decisions_figure(decisions: DataFrame, *, title: str = "") -> Figure:
     some = passes > 0
     size = sizes[some] / passes[some]
     low, high = _band(waiting, decision_ns)
-    with canvas.drawing(6.4, 3.4) as figure:
+    with canvas.drawing(6.4, 3.4, title) as figure:
         axes = figure.add_subplot()
         axes.fill_between(size, low / 1e3, high / 1e3, color=canvas.PALETTE[0], alpha=0.35, linewidth=0)
         axes.plot(size, times[some] / passes[some] / 1e3, color=canvas.INK, linewidth=1.2, marker="o", markersize=3.4)
         axes.set_xscale("symlog", linthresh=1.0)
-        axes.set_yscale("log")
+        axes.set(yscale="log", xlabel="jobs that wait before the scheduling pass", ylabel="time to decide [µs]")
         axes.set_xlim(left=0)
-        axes.set(xlabel="jobs that wait before the scheduling pass", ylabel="time to decide [µs]")
         axes.grid()
         said = counted(len(waiting), "decision")
         remark(axes, f"{said}, {decision_ns.mean() / 1e3:,.3g} µs on average · line: mean, band: 5 % to 95 %")
-        title_figure(figure, title)
     return figure
 
 

@@ -13,7 +13,6 @@ from traces.base.options import PART_CORES
 from traces.compiled import Array
 from traces.figures.drawing import bars, canvas
 from traces.figures.drawing.bars import mark_hosts
-from traces.figures.drawing.canvas import Axes, Figure
 from traces.figures.drawing.frames import arrays, counted_values
 from traces.figures.drawing.panels import counted, legend_above, remark, title_panel
 from traces.figures.drawing.time_axis import TimeAxis, time_axis
@@ -64,11 +63,14 @@ def job_blocks(job_id: Array, row: Array, start_ns: Array, end_ns: Array, colour
     if not len(row):
         none = np.zeros(0, np.int64)
         return Blocks(none, none, none, none, none, none, np.zeros(0))
-    parts = [slice(lo, lo + _SORTED) for lo in range(0, len(row), _SORTED)]
-    columns = [_by_row(job_id[part], row[part], start_ns[part], end_ns[part], colour[part]) for part in parts]
-    job, at, start, end, colour, busy = (
-        columns[0] if len(columns) == 1 else _merged(*(np.concatenate(one) for one in zip(*columns, strict=True)))
-    )
+    # One row per job and row of the chart: first start, last end, colour, and the time that bars cover.
+    columns = []
+    for part in (slice(lo, lo + _SORTED) for lo in range(0, len(row), _SORTED)):
+        start, end = start_ns[part].astype(np.int64), end_ns[part].astype(np.int64)
+        busy = (end - start).astype(np.float64)
+        columns.append(_merged(job_id[part], row[part].astype(np.int64), start, end, colour[part], busy))
+    several = (np.concatenate(one) for one in zip(*columns, strict=True))
+    job, at, start, end, colour, busy = columns[0] if len(columns) == 1 else _merged(*several)
     fresh_job = np.append(True, job[1:] != job[:-1])
     fresh = fresh_job | np.append(True, np.diff(at) > 1)
     first_of_job, first = np.flatnonzero(fresh_job), np.flatnonzero(fresh)
@@ -78,12 +80,6 @@ def job_blocks(job_id: Array, row: Array, start_ns: Array, end_ns: Array, colour
     low, high = at[first], at[np.append(first[1:], len(at)) - 1] + 1
     area = (high - low) * np.maximum(stop - begin, 1).astype(np.float64)
     return Blocks(job[first], low, high, begin, stop, colour[first], np.add.reduceat(busy, first) / area)
-
-
-def _by_row(job_id: Array, row: Array, start_ns: Array, end_ns: Array, colour: Array) -> tuple[Array, ...]:
-    # One per job and row, by these: job, row, first start, last end, colour, and the time that bars cover.
-    start, end = start_ns.astype(np.int64), end_ns.astype(np.int64)
-    return _merged(job_id, row.astype(np.int64), start, end, colour, (end - start).astype(np.float64))
 
 
 def _merged(job: Array, row: Array, start: Array, end: Array, colour: Array, busy: Array) -> tuple[Array, ...]:
@@ -100,7 +96,7 @@ def _merged(job: Array, row: Array, start: Array, end: Array, colour: Array, bus
     )
 
 
-def edge_blocks(axes: Axes, blocks: Blocks, axis: TimeAxis, point: tuple[float, float]) -> None:
+def edge_blocks(axes: canvas.Axes, blocks: Blocks, axis: TimeAxis, point: tuple[float, float]) -> None:
     """Draw white lines at the begin of blocks, above and below them; ``point``: size of a point in ns and rows."""
     wide = (blocks.end_ns - blocks.start_ns) >= _EDGE_PT * point[0]
     high = (blocks.high - blocks.low) >= _EDGE_PT * point[1]
@@ -113,7 +109,7 @@ def edge_blocks(axes: Axes, blocks: Blocks, axis: TimeAxis, point: tuple[float, 
 
 
 def name_blocks(
-    axes: Axes, blocks: Blocks, axis: TimeAxis, point: tuple[float, float], palette: Array, lines: Array
+    axes: canvas.Axes, blocks: Blocks, axis: TimeAxis, point: tuple[float, float], palette: Array, lines: Array
 ) -> None:
     """Write each job's number at the begin of its largest block, if it fits and the job covers most of the block.
     ``palette``: the colours; ``lines``: rows of lines between hosts, which stay free."""
@@ -129,11 +125,8 @@ def name_blocks(
         part = int(np.argmax(np.diff(bounds)))
         height = (bounds[part + 1] - bounds[part]) / point[1]
         needed = _DIGIT * _FONT_PT * len(str(job)) + _AROUND_PT
-        if (
-            width * min(1.0, blocks.filled[k]) < needed
-            or height < _LINE * _FONT_PT + _AROUND_PT / 2
-            or blocks.filled[k] < 0.5
-        ):
+        fits = width * min(1.0, blocks.filled[k]) >= needed and height >= _LINE * _FONT_PT + _AROUND_PT / 2
+        if not fits or blocks.filled[k] < 0.5:
             continue
         dark = float(palette[blocks.colour[k]] @ (0.299, 0.587, 0.114)) < 0.55
         x = float(axis.at(int(blocks.start_ns[k] + _AROUND_PT / 2 * point[0])))
@@ -167,7 +160,7 @@ def select_bars(
     *,
     jobs: Intervals | None = None,
     cores: Intervals | None = None,
-) -> tuple[Array, Array, Array, Array]:
+) -> tuple[Array, ...]:
     """The bars of some jobs on some cores.
 
     - ``job_id``, ``core``, ``start_ns``, ``end_ns``: shape (n,), one bar each; rows that never ran (core or start -1) are
@@ -181,9 +174,9 @@ def select_bars(
         chosen &= within(job_id, jobs)
     if cores is not None:
         chosen &= within(core, cores)
-    if chosen.all():  # avoids a copy of millions of rows
-        return job_id, core, start_ns, end_ns
-    return job_id[chosen], core[chosen], start_ns[chosen], end_ns[chosen]
+    columns = (job_id, core, start_ns, end_ns)
+    # Without a copy of millions of rows if all are chosen.
+    return columns if chosen.all() else tuple(column[chosen] for column in columns)
 
 
 def core_gantt_figure(
@@ -194,7 +187,7 @@ def core_gantt_figure(
     jobs: Intervals | None = None,
     cores: Intervals | None = None,
     title: str = "",
-) -> Figure:
+) -> canvas.Figure:
     """Draw :func:`gantt_figure` from a table of tasks: ``job_id``, ``core``, ``start_ns`` and ``end_ns``."""
     columns = arrays(tasks, ("job_id", "core", "start_ns", "end_ns"), "tasks")
     chosen = select_bars(*columns, jobs=jobs, cores=cores)
@@ -213,7 +206,7 @@ def gantt_figure(
     title: str = "",
     cores: Intervals | None = None,
     others: bool = False,
-) -> Figure:
+) -> canvas.Figure:
     """A Gantt chart of bars.
 
     The first collection of its axes has the bars: one polygon each, in the given order, from (start, row) to (end, row + 1)
@@ -231,9 +224,8 @@ def gantt_figure(
     Raises InputError if there is nothing to show.
     """
     rows = chosen_cores(first_core, cores)
-    job_id, core, start_ns, end_ns = select_bars(
-        job_id, core, start_ns, end_ns, cores=cores if cores is not None else [(0, int(first_core[-1]))]
-    )
+    shown = cores if cores is not None else [(0, int(first_core[-1]))]
+    job_id, core, start_ns, end_ns = select_bars(job_id, core, start_ns, end_ns, cores=shown)
     if len(job_id) == 0:
         raise InputError("nothing to draw: no such job ran on these cores")
     row = core if len(rows) == first_core[-1] else np.searchsorted(rows, core)

@@ -8,9 +8,8 @@ import numpy as np
 from traces.base.errors import InputError
 from traces.compiled import Array
 from traces.figures.drawing import canvas
-from traces.figures.drawing.canvas import Axes, Figure
 from traces.figures.drawing.frames import arrays, runs
-from traces.figures.drawing.panels import Box, counted, panel_grid, remark, short, title_figure
+from traces.figures.drawing.panels import Box, counted, panel_grid, remark
 from traces.figures.drawing.styles import FEW, style
 from traces.tables import DataFrame
 
@@ -28,7 +27,7 @@ def width_classes(cores: Array) -> tuple[Array, list[str]]:
     return place, names
 
 
-def imbalance_jobs_figure(jobs: DataFrame, *, title: str = "") -> Figure:
+def imbalance_jobs_figure(jobs: DataFrame, *, title: str = "") -> canvas.Figure:
     """Draw the imbalance max(t)/mean(t) − 1 of jobs by class of width.
 
     A bar goes from the first to the third quartile, its marker is the median, a line goes from the 5th to the 95th percentile;
@@ -47,38 +46,36 @@ def imbalance_jobs_figure(jobs: DataFrame, *, title: str = "") -> Figure:
     panels = [found] if len(found) <= FEW else [[one] for one in found]
     columns = min(len(panels), _PER_LINE)
     lines = -(-len(panels) // columns)
-    with canvas.styled():
-        wide_in = max(5.4, 0.8 + len(names) * (0.45 + 0.16 * len(found))) if len(panels) == 1 else 2.6 * columns + 0.6
-        figure = canvas.new_figure(min(wide_in, 12.0), 3.6 if len(panels) == 1 else 0.7 + 2.0 * lines)
+    alone = len(panels) == 1
+    wide_in = min(max(5.4, 0.8 + len(names) * (0.45 + 0.16 * len(found))) if alone else 2.6 * columns + 0.6, 12.0)
+    with canvas.drawing(wide_in, 3.6 if alone else 0.7 + 2.0 * lines, title, 62 if alone else 100) as figure:
         grid = panel_grid(figure, len(panels), columns)
         highest = 0.0
         for axes, some in zip(grid, panels, strict=True):
             groups = [[imbalance[rows[place[rows] == k]] for k in range(len(names))] for _, rows in some]
             highest = max(highest, _draw(axes, groups, [label for label, _ in some]))
-            if len(panels) > 1:
-                axes.set_title(short(some[0][0], 30), loc="left", fontsize=8.5, weight="bold")
-            _name_classes(axes, names, groups, numbered=len(panels) == 1)
+            if not alone:
+                axes.set_title(canvas.short(some[0][0], 30), loc="left", fontsize=8.5, weight="bold")
+            _name_classes(axes, names, groups, numbered=alone)
         grid[0].set_ylim(0, 1.06 * highest or 1.0)
         below, left = f"cores of a job    ({_LEGEND})", "imbalance max/mean − 1 [fraction]"
-        if len(panels) == 1:
+        if alone:
             grid[0].set(xlabel=below, ylabel=left)
         else:
             figure.supxlabel(below, fontsize=8.5)
             figure.supylabel(left, fontsize=8.5)
-        if len(panels) == 1 and found[0][0]:
+        if alone and found[0][0]:
             handles, labels = grid[0].get_legend_handles_labels()
-            most = max(1, min(len(found), int(min(wide_in, 12.0) / (0.45 + 0.07 * max(map(len, labels))))))
+            most = max(1, min(len(found), int(wide_in / (0.45 + 0.07 * max(map(len, labels))))))
             figure.legend(handles, labels, loc="outside lower center", ncols=most)
-        title_figure(figure, title, 62 if len(panels) == 1 else 100)
-        mean = float(imbalance[every].mean())
         if len(found) == 1:
-            largest = float(imbalance[every].max())
+            mean, largest = float(imbalance[every].mean()), float(imbalance[every].max())
             beyond = " (not drawn)" if largest > highest else ""
             remark(grid[0], f"{counted(len(every), 'job')}, mean {mean:.3f}, largest {largest:.3g}{beyond}")
     return figure
 
 
-def _draw(axes: Axes, groups: Sequence[Sequence[Array]], labels: Sequence[str]) -> float:
+def _draw(axes: canvas.Axes, groups: Sequence[Sequence[Array]], labels: Sequence[str]) -> float:
     """Draw the classes of some runs side by side; return the highest point."""
     axes.grid(axis="y")
     width = 0.8 / len(groups)
@@ -95,7 +92,7 @@ def _draw(axes: Axes, groups: Sequence[Sequence[Array]], labels: Sequence[str]) 
         axes.bar(at, high, 0.62 * min(width, 0.5), bottom=first, color=colour, **frame)
         look: dict[str, Any] = {"marker": marker, "color": colour, "markeredgecolor": canvas.INK, "clip_on": False}
         look |= {"linestyle": "none", "zorder": 4}
-        name = short(label, 40) or None
+        name = canvas.short(label, 40) or None
         # The layout fails with an empty line.
         if boxes:
             medians = [box.median for _, box in boxes]
@@ -108,7 +105,9 @@ def _draw(axes: Axes, groups: Sequence[Sequence[Array]], labels: Sequence[str]) 
     return highest
 
 
-def _name_classes(axes: Axes, names: Sequence[str], groups: Sequence[Sequence[Array]], *, numbered: bool) -> None:
+def _name_classes(
+    axes: canvas.Axes, names: Sequence[str], groups: Sequence[Sequence[Array]], *, numbered: bool
+) -> None:
     labels = []
     for k, name in enumerate(names):
         counts = sorted({len(classes[k]) for classes in groups})

@@ -1,13 +1,13 @@
 """Use of the machine and length of the queue over time."""
 
+from typing import Any
+
 import numpy as np
 
 from traces.base.errors import InputError
-from traces.base.time import format_ns
 from traces.figures.drawing import canvas
-from traces.figures.drawing.canvas import Figure
 from traces.figures.drawing.frames import arrays
-from traces.figures.drawing.panels import draw_steps, remark, title_figure
+from traces.figures.drawing.panels import draw_steps, remark
 from traces.figures.drawing.steps import mean, steps
 from traces.figures.drawing.time_axis import time_axis
 from traces.tables import DataFrame
@@ -16,13 +16,8 @@ EXACT_STEPS = 1_000  #: up to this many steps each is drawn; otherwise this numb
 
 
 def utilisation_figure(
-    jobs: DataFrame,
-    *,
-    cores: int,
-    releases: DataFrame | None = None,
-    widths: DataFrame | None = None,
-    title: str = "",
-) -> Figure:
+    jobs: DataFrame, *, cores: int, releases: DataFrame | None = None, widths: DataFrame | None = None, title: str = ""
+) -> canvas.Figure:
     """Draw busy cores, waiting jobs and their requested cores over time: three panels.
 
     Busy cores are held by jobs; each attempt waits from the instant at which it is eligible to its start. Jobs that never
@@ -59,28 +54,21 @@ def utilisation_figure(
         (steps(eligible, start, one), 1.0, "waiting jobs", canvas.PALETTE[1]),
         (steps(eligible, start, asked), 1.0, "requested cores\n(waiting jobs)", canvas.PALETTE[2]),
     )
-    with canvas.drawing(8.6, 4.6) as figure:
+    with canvas.drawing(8.6, 4.6, title, 100) as figure:
         panels = figure.subplots(3, 1, sharex=True, height_ratios=[1.25, 1.0, 1.0])
         for axes, (curve, whole, label, colour) in zip(panels, curves, strict=True):
-            thinned = draw_steps(
-                axes, curve, (first, last), axis, unit=whole, colour=colour, exact=EXACT_STEPS, columns=EXACT_STEPS
-            )
+            look: Any = {"colour": colour, "exact": EXACT_STEPS, "columns": EXACT_STEPS}
+            thinned = draw_steps(axes, curve, (first, last), axis, unit=whole, **look)
             middle = mean(curve, first, last) / whole
             axes.axhline(middle, color=canvas.INK, linewidth=0.8, linestyle=(0, (5, 3)))
             said = f"mean {f'{middle:,.0f}' if middle >= 1000 else f'{middle:.3g}'} (dashed)"
-            if whole == 1.0:
-                said += f", at most {int(curve.value.max(initial=0)):,}"
-            if thinned:
-                wide = format_ns((last - first) // EXACT_STEPS)
-                said += f"; line: mean of each {wide}, band: least to most"
-            remark(axes, said)
             axes.set_ylabel(label)
             if whole == 1.0:
+                said += f", at most {int(curve.value.max(initial=0)):,}"
                 axes.locator_params(axis="y", integer=True)
                 axes.yaxis.set_major_formatter("{x:,.0f}")
+            remark(axes, said + thinned)
         panels[0].set_ylim(0, 1.05)
-        panels[2].set_xlim(*axis.limits)
-        panels[2].set_xlabel(axis.label)
+        panels[2].set(xlim=axis.limits, xlabel=axis.label)
         figure.align_ylabels(panels)
-        title_figure(figure, title, 100)
     return figure

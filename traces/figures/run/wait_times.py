@@ -9,9 +9,8 @@ from traces.base.errors import InputError
 from traces.base.time import format_ns
 from traces.compiled import Array
 from traces.figures.drawing import canvas
-from traces.figures.drawing.canvas import Axes, Figure
 from traces.figures.drawing.frames import arrays, final_rows, runs
-from traces.figures.drawing.panels import LEGEND, Box, counted, draw_boxes, name_rows, remark, short, title_figure
+from traces.figures.drawing.panels import LEGEND, Box, counted, draw_boxes, name_rows, remark
 from traces.figures.drawing.styles import FEW, style
 from traces.figures.drawing.time_axis import duration_marks
 from traces.tables import DataFrame
@@ -28,7 +27,7 @@ class _Run(NamedTuple):
     slowdown: Array
 
 
-def waits_figure(jobs: DataFrame, *, title: str = "") -> Figure:
+def waits_figure(jobs: DataFrame, *, title: str = "") -> canvas.Figure:
     """Draw the empirical distributions of wait and bounded slowdown.
 
     The wait is start − submit, the bounded slowdown max(1, (end − submit) / max(end − start, 10 s)), both of the measured
@@ -41,37 +40,31 @@ def waits_figure(jobs: DataFrame, *, title: str = "") -> Figure:
     zero = len(positive) < sum(len(one.wait_ns) for one in found)
     low, high = (float(positive.min()), float(positive.max())) if len(positive) else (1e9, 1e10)
     zero_place = low / max((high / low) ** _APART, _LEAST_APART)
-    with canvas.styled():
-        if len(found) <= FEW:
-            figure = canvas.new_figure(8.6, 3.5 + 0.17 * (len(found) > 3) * ((len(found) + 2) // 3))
-            left, right = figure.subplots(1, 2, sharey=True)
-            for axes, values, place in (
-                (left, [one.wait_ns for one in found], zero_place),
-                (right, [one.slowdown for one in found], 1.0),
-            ):
-                _lines(axes, values, [one.label for one in found], place)
+    few = len(found) <= FEW
+    height_in = 3.5 + 0.17 * (len(found) > 3) * ((len(found) + 2) // 3) if few else 1.3 + 0.27 * len(found)
+    with canvas.drawing(8.6, height_in, title, 97) as figure:
+        left, right = figure.subplots(1, 2, sharey=few)
+        if few:
+            labels = [one.label for one in found]
+            _lines(left, [one.wait_ns for one in found], labels, zero_place)
+            _lines(right, [one.slowdown for one in found], labels, 1.0)
             left.set(ylabel="share of the jobs with at most this", ylim=(0, 1.02))
             handles, labels = left.get_legend_handles_labels()
             if found[0].label or len(found) > 1:
                 columns = min(len(found), 4 if max(map(len, labels)) < 24 else 3)
                 figure.legend(handles, labels, loc="outside lower center", ncols=columns, handlelength=3)
         else:
-            figure = canvas.new_figure(8.6, 1.3 + 0.27 * len(found))
-            left, right = figure.subplots(1, 2)
             _boxes(left, [np.where(one.wait_ns > 0, one.wait_ns, zero_place) for one in found], found, named=True)
             _boxes(right, [one.slowdown for one in found], found, named=False)
             figure.supxlabel(LEGEND, fontsize=7.5, color=canvas.GREY)
         _durations(left, zero_place if zero else None, low, high)
         left.set_xlabel("wait" + (" (logarithmic, and 0 apart)" if zero else " (logarithmic)"))
-        most = max(float(one.slowdown.max()) for one in found)
-        _factors(right, most)
+        _factors(right, max(float(one.slowdown.max()) for one in found))
         right.set_xlabel("bounded slowdown (logarithmic)")
         if len(found) == 1:
             remark(left, _said(found[0].wait_ns))
             middle = float(np.median(found[0].slowdown))
-            said = f"median {middle:,.0f}" if middle >= 100 else f"median {middle:.3g}"
-            remark(right, said)
-        title_figure(figure, title, 97)
+            remark(right, f"median {middle:,.0f}" if middle >= 100 else f"median {middle:.3g}")
     return figure
 
 
@@ -107,7 +100,7 @@ def _said(wait_ns: Array) -> str:
     return f"{jobs}; median {format_ns(int(np.median(wait_ns)))}; {100 * zero:.3g} % did not wait"
 
 
-def _lines(axes: Axes, values: Sequence[Array], labels: Sequence[str], zero_place: float) -> None:
+def _lines(axes: canvas.Axes, values: Sequence[Array], labels: Sequence[str], zero_place: float) -> None:
     """Draw a step curve for each run, with a marker at its beginning, the values up to ``zero_place``."""
     axes.grid()
     right = 1.25 * max(float(one.max(initial=0)) for one in values)
@@ -122,7 +115,7 @@ def _lines(axes: Axes, values: Sequence[Array], labels: Sequence[str], zero_plac
             markersize=4.5,
             markevery=[first],
             clip_on=False,
-            label=f"{short(label, 40)} ({counted(len(one), 'job')})" if label else None,
+            label=f"{canvas.short(label, 40)} ({counted(len(one), 'job')})" if label else None,
             zorder=3,
         )
         # The curve stays at 1 up to the end of the axis.
@@ -130,12 +123,12 @@ def _lines(axes: Axes, values: Sequence[Array], labels: Sequence[str], zero_plac
         line.set_data(np.append(x, max(right, x[-1])), np.append(share, 1.0))
 
 
-def _boxes(axes: Axes, values: Sequence[Array], found: Sequence[_Run], *, named: bool) -> None:
+def _boxes(axes: canvas.Axes, values: Sequence[Array], found: Sequence[_Run], *, named: bool) -> None:
     draw_boxes(axes, [Box.of(one) for one in values], [canvas.PALETTE[4]] * len(values))
-    name_rows(axes, [short(one.label, 40) if named else "" for one in found])
+    name_rows(axes, [canvas.short(one.label, 40) if named else "" for one in found])
 
 
-def _durations(axes: Axes, zero_place: float | None, low: float, high: float) -> None:
+def _durations(axes: canvas.Axes, zero_place: float | None, low: float, high: float) -> None:
     """A logarithmic axis with ticks such as ``1 h``, and one for 0 if needed."""
     axes.set_xscale("log")
     axes.minorticks_off()
@@ -148,7 +141,7 @@ def _durations(axes: Axes, zero_place: float | None, low: float, high: float) ->
     axes.set_xlim(left * (left / high) ** 0.02, 1.25 * high)
 
 
-def _factors(axes: Axes, most: float) -> None:
+def _factors(axes: canvas.Axes, most: float) -> None:
     axes.set_xscale("log")
     axes.minorticks_off()
     most = max(most, 10.0)

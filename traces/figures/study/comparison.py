@@ -9,7 +9,6 @@ import numpy as np
 from traces.base.errors import InputError
 from traces.compiled import Array
 from traces.figures.drawing import canvas
-from traces.figures.drawing.canvas import Axes, Figure
 from traces.figures.drawing.panels import legend_above, name_rows, panel_grid
 from traces.figures.drawing.styles import FEW, UPSILON, Style, style
 from traces.figures.study.combinations import batch_label, of_workload
@@ -46,7 +45,7 @@ class _Panel:
     label: str
 
 
-def comparison_figure(comparisons: DataFrame, *, workload: str | None = None, title: str = "") -> Figure:
+def comparison_figure(comparisons: DataFrame, *, workload: str | None = None, title: str = "") -> canvas.Figure:
     """Draw comparisons with their intervals: one panel per metric, with a line at "no change".
 
     A row is a combination of the other options, and its points are the compared values, which the legend names. With a single
@@ -99,7 +98,7 @@ def comparison_figure(comparisons: DataFrame, *, workload: str | None = None, ti
     return figure
 
 
-def _draw(axes: Axes, panel: _Panel, styles: list[Style], apart: float) -> None:
+def _draw(axes: canvas.Axes, panel: _Panel, styles: list[Style], apart: float) -> None:
     # The values of a row are this far apart.
     axes.axvline(panel.none, color=canvas.INK, linewidth=0.8, linestyle="dashed", zorder=1)
     for row, value in np.argwhere(np.isfinite(panel.low)).tolist():

@@ -8,7 +8,6 @@ import numpy as np
 from traces.base.errors import InputError, shown
 from traces.compiled import Array
 from traces.figures.drawing import canvas
-from traces.figures.drawing.canvas import Figure
 from traces.figures.drawing.panels import legend_above
 from traces.figures.drawing.styles import style
 from traces.metric_units import four_digits, interval_text
@@ -36,7 +35,7 @@ class _Costs:
         return np.array([times.mean() for times in self.wall_s])
 
 
-def cost_figure(costs: DataFrame, *, title: str = "") -> Figure:
+def cost_figure(costs: DataFrame, *, title: str = "") -> canvas.Figure:
     """Draw the wall time of a simulation (``wall_s``) against its number of ``jobs``, one line per ``group`` if there is
     this column.
 

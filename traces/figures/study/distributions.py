@@ -5,15 +5,14 @@ Source: doi:10.1007/s10586-019-02905-5.
 
 from traces.base.errors import InputError
 from traces.figures.drawing import canvas
-from traces.figures.drawing.canvas import Figure
 from traces.figures.drawing.frames import arrays
-from traces.figures.drawing.panels import LEGEND, Box, counted, draw_boxes, name_rows, short, title_figure
+from traces.figures.drawing.panels import LEGEND, Box, counted, draw_boxes, name_rows
 from traces.tables import DataFrame
 
 _NUMBERS = tuple(Box.__dataclass_fields__)
 
 
-def distributions_figure(boxes: DataFrame, *, of: str = "slowdown", axis: str = "", title: str = "") -> Figure:
+def distributions_figure(boxes: DataFrame, *, of: str = "slowdown", axis: str = "", title: str = "") -> canvas.Figure:
     """Draw a box per combination: quartiles, median and mean, and whiskers at 5 % and 95 %.
 
     - ``boxes``: one row per combination: ``label``, ``batch`` (rows of one batch policy have one colour), ``low``,
@@ -29,10 +28,10 @@ def distributions_figure(boxes: DataFrame, *, of: str = "slowdown", axis: str = 
         raise InputError("nothing to draw: there is no combination")
     batches = list(dict.fromkeys(batch.tolist()))
     colours = [canvas.PALETTE[batches.index(one) % len(canvas.PALETTE)] for one in batch]
-    with canvas.drawing(7.6, 0.3 * len(label) + 1.5) as figure:
+    with canvas.drawing(7.6, 0.3 * len(label) + 1.5, title) as figure:
         axes = figure.add_subplot()
         draw_boxes(axes, [Box(*map(float, row)) for row in zip(*numbers, strict=True)], colours)
-        name_rows(axes, [short(str(one), 48) for one in label])
+        name_rows(axes, [canvas.short(str(one), 48) for one in label])
         if of == "slowdown":
             axes.set_xscale("log")
             axes.set_xlim(left=0.85)  # so that a median of 1 is seen
@@ -44,5 +43,4 @@ def distributions_figure(boxes: DataFrame, *, of: str = "slowdown", axis: str = 
         most = int(seeds.max())
         said = LEGEND if most == 1 else f"{LEGEND}; means over {counted(most, 'seed')}"
         figure.supxlabel(said, fontsize=7.5, color=canvas.GREY)
-        title_figure(figure, title)
     return figure

@@ -7,7 +7,6 @@ import numpy as np
 
 from traces.compiled import Array
 from traces.figures.drawing import canvas
-from traces.figures.drawing.canvas import Axes, Figure
 from traces.figures.drawing.panels import draw_intervals, legend_above, name_rows, panel_grid
 from traces.figures.drawing.styles import FEW, UPSILON, style
 from traces.figures.study.combinations import Combinations
@@ -32,7 +31,7 @@ def makespan_rows(
     *,
     corner: str,
     title: str = "",
-) -> Figure:
+) -> canvas.Figure:
     """Draw bars with whiskers, one per row.
 
     - ``cells``: names and unit.
@@ -92,7 +91,7 @@ def makespans_figure(
     metric: str = "makespan_ns",
     workload: str | None = None,
     title: str = "",
-) -> Figure:
+) -> canvas.Figure:
     """Draw the makespan of every combination as bars grouped by batch policy, one panel per variation (default: all).
 
     A bar is the mean over the seeds, its whisker the 95 % interval; the axis starts at zero. Above it stand the value and,
@@ -151,7 +150,7 @@ def makespans_figure(
     return figure
 
 
-def _write_above(axes: Axes, x: float, height: float, text: str) -> None:
+def _write_above(axes: canvas.Axes, x: float, height: float, text: str) -> None:
     look = _VALUE | {"ha": "center", "va": "bottom", "weight": "bold" if text.endswith(BEST) else "normal"}
     axes.annotate(text, (x, height), (0, 2.5), linespacing=1.1, **look)
 

@@ -7,7 +7,6 @@ import numpy as np
 
 from traces.compiled import Array
 from traces.figures.drawing import canvas
-from traces.figures.drawing.canvas import Figure
 from traces.figures.drawing.panels import draw_intervals, legend_above, name_rows, panel_grid
 from traces.figures.drawing.styles import FEW, UPSILON, style
 from traces.figures.study.combinations import Combinations
@@ -26,7 +25,7 @@ def _rows_figure(
     remark: str,
     reference: float | None,
     title: str,
-) -> Figure:
+) -> canvas.Figure:
     """Draw points with whiskers in rows; parameters as for :func:`lines_figure`."""
     batches, techniques = cells.batches, cells.techniques
     rows = np.arange(len(techniques))
@@ -79,7 +78,7 @@ def lines_figure(
     reference: float | None = None,
     from_zero: bool = False,
     title: str = "",
-) -> Figure:
+) -> canvas.Figure:
     """One panel per batch policy, one line per technique, with the interval of each point; more than eight techniques are rows.
 
     - ``cells``: the combinations that are drawn.

@@ -11,8 +11,7 @@ import numpy as np
 from traces.base.errors import InputError, one_of
 from traces.compiled import Array
 from traces.figures.drawing import canvas
-from traces.figures.drawing.canvas import Axes, Figure
-from traces.figures.drawing.panels import empty, remark, title_figure
+from traces.figures.drawing.panels import empty, remark
 
 #: Panels: name in the table, and axis label.
 PANELS: Mapping[str, str] = {
@@ -35,7 +34,7 @@ def likeness_figure(
     names: tuple[str, str] = ("source", "generated"),
     distances: Mapping[str, float] | None = None,
     title: str = "",
-) -> Figure:
+) -> canvas.Figure:
     """Draw the distributions of a source and of a workload generated from it.
 
     - ``table``: rows with ``panel`` (one of :data:`PANELS`), ``at`` (hour 0 to 23, weekday 0 (Monday) to 6, month 1 to
@@ -47,8 +46,8 @@ def likeness_figure(
     Raises InputError if a column or a panel is missing or unknown.
     """
     panels = _panels(list(table))
-    with canvas.drawing(7.2, 4.6) as figure:
-        grid: list[Axes] = list(figure.subplots(2, 2).flat)
+    with canvas.drawing(7.2, 4.6, title) as figure:
+        grid: list[canvas.Axes] = list(figure.subplots(2, 2).flat)
         for axes, (name, label) in zip(grid, PANELS.items(), strict=True):
             at, source, generated = panels[name]
             if name in _CALENDAR and np.count_nonzero(source + generated) == 1:
@@ -63,7 +62,6 @@ def likeness_figure(
         figure.legend(
             handles[::-1], labels[::-1], loc="outside upper right" if title else "outside upper center", ncols=2
         )
-        title_figure(figure, title)
     return figure
 
 
@@ -84,7 +82,7 @@ def _panels(table: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Array, Array,
     return found
 
 
-def _draw(axes: Axes, at: Array, source: Array, generated: Array, names: tuple[str, str]) -> None:
+def _draw(axes: canvas.Axes, at: Array, source: Array, generated: Array, names: tuple[str, str]) -> None:
     """Draw the source as grey bars and the generated workload as points on a line."""
     width = float(np.diff(at).min()) if len(at) > 1 else 1.0
     axes.bar(at, source, 0.86 * width, color="#c4c4c4", label=names[0])
@@ -93,7 +91,7 @@ def _draw(axes: Axes, at: Array, source: Array, generated: Array, names: tuple[s
     )
 
 
-def _ticks(grid: Sequence[Axes]) -> None:
+def _ticks(grid: Sequence[canvas.Axes]) -> None:
     hours, weekdays, months, work = grid
     hours.set_xticks(range(0, 24, 3))
     weekdays.set_xticks(range(7), labels=_WEEKDAYS)

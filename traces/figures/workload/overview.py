@@ -8,8 +8,7 @@ from typing import Any, Protocol
 
 from traces.base.time import NS_PER_S, format_ns
 from traces.figures.drawing import canvas
-from traces.figures.drawing.canvas import Axes, Figure
-from traces.figures.drawing.panels import counted, empty, remark, short, small
+from traces.figures.drawing.panels import counted, empty, remark, small
 from traces.figures.drawing.time_axis import duration_marks
 
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -22,7 +21,7 @@ _NUMBER_SHARE = 0.02  #: least width of a bar with a number, as a share of its p
 _STEP_DAYS = {"year": 365.0, "month": 30.0, "week": 7.0, "day": 1.0, "hour": 1 / 24}
 
 
-def time_line(above: Axes, below: Axes, found: Mapping[str, Any]) -> None:
+def time_line(above: canvas.Axes, below: canvas.Axes, found: Mapping[str, Any]) -> None:
     """Draw jobs and offered load of every step of the log in two panels."""
     rows, step = found["timeline"], found["step"]
     known = found["arrivals"]["start"] is not None
@@ -82,34 +81,35 @@ def _figure(load: float) -> str:
     return f"{load:,.0f}" if load >= 100 else f"{load:.3g}"
 
 
-def by_month(axes: Axes, found: Mapping[str, Any]) -> None:
+def by_month(axes: canvas.Axes, found: Mapping[str, Any]) -> None:
     """Jobs by month of the year."""
     axes.bar(range(12), found["arrivals"]["by_month"], 0.8, color=canvas.PALETTE[0])
     known = found["arrivals"]["start"] is not None
     axes.set_xticks(range(12), labels=[name[0] for name in _MONTHS] if known else [f"{k}" for k in range(1, 13)])
     if not known:
         axes.set_xlabel("month (time 0 begins month 1)")
-    axes.tick_params(axis="x", length=0)
     axes.set_ylabel("jobs")
-    axes.yaxis.set_major_formatter("{x:,.0f}")
-    axes.set_title("By month of the year", loc="left", weight="bold")
-    axes.grid(axis="y")
+    _finish(axes, "By month of the year")
 
 
-def hours(axes: Axes, found: Mapping[str, Any], title: str = "By hour of the day") -> None:
+def hours(axes: canvas.Axes, found: Mapping[str, Any], title: str = "By hour of the day") -> None:
     """Jobs by hour of the day."""
     arrivals = found["arrivals"]
     axes.bar(range(24), arrivals["by_hour"], 0.8, color=canvas.PALETTE[0])
-    axes.set(xlim=(-0.5, 23.5), xticks=range(0, 24, 3))
+    axes.set(xlim=(-0.5, 23.5), xticks=range(0, 24, 3), xlabel="hour of the day", ylabel="jobs")
+    _finish(axes, title)
+    remark(axes, arrivals["zone"] if arrivals["start"] else "time 0 counts as Monday, 0 h")
+
+
+def _finish(axes: canvas.Axes, title: str) -> None:
+    # A panel of bars of jobs.
     axes.tick_params(axis="x", length=0)
-    axes.set(xlabel="hour of the day", ylabel="jobs")
     axes.yaxis.set_major_formatter("{x:,.0f}")
     axes.set_title(title, loc="left", weight="bold")
-    remark(axes, arrivals["zone"] if arrivals["start"] else "time 0 counts as Monday, 0 h")
     axes.grid(axis="y")
 
 
-def week(panels: Sequence[Axes], found: Mapping[str, Any]) -> None:
+def week(panels: Sequence[canvas.Axes], found: Mapping[str, Any]) -> None:
     """Jobs by hour of the day, by both, and by day of the week: three panels."""
     above, both, days = panels
     arrivals = found["arrivals"]
@@ -118,14 +118,12 @@ def week(panels: Sequence[Axes], found: Mapping[str, Any]) -> None:
     above.set_xlabel("")
     above.tick_params(labelbottom=False)
     both.imshow(table, aspect="auto", cmap="Blues", vmin=0, interpolation="nearest")
-    both.set_xticks(range(0, 24, 3))
+    both.set(xticks=range(0, 24, 3), xlabel=f"hour of the day (darkest: {max(map(max, table)):,} jobs)")
     both.set_yticks(range(7), labels=_DAYS)
     both.tick_params(length=0)
-    both.set_xlabel(f"hour of the day (darkest: {max(map(max, table)):,} jobs)")
     days.barh(range(7), arrivals["by_weekday"], 0.8, color=canvas.PALETTE[0])
-    days.set_ylim(6.5, -0.5)
+    days.set(ylim=(6.5, -0.5), xlabel="jobs")
     days.tick_params(axis="y", labelleft=False, length=0)
-    days.set_xlabel("jobs")
     days.locator_params(axis="x", nbins=2)
     days.xaxis.set_major_formatter("{x:,.0f}")
     days.grid(axis="x")
@@ -159,8 +157,7 @@ def _dates(rows: Sequence[Mapping[str, Any]], left: Sequence[float]) -> list[tup
         every = next(n for n in (1, 2, 3, 6, 12) if span * 24 / n <= 13)
         ticks = [at for at in starts if at.hour % every == 0]
         upper, lower = "%H h", "%d %b %Y"
-    offset = starts[0]
-    places = [(left[0] + (at - offset).total_seconds() / _DAY, at) for at in ticks]
+    places = [(left[0] + (at - starts[0]).total_seconds() / _DAY, at) for at in ticks]
     places = [(at, when) for at, when in places if left[0] <= at <= left[-1] + 1e-9]
     marks, said = [], ""
     for at, when in places:
@@ -175,7 +172,7 @@ _CLASS_BARS = 11  #: most bars and headings of the panel of classes
 _KINDS = (("statuses", "status"), ("queues", "queue"), ("partitions", "partition"), ("qos", "QOS"))
 
 
-def widths(axes: Axes, found: Mapping[str, Any]) -> None:
+def widths(axes: canvas.Axes, found: Mapping[str, Any]) -> None:
     """Shares of jobs and of work by cores of a job."""
     rows = found["widths"]
     all_work = found["work_core_s"] or 1.0
@@ -188,15 +185,15 @@ def widths(axes: Axes, found: Mapping[str, Any]) -> None:
     )
     axes.set_xticks(at, labels=[_count(highest) for _, highest, _ in rows])
     axes.tick_params(axis="x", length=0, labelsize=8.5 if len(rows) <= 12 else 6.8)
-    axes.set_ylabel("share [%]")
     share = [100 * found[name] / found["jobs"] for name in ("serial", "powers_of_two")]
     axes.set_title("Widths", loc="left", weight="bold")
-    axes.set_xlabel(f"cores of a job, up to (1 core: {share[0]:.0f} %; 2, 4, 8 …: {share[1]:.0f} % of the jobs)")
+    below = f"cores of a job, up to (1 core: {share[0]:.0f} %; 2, 4, 8 …: {share[1]:.0f} % of the jobs)"
+    axes.set(xlabel=below, ylabel="share [%]")
     axes.legend(loc="lower right", bbox_to_anchor=(1, 0.97), ncols=2, handlelength=1.2, fontsize=7.5)
     axes.grid(axis="y")
 
 
-def lengths(axes: Axes, found: Mapping[str, Any]) -> None:
+def lengths(axes: canvas.Axes, found: Mapping[str, Any]) -> None:
     """Draw the distributions of run times and estimates."""
     curves = [("run time", "run_percentiles_ns", canvas.PALETTE[0], "solid")]
     if not _no_estimates(found):
@@ -206,20 +203,18 @@ def lengths(axes: Axes, found: Mapping[str, Any]) -> None:
         times_ns = found[key]["at"]
         axes.step(times_ns, range(101), where="post", color=colour, linestyle=dash, linewidth=1.5, label=name)
         low, high = min(low, times_ns[1]), max(high, times_ns[-1])
-    axes.set_xscale("log")
     low = min(low, high / 10)
-    axes.set_xlim(low / 1.3, high * 1.3)
+    axes.set(xscale="log", xlim=(low / 1.3, high * 1.3), ylim=(0, 100), xlabel="time, at most", ylabel="jobs [%]")
     marks = duration_marks(low / 1.3, high * 1.3, 7)
     axes.set_xticks([at for at, _ in marks], labels=[text for _, text in marks], fontsize=7.5)
     axes.minorticks_off()
-    axes.set(ylim=(0, 100), xlabel="time, at most", ylabel="jobs [%]")
     axes.set_title("Run times and estimates" if len(curves) > 1 else "Run times", loc="left", weight="bold")
     if len(curves) > 1:
         axes.legend(loc="upper left", handlelength=1.6, borderaxespad=0.2)
     axes.grid()
 
 
-def accuracy(axes: Axes, found: Mapping[str, Any]) -> None:
+def accuracy(axes: canvas.Axes, found: Mapping[str, Any]) -> None:
     """Jobs by run time / estimate."""
     axes.set_title("Run time / estimate", loc="left", weight="bold")
     if _no_estimates(found):
@@ -234,15 +229,14 @@ def accuracy(axes: Axes, found: Mapping[str, Any]) -> None:
     places = [0, parts / 4, parts / 2, 3 * parts / 4, parts]
     axes.set_xticks(places, labels=["0", "25", "50", "75", "100"])
     axes.bar_label(bar, [f"longer:\n{heights[-1]:.1f} %"], **small())
-    axes.set(xlabel="run time in % of the estimate", ylabel="jobs [%]")
-    limit = 100 * found["estimates"]["at_limit"] / ran
-    said = f"{limit:.1f} % end at the limit (99 to 101 %)"
+    said = f"{100 * found['estimates']['at_limit'] / ran:.1f} % end at the limit (99 to 101 %)"
     axes.text(0.99, 0.97, said, transform=axes.transAxes, ha="right", va="top", **small())
-    axes.set(ylim=(0, 1.12 * max(heights)), xlim=(-0.5, parts + 3.6))
+    limits: Any = {"ylim": (0, 1.12 * max(heights)), "xlim": (-0.5, parts + 3.6)}
+    axes.set(xlabel="run time in % of the estimate", ylabel="jobs [%]", **limits)
     axes.grid(axis="y")
 
 
-def users(axes: Axes, found: Mapping[str, Any]) -> None:
+def users(axes: canvas.Axes, found: Mapping[str, Any]) -> None:
     """Draw the share of jobs and work of the most active users."""
     axes.set_title("Users", loc="left", weight="bold")
     users = found["users"]
@@ -253,18 +247,16 @@ def users(axes: Axes, found: Mapping[str, Any]) -> None:
     mark: Any = {"markersize": 2.5, "linewidth": 1.5}
     axes.plot(ranks, [100 * row[1] for row in users["curve"]], "o-", color=canvas.PALETTE[0], label="jobs", **mark)
     axes.plot(ranks, [100 * row[2] for row in users["curve"]], "s--", color=canvas.PALETTE[1], label="work", **mark)
-    axes.set_xscale("log")
-    last = ranks[-1]
-    ticks = [n for k in range(9) for n in (10**k, 3 * 10**k) if n <= last]
+    axes.set(xscale="log", ylim=(0, 103), xlabel="most active users", ylabel="share [%]")
+    ticks = [n for k in range(9) for n in (10**k, 3 * 10**k) if n <= ranks[-1]]
     axes.set_xticks(ticks, labels=[f"{n}" if n < 10_000 else f"{n:.0e}" for n in ticks])
     axes.set_xticks([], minor=True)
-    axes.set(ylim=(0, 103), xlabel="most active users", ylabel="share [%]")
     axes.set_title(f"half of the jobs: {users['half']} of {users['users']:,}", loc="right", **small())
     axes.legend(loc="lower right", handlelength=1.8)
     axes.grid()
 
 
-def classes(axes: Axes, found: Mapping[str, Any]) -> None:
+def classes(axes: canvas.Axes, found: Mapping[str, Any]) -> None:
     """Jobs by status, queue, partition and quality of service."""
     axes.set_title("Classes", loc="left", weight="bold")
     present = [(kind, found[key]) for key, kind in _KINDS if found[key]]
@@ -277,12 +269,11 @@ def classes(axes: Axes, found: Mapping[str, Any]) -> None:
         shown = rows if len(rows) <= room else rows[: room - 1]
         others = sum(row["jobs"] for row in rows) - sum(row["jobs"] for row in shown)
         names = [str(row["name"] or (row["number"] if row["number"] >= 0 else "none")) for row in shown]
-        bars = [(short(name, 18), row["jobs"]) for name, row in zip(names, shown, strict=True)]
+        bars = [(canvas.short(name, 18), row["jobs"]) for name, row in zip(names, shown, strict=True)]
         labels.append(kind)
         for name, jobs in [*bars, *([(f"{len(rows) - len(shown)} others", others)] if others else [])]:
             share = 100 * jobs / found["jobs"]
-            place = len(labels)
-            bar = axes.barh(place, share, 0.75, color=canvas.PALETTE[0])
+            bar = axes.barh(len(labels), share, 0.75, color=canvas.PALETTE[0])
             axes.bar_label(bar, [f"{share:.1f}" if share >= 0.05 else "< 0.1"], padding=2, fontsize=6.5)
             labels.append(name)
     axes.set_yticks(range(len(labels)), labels=labels, fontsize=7)
@@ -317,15 +308,11 @@ class Described(Protocol):
         """The figures in plain values; the keys are those of ``twolevel workload info`` in JSON."""
 
 
-def overview_figure(described: Described) -> Figure:
+def overview_figure(described: Described) -> canvas.Figure:
     """Draw a workload's figures on one page: jobs and offered load over time, arrivals by hour, weekday (of more than one)
-    and month (of logs of two months or more), widths, run times and estimates, users, and classes of jobs.
-
-    - ``described``: the figures.
-    """
+    and month (of logs of two months or more), widths, run times and estimates, users, and classes of jobs."""
     found = described.as_dict()
-    with canvas.styled():
-        figure = canvas.new_figure(11.7, 8.3)  # A4, landscape
+    with canvas.drawing(11.7, 8.3) as figure:  # A4, landscape
         rows = figure.add_gridspec(4, 12, height_ratios=(0.2, 1.0, 1.0, 1.0))
         _head(figure.add_subplot(rows[0, :]), found)
         long = found["span_ns"] >= _MONTHS_NS
@@ -347,7 +334,7 @@ def overview_figure(described: Described) -> Figure:
     return figure
 
 
-def _settle(figure: Figure) -> None:
+def _settle(figure: canvas.Figure) -> None:
     """Lay the figure out once, with rounded positions: the last digits of the solver depend on memory addresses."""
     layout = figure.get_layout_engine()
     if layout is not None:
@@ -358,11 +345,11 @@ def _settle(figure: Figure) -> None:
         axes.set_position((round(box.x0, 5), round(box.y0, 5), round(box.width, 5), round(box.height, 5)))
 
 
-def _head(axes: Axes, found: Mapping[str, Any]) -> None:
+def _head(axes: canvas.Axes, found: Mapping[str, Any]) -> None:
     axes.set_axis_off()
     name = Path(found["source"]).name
     computer = found["header"].get("Computer") or found["header"].get("Installation", "")
-    title = f"{short(computer, 70)}  ({short(name, 50)})" if computer else short(name, 100)
+    title = f"{canvas.short(computer, 70)}  ({canvas.short(name, 50)})" if computer else canvas.short(name, 100)
     rejects = sum(found["rejects"].values())
     users, arrivals = found["users"], found["arrivals"]
     dates = f", {arrivals['first'][:10]} to {arrivals['last'][:10]}" if arrivals["start"] else ""
@@ -372,7 +359,7 @@ def _head(axes: Axes, found: Mapping[str, Any]) -> None:
         *([f"{users['users']:,} users"] if users else []),
         f"{_large(found['work_core_s'] / _HOUR_S)} core-hours",
         "no load: one instant" if found["load"] is None else f"offered load {found['load']:.3f}",
-        f"{short(found['platform'], 24)}: {found['platform_cores']:,} cores",
+        f"{canvas.short(found['platform'], 24)}: {found['platform_cores']:,} cores",
     ]
     # Not in the layout: a long line would make the panels narrow.
     axes.text(0, 1, title, va="top", in_layout=False, weight="bold", fontsize=12)
