@@ -83,13 +83,11 @@ RESIZE = Choice(
     "(by a batch policy in Python, or a scheduler)",
     rule=f"none; {RESIZED} with {MALLEABLE}",
 )  # fmt: skip
-POWER = Option(
-    name="power", panel=Panel.POWER, default=False,
-    help="Account for power and energy: power.parquet, energy_j; needs a platform with power data",
-)  # fmt: skip
-POWER_OF = Choice(
-    name="power-of", panel=Panel.POWER, default="held", choices=("held", "working"), what="active cores", metavar="CORES",
-    help="Cores that draw active power: held by a job, or working on a task",
+POWER = Choice(
+    name="power", panel=Panel.POWER, default="none", bare="held", choices=("none", "held", "working"), what="active cores",
+    help="Account for power and energy (power.parquet, energy_j); needs a platform with power data: none; held (cores are "
+    "active while a job holds them; the same without a value); or working (only while they work on a task)",
+    metavar="CORES", rule="none; held with another option about power",
 )  # fmt: skip
 LIMITS = Option[str | None](
     name="limits", panel=Panel.LIMITS, default=None, metavar="FILE",

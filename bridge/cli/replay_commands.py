@@ -63,13 +63,13 @@ def replay_command(
     from bridge.scenarios.machine import given_platform
     from bridge.scenarios.ready import ReadyScenario
 
-    planned = given_plan(report, slurm.rate, slurm.phase)
+    planned, only = given_plan(report, slurm.rate, slurm.phase), report.report == "only"
     target = named_folder(out)
-    if not report.report_only:
+    if not only:
         check_target(target, force)
     chosen = SlurmChoice(**vars(slurm))
     recorded = not shared.application.simulated
-    if not report.report_only:
+    if not only:
         installed_slurm()  # it is said first if there is none
     given_platform(shared.machine.platform)  # a file is checked before a long log is read
     given = values(shared)
@@ -84,7 +84,7 @@ def replay_command(
     arguments = shared.source(selected) | chosen.names(machine, 0)
     trace = further_traces(tables.trace, TRACE_DETAIL.default)
     arguments |= {"tasks_table": tables.tasks, "trace": False if trace is None else list(trace.formats)}
-    if planned is not None and report.report_only:
+    if planned is not None and only:
         known = finished(target, scenario, arguments, force=force)
         prepare_run(applications=not recorded)
         put_report(target, lambda folder: planned.write(scenario, *known, folder, log.job_id))

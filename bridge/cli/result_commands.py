@@ -98,7 +98,7 @@ def power_command(
         names = (*METRICS, *COST_METRICS, *FACILITY_METRICS)
         known = {name: run.metrics[name] for name in names if name in run.metrics}
         if not known:
-            raise InputError(f"{results}: its power is not known; simulate again with {POWER}")
+            raise InputError(f"{results}: its power is not known; simulate again with {POWER:held}")
         metrics = known | metrics
         _put_metrics(metrics)
     for name, text in cost_rows(metrics):

@@ -242,13 +242,17 @@ class QuickCommand(_QuickHelp, TyperCommand):
         return super().make_context(name, self._with_bare(words), *more, **named)
 
     def _with_bare(self, words: list[str]) -> list[str]:
-        # An option that may stand alone, and does: the next word is another option, or there is none.
+        # An option that may stand alone, and does: the next word is another option or no choice of this one, or there is none.
         declared = [one for one, _ in getattr(self.callback, "options", {}).values()]
-        alone = {flag(one.name): one.bare for one in declared if one.bare}
+        alone = {flag(one.name): one for one in declared if one.bare}
         return [
-            f"{word}={alone[word]}" if word in alone and (not after or after[0].startswith("-")) else word
-            for word, after in ((word, words[place + 1 : place + 2]) for place, word in enumerate(words))
+            f"{word}={alone[word].bare}" if word in alone and not _is_value(after, alone[word]) else word
+            for word, after in zip(words, [*words[1:], ""], strict=False)
         ]
+
+
+def _is_value(word: str, option: Option[Any]) -> bool:
+    return word in option.choices if isinstance(option, Choice) else word[:1] not in ("", "-")
 
 
 def _topic(parameter: Any) -> Panel:

@@ -229,13 +229,11 @@ PHASE = Real[float | None](
     help="Time of a backfilling pass of Slurm after the first submit, e.g. 10s, within its cycle of 30s",
     rule="Slurm is at rest before, and checks once a second"
 )
-REPORT = Option(
-    name="report", first=True, panel=Panel.RESULTS, default=False,
-    help="Write DIR/report too: log, Slurm and our engine compared in tables and figures"
-)
-REPORT_ONLY = Option(
-    name="report-only", panel=Panel.RESULTS, default=False,
-    help="Write the report of an existing replay in DIR, which had the same options, without running Slurm"
+REPORT = Choice(
+    name="report", first=True, panel=Panel.RESULTS, default="none", bare="also", choices=("none", "also", "only"),
+    what="kind of report", metavar="HOW",
+    help="Compare log, Slurm and our engine in tables and figures in DIR/report: none; also (after the replay; the same "
+    "without a value); or only (for the existing replay in DIR, which had the same options, without running Slurm)"
 )
 BESIDE = Option(
     name="beside", panel=Panel.RESULTS, default="fcfs+easy,fcfs+conservative", metavar="LIST",

@@ -152,7 +152,7 @@ _READERS: Mapping[str, Callable[[Path], pd.DataFrame]] = {
 # Tables without jobs: their figures always show the whole run.
 _OF_ALL = {"power", "decisions"}
 
-_HOW = {"jobs": "", "power": f"; simulate again with {POWER}", "decisions": f"; simulate again with {DECISIONS}"}
+_HOW = {"jobs": "", "power": f"; simulate again with {POWER:held}", "decisions": f"; simulate again with {DECISIONS}"}
 
 
 def draw_run_figures(

@@ -293,7 +293,7 @@ class Result:
     def finished_power(self) -> FinishedPower:
         """The power of the machine and its jobs, from which costs are computed. Raises InputError if it is not known."""
         if self.power is None:
-            raise InputError(f"the power of this run is not known; simulate it with {POWER}")
+            raise InputError(f"the power of this run is not known; simulate it with {POWER:held}")
         return self.power.finished
 
     def costs(self, signals: str | Path) -> EnergyCosts:
@@ -353,7 +353,7 @@ class Result:
         """One row per change of the machine's power draw, limit, power level, or number of hosts in service. Raises InputError
         without a power model."""
         if self.power is None:
-            raise InputError(f"this result has no power data: the run was made without {POWER}")
+            raise InputError(f"this result has no power data: the run was made without {POWER:held}")
         return tables.rows_frame(self.power.columns)
 
     @cached_property

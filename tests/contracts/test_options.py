@@ -147,15 +147,15 @@ def test_the_change_log_lists_every_retired_option() -> None:
 def test_each_surface_spells_what_a_text_mentions() -> None:
     resize, preset = bls.options.RESIZE, bls.options.PRESET
     text = (
-        f"{resize:none}: not with {als.options.OVERHEAD:5}, {preset:False} or {bls.options.POWER}; allowed: no {resize}"
+        f"{resize:none}: not with {als.options.OVERHEAD:5}, {preset:False} or {bls.options.CANCELLED}; allowed: no {resize}"
     )
     error = InputError(text)
-    assert str(error) == "resize='none': not with overhead_ns=5, preset=False or power=True; allowed: no resize"
+    assert str(error) == "resize='none': not with overhead_ns=5, preset=False or cancelled=True; allowed: no resize"
     assert on_command_line(error.text) == (
-        "--resize none: not with --overhead 5, --no-preset or --power; allowed: no --resize"
+        "--resize none: not with --overhead 5, --no-preset or --cancelled; allowed: no --resize"
     )
     assert spelled(text, in_table) == (
-        "resize = 'none': not with overhead = 5, preset = false or power = true; allowed: no resize"
+        "resize = 'none': not with overhead = 5, preset = false or cancelled = true; allowed: no resize"
     )
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
     assert repr(error) == f"InputError({str(error)!r})"

@@ -14,6 +14,8 @@ RETIRED: Final[Mapping[str, str]] = {
     "conservative": f"is now {Mention('backfill', 'backfill', said='conservative')} or conservative:rebuild",
     "als-timeout": f"is now {Mention('timeout', 'timeout_s')}",
     "bls-timeout": f"is now {Mention('timeout', 'timeout_s')}",
+    "power-of": f"is now {Mention('power', 'power', said='held')} or working",
+    "report-only": f"is now {Mention('report', 'report', said='only')}",
     "reaction": f"is now the column reaction of {Mention('limits', 'limits')}",
     "notice": f"is now the column notice of {Mention('limits', 'limits')}",
     "socket": "is no longer an option of commands; Python has Execution(socket=…)",
