@@ -189,7 +189,7 @@ def _unaware(
 def _unaware_requests(what: str, words: str, **example: Any) -> tuple[str, Conflict]:
     return _unaware(
         what, "cores and resources of hosts", f"{o.REQUESTS} of {words}", lambda run: run.asks(what),
-        lambda run: f"job {run.first_asking(what)} asks for {words}", **example
+        lambda run: f"job {run.first_asking(what)} requests {words}", **example
     )
 
 
@@ -323,7 +323,7 @@ RUN: Final[tuple[Conflict, ...]] = (
     ),
     _no_widths(
         has(f"{o.ALLOCATOR:given}", lambda run: run.allocator.name == "given", allocator="given", requested={1: "0-1"}),
-        "as jobs ask for cores by number"
+        "as jobs request cores by number"
     ),
     _no_widths(
         has(
@@ -335,7 +335,7 @@ RUN: Final[tuple[Conflict, ...]] = (
     _no_widths(
         has(
             f"{o.SWITCHES}, or {o.REQUESTS} of few switches", lambda run: run.asks("switches"),
-            "jobs that ask for few switches", switches="1", allocator="topology",
+            "jobs that request few switches", switches="1", allocator="topology",
         ),
         "as the number of switches for other widths is not specified"
     ),
@@ -343,7 +343,7 @@ RUN: Final[tuple[Conflict, ...]] = (
         has(
             f"{o.REQUESTS} of more than cores",
             lambda run: run.constraints.requests is not None and not run.constraints.requests.plain,
-            "jobs that ask for more than cores", requests="licences.csv",
+            "jobs that request more than cores", requests="licences.csv",
         ),
         _COUNTED, first=_MOLDS
     ),

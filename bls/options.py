@@ -214,11 +214,6 @@ METHOD = Choice(
     help="Arrivals: calendar (also by weekday and month), or accasim (as in its paper)",
 )  # fmt: skip
 SPEED_FACTOR = Real(
-    name="speed-factor",
-    default=1.0,
-    lowest=1e-6,
-    highest=1e6,
-    metavar="FACTOR",
-    help="Make cores this many times as fast",
+    name="speed-factor", default=1.0, lowest=1e-6, highest=1e6, metavar="FACTOR", help="Make cores FACTOR times as fast"
 )
-NODES_FACTOR = replace(SPEED_FACTOR, name="nodes-factor", help="Make the number of nodes this many times as large")
+NODES_FACTOR = replace(SPEED_FACTOR, name="nodes-factor", help="Make the number of hosts FACTOR times as large")

@@ -46,7 +46,7 @@ class Rules:
     #: starts are not delayed.
     decision_cost_ns: int | str | None = holds(o.DECISION_COST)
     keep_decisions: bool = holds(o.DECISIONS)  #: whether to keep a table of all decisions
-    #: How long a job waits for no more switches than it asks for; None: for ever. ``switches`` has a time of its own.
+    #: How long a job waits for no more switches than it requests; None: for ever. ``switches`` has a time of its own.
     switch_wait_ns: int | None = None
     estimates: str | AnyEstimator = holds(o.ESTIMATES)
 
@@ -88,7 +88,7 @@ class Rules:
 
     @property
     def waits_for_switches_ns(self) -> int | None:
-        """How long a job waits for no more switches than it asks for; None: for ever."""
+        """How long a job waits for no more switches than it requests; None: for ever."""
         return self.switch_wait_ns
 
     @property
@@ -109,7 +109,7 @@ class Rules:
 
     @property
     def molds(self) -> bool:
-        """Whether the head of the queue may start with another width than it asks for."""
+        """Whether the head of the queue may start with another width than it requests."""
         return self.resized == "mold"
 
     @property

@@ -107,7 +107,7 @@ class BatchSimulator(RunningJobs):
         self.deadline_ns = deadlines_ns(workload, slack)
         n_cores, widest = platform.n_cores, int(workload.cores.argmax())
         if (asked := workload.cores[widest]) > n_cores:
-            raise InputError(f"job {workload.job_id[widest]} asks for {asked} cores; the platform has {n_cores}")
+            raise InputError(f"job {workload.job_id[widest]} requests {asked} cores; the platform has {n_cores}")
         self.deadline_ns.flags.writeable = False  # policies may read it
         self.planned_ns = planned_with(workload, self.rules, self.constraints, seed)
         self.planned_ns.flags.writeable = False
@@ -341,7 +341,7 @@ class BatchSimulator(RunningJobs):
         return PluginError(f"{self._deciding()}: decide() {did}")
 
     def _still_awake(self) -> None:
-        # Stop a policy that asks for wake-ups forever without starting jobs.
+        # Stop a policy that requests wake-ups forever without starting jobs.
         state = self.state
         if state.running.n == state.arriving.n == 0 and state.next_arrival == state.arrivals.size:
             self._idle_wakes += 1
@@ -473,7 +473,7 @@ class BatchSimulator(RunningJobs):
                 windows = self.constraints.windows
                 return self._wrong(refusal(self.state, row, self.platform, windows, self._parts))
             asked, free = self.state.jobs.cores[row], self.state.free_cores
-            reason = f"it asks for {asked} cores, and {free} are free"
+            reason = f"it requests {asked} cores, and {free} are free"
             if asked <= free:
                 power = ", the power limit" if self.state.settings.powered != b.UNPOWERED else ""
                 reason += f", but its partition, a window{power} or another requested resource does not allow it now"

@@ -185,7 +185,7 @@ def _check_shares(phase: Phase, where: str) -> None:
     # Checks of all phases.
     for key, highest, said in (
         ("share", 1e9, " is no part of the work; allowed: above 0"),
-        ("cores", _MOST_CORES, "; allowed: above 0, as 0.5 for half the cores that the job asks for"),
+        ("cores", _MOST_CORES, "; allowed: above 0, as 0.5 for half the cores that the job requests"),
     ):
         place, value = key_of(where, key), getattr(phase, key)
         if key == "cores" and value is None:

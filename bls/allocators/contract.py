@@ -43,7 +43,7 @@ class PlacementRequest(State):
     switch_level: Ints
     # int64 (H,): all hosts, so that the hosts below a switch are neighbours; those of a leaf ascend. Empty without switches.
     switch_hosts: Ints
-    # the cores that the job asks for by number, ascending intervals; empty for nearly every workload
+    # the cores that the job requests by number, ascending intervals; empty for nearly every workload
     wanted_lo: Ints
     wanted_hi: Ints
     parameters: Ints  # the allocator's own numbers, :attr:`Allocator.parameters`

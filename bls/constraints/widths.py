@@ -50,7 +50,7 @@ def share_of(text: str) -> tuple[float, float, float] | None:
     if not (0 < share <= 1 and 0 < least <= 1 <= most <= _HIGHEST):
         raise InputError(
             f"{MALLEABLE}: {shown(text)}; allowed: SHARE above 0 up to 1, or SHARE:MIN:MAX with MIN above 0 up to 1 and "
-            f"MAX from 1 to {_HIGHEST:g} times the cores that a job asks for, as 0.5:0.25:2; or a CSV file"
+            f"MAX from 1 to {_HIGHEST:g} times the cores that a job requests, as 0.5:0.25:2; or a CSV file"
         )
     return share, least, most
 
@@ -84,7 +84,7 @@ def widths(
         row = int(np.argmax(wrong))
         raise InputError(
             f"{os.fspath(said)}: job {workload.job_id[row]}: min_cores {found.min_cores[row]}, max_cores "
-            f"{found.max_cores[row]}; allowed: 1 to {cores[row]}, what it asks for, and {cores[row]} to {room[row]}, what its "
+            f"{found.max_cores[row]}; allowed: 1 to {cores[row]}, what it requests, and {cores[row]} to {room[row]}, what its "
             "partition has"
         )
     if not found.malleable.any():

@@ -217,7 +217,7 @@ class _Batch(BatchChecks):
         wrong = self.holds & ((left != jobs.held_cores) | (given < jobs.cores) | more)
         counted = jobs.held_cores
         self.none(
-            wrong, lambda k: f"{self.name(k)} asks for {jobs.cores[k]} cores, holds {left[k]}, and counts {counted[k]}"
+            wrong, lambda k: f"{self.name(k)} requests {jobs.cores[k]} cores, holds {left[k]}, and counts {counted[k]}"
         )
         for core in np.flatnonzero(np.bincount(cores, minlength=self.n_cores) > 1).tolist():
             self.fault(f"core {core} is held by {' and '.join(map(self.name, owner[cores == core]))}")

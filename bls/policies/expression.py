@@ -83,7 +83,7 @@ class ExpressionCode:
 
     def memory(self, n_cores: int) -> Array:
         """The input of :func:`evaluate`, float64, on a machine of ``n_cores`` (0 if that is not known). Raises
-        ValueError if the expression asks for z and it is not known."""
+        ValueError if the expression requests z and it is not known."""
         if "z" in self.names and n_cores < 1:
             raise ValueError("z is asked for, but how many cores the machine has is not known")
         return np.array([n_cores, self.depth, *(number for pair in self.code for number in pair)], np.float64)
@@ -238,7 +238,7 @@ def evaluate(
     - ``memory``, ndarray of float64: the program, :meth:`Program.memory`
     - ``rows``, ndarray of int64: the rows of all that wait, the first ``n_rows`` of them
     - ``submit_ns``, ``estimate_ns``, ``cores``, ndarray of int64: the jobs' columns, by row
-    - ``numbers``, float64 (1, n) or (0, n): what they draw, W, where the expression asks for it
+    - ``numbers``, float64 (1, n) or (0, n): what they draw, W, where the expression requests it
     - ``out``, ndarray of float64: where the values go, in the order of ``rows``; NaN where there is no finite one
 
     Returns int: 0, or 1 + the row of the first job that has no finite value.

@@ -13,6 +13,7 @@ from bls.options import FAIR_START, POWER, PUE, SIGNALS
 from bridge.cli import INTERRUPTED
 from bridge.cli.parameters import AS_JSON, REPLACE_FILE, RUN, argument, option, switch
 from bridge.options.bundles import bundled
+from bridge.options.declared import ONLY
 from bridge.options.paper import PaperOptions
 from bridge.runs.directory import check_file, fresh_file, named_folder
 from bridge.standard_error import lined_up, put, put_text, say
@@ -26,10 +27,7 @@ if TYPE_CHECKING:
 def figures_command(
     *,
     results: Annotated[str, argument("DIR", "Results of a run, a study or a grid.")],
-    only: Annotated[
-        list[str] | None,
-        option("NAME", "Name of a figure (docs/reference/figures.md); may be repeated; default: all that apply."),
-    ] = None,
+    only: Annotated[list[str] | None, ONLY] = None,
     out: Annotated[str | None, option("DIR", "Folder for the files; default: figures in DIR.", "--out", "-o")] = None,
     form: Annotated[
         str, option("FORMATS", "File formats, separated by commas: png, svg, pdf.", "--format")
@@ -64,8 +62,8 @@ def figures_command(
         put(path)
 
 
-#: Where the values of single jobs are written.
-_JOBS = option("FILE", "Write the values of each job to a CSV file, or to a Parquet file (FILE.parquet).", "--jobs")
+#: The option for the values of single jobs, which ``{}`` computes.
+_JOBS = "Write the values of each job to a CSV file, or to a Parquet file (FILE.parquet); needs {}."
 
 
 @bundled
@@ -82,7 +80,7 @@ def power_command(
         ),
     ] = None,
     pue: Annotated[str | None, PUE] = None,
-    jobs: Annotated[str | None, _JOBS] = None,
+    jobs: Annotated[str | None, option("FILE", _JOBS.format("--signals"))] = None,
     paper: PaperOptions,
 ) -> None:
     """Show the energy and power of a run, and compute costs, emissions and the power of the facility."""
@@ -116,7 +114,7 @@ def metrics_command(
     *,
     results: RUN,
     fair_start: Annotated[bool, FAIR_START] = False,
-    jobs: Annotated[str | None, _JOBS] = None,
+    jobs: Annotated[str | None, option("FILE", _JOBS.format("--fair-start"))] = None,
     as_json: AS_JSON = False,
 ) -> None:
     """Print the metrics of a run, and compute fair start times. Times are in ns, energies in J, power in W."""

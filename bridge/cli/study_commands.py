@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 DataOption = Annotated[list[str] | None, d.DATA]
 ClusterOption = Annotated[str | None, d.CLUSTER]
 _OUT = replace(d.OUT, help="Folder for the results; an unfinished run of the same study is continued")
+_WORKERS = replace(d.WORKERS, help="Number of processes; up to 1e6 on a cluster")
 _FORCE = replace(d.FORCE, help="Start again and discard finished cells")
 
 
@@ -42,7 +43,7 @@ def study_command(
     file: Annotated[str, argument("FILE", "A study in TOML (docs/reference/studies.md).")],
     out: Annotated[str, _OUT],
     data: DataOption = None,
-    workers: Annotated[int | None, d.WORKERS] = d.WORKERS.default,
+    workers: Annotated[int | None, _WORKERS] = d.WORKERS.default,
     cluster: ClusterOption = None,
     figures: Annotated[bool, switch("--figures/--no-figures", "Draw the figures of the study.")] = True,
     paper: PaperOptions,
@@ -203,7 +204,7 @@ def repeat_command(
         str | None, option("DIR", "Keep the results of the repetition in this folder.", "--out", "-o")
     ] = None,
     data: DataOption = None,
-    workers: Annotated[int | None, d.WORKERS] = d.WORKERS.default,
+    workers: Annotated[int | None, _WORKERS] = d.WORKERS.default,
     cluster: ClusterOption = None,
 ) -> None:
     """Run a study again from the record in its folder, and compare every number."""

@@ -204,7 +204,7 @@ def generate_command(
     check_wanted(wanted)
     if requests is not None:
         if wanted.gpus is None:
-            raise InputError("--requests: needs --gpus; without them jobs ask for nothing but cores")
+            raise InputError("--requests: needs --gpus; without them jobs request nothing but cores")
         check_file(Path(requests), force, "--requests")
     source, made = generated(wanted, reader)
     save(made, target, force, made=True)

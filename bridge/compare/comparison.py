@@ -157,7 +157,7 @@ def _common(a: pd.DataFrame, b: pd.DataFrame) -> tuple[Array, Array]:
 def _check_same_jobs(a: pd.DataFrame, b: pd.DataFrame, a_row: Array, b_row: Array) -> None:
     if not len(a_row):
         raise InputError("A and B have no job in common; allowed: two runs of one workload")
-    for column, words in (("submit_ns", "was submitted at {} ns"), ("cores", "asks for {} cores")):
+    for column, words in (("submit_ns", "was submitted at {} ns"), ("cores", "requests {} cores")):
         in_a, in_b = a[column].to_numpy()[a_row], b[column].to_numpy()[b_row]
         differing = np.flatnonzero(in_a != in_b)
         if len(differing):

@@ -144,6 +144,14 @@ SHAKE = Option[str | None](
     help="Delay each submit by a random time up to this, e.g. 1min, drawn per seed; seed 0 keeps the log as it is"
 )
 
+# Of all commands that draw figures.
+
+WIDTH = Option[str | None](
+    name="width", panel=Panel.RESULTS, default=None, metavar="LENGTH",
+    help="Width of figures, e.g. 3.5in, 89mm or 252pt; 1in to 40in"
+)
+NO_TITLE = Option(name="no-title", panel=Panel.RESULTS, default=False, help="Draw figures without titles")
+
 # One loop, or one graph, alone.
 
 CORE_SPEED = Option(
@@ -186,6 +194,10 @@ FORMAT = Option[str | None](
     name="format", default=None, metavar="NAME", help="Format of the file: wfformat, dax, dot, graphml", rule="by its content"
 )
 
+ONLY = Option[tuple[str, ...]](
+    name="only", python="names", default=(), metavar="NAME",
+    help="Name of a figure (docs/reference/figures.md); may be repeated", rule="all that apply"
+)
 TOP = Whole(name="top", default=10, lowest=0, highest=10**6, metavar="N", help="Number of jobs in each ranking")
 FETCH_TIMEOUT = Real(
     name="timeout", default=30.0, lowest=1e-3, highest=86_400.0, unit="s", metavar="TIME",
@@ -301,16 +313,16 @@ LIKE = Option[str | None](
 )
 MODEL = Option[str | None](name="model", default=None, metavar="NAME", help="Published model: lublin")
 GPUS = Option[str | None](
-    name="gpus", default=None, metavar="SHARE:CARDS:GFLOPS", help="Share of nodes with GPUs, GPUs per node, and their speed"
+    name="gpus", default=None, metavar="SHARE:CARDS:GFLOPS", help="Share of hosts with GPUs, GPUs per host, and their speed"
 )
 LIMIT = Option[tuple[str, ...]](
     name="limit", default=(), metavar="NAME=LO-HI",
-    help="Limit of a request per node, of cores, gpus or memory_kb; may be repeated"
+    help="Limit of a request per host, of cores, gpus or memory_kb; may be repeated"
 )
 LIKENESS_PLOT = replace(PLOT, help="Plot both distributions in a png, svg or pdf file")
 NODE_REQUESTS = Option[str | None](
     name="requests", default=None, metavar="FILE",
-    help=f"Write the requests of jobs per node to a file for run --requests; needs {GPUS}"
+    help=f"Write the requests of jobs per host to a file for run --requests; needs {GPUS}"
 )
 LOG_NAME = Option[str | None](
     name="NAME", default=None, metavar="[NAME]", help="Name of the log; without it, list all logs"

@@ -4,19 +4,10 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from traces.base.options import Option, Panel
+from bridge.options.declared import NO_TITLE, WIDTH
 
 if TYPE_CHECKING:
     from traces.figures.drawing.for_paper import ForPaper
-
-WIDTH = Option[str | None](
-    name="width",
-    panel=Panel.RESULTS,
-    default=None,
-    metavar="LENGTH",
-    help="Width of figures, e.g. 3.5in, 89mm or 252pt; 1in to 40in",
-)
-NO_TITLE = Option(name="no-title", panel=Panel.RESULTS, default=False, help="Draw figures without titles")
 
 
 @dataclass(frozen=True)

@@ -63,9 +63,7 @@ class Afterwards:
     def check(self, scenario: ReadyScenario) -> None:
         """Raise InputError if some numbers cannot be computed from a run of this scenario."""
         if self.needs_power and scenario.power is None:
-            raise InputError(
-                f"costs and the power of the facility: the power of the run is not known; add {POWER:held}"
-            )
+            raise InputError(f"costs and power of the facility: the power of the run is not known; add {POWER:held}")
         if self.fair_start:
             FairStarts(scenario).check()
 

@@ -33,7 +33,7 @@ class TraceRequest:
         return any(self._detail(name, self._within(machine)) in ("chunk", "task") for name in self.formats)
 
     def note(self, machine: MachineShape, instead: str) -> str | None:
-        """A line if these traces have no rows of cores although the user did not ask for that; ``instead``: how to get them."""
+        """A line if these traces have no rows of cores although the user did not request that; ``instead``: how to get them."""
         machine = self._within(machine)
         details = {self._detail(name, machine) for name in self.formats}
         if self.detail != TRACE_DETAIL.default or details <= {"task"}:

@@ -310,19 +310,17 @@ TYPED: Final[tuple[Conflict, ...]] = (
 
 _ONLY_REPORT: Final = has(f"{d.REPORT:only}", lambda given: given.get("report") == "only", report="only")
 _RATE: Final = _typed(d.RATE, 10.0)
+_OF_REPEATS: Final[tuple[tuple[Option[Any], object], ...]] = ((d.REPEATS, 2), (d.RATES, "10"), (d.SIZES, "50"))
 
 REPLAY: Final[tuple[Conflict, ...]] = (
     Conflict(
         _typed(b.PLATFORM, "paper"), _typed(d.SLURM_CONF, "slurm.conf"), "whose nodes are the machine", "one of them"
     ),
     Conflict(_typed(d.SETTLE, 5.0), _RATE, "by which the clock runs without a jump", "one of them"),
+    *(Conflict(_typed(*given), _ONLY_REPORT, "which starts no Slurm") for given in _OF_REPEATS),
     *(
-        Conflict(_typed(option, example), _ONLY_REPORT, "which starts no Slurm")
-        for option, example in ((d.REPEATS, 2), (d.RATES, "10"), (d.SIZES, "50"))
-    ),
-    *(
-        Conflict(_typed(option, example), _lacks(d.REPORT), reason=f"needs {d.REPORT}")
-        for option, example in ((d.BESIDE, "sjf"), (d.REPEATS, 2), (d.RATES, "10"), (d.SIZES, "50"))
+        Conflict(_typed(*given), _lacks(d.REPORT), reason=f"needs {d.REPORT}")
+        for given in ((d.BESIDE, "sjf"), *_OF_REPEATS, (d.WIDTH, "3in"), (d.NO_TITLE, True))
     ),
     Conflict(_typed(d.REPORT, "also"), _RATE, "as the replay of a report is exact", str(d.RATES)),
     Conflict(

@@ -1,4 +1,4 @@
-"""Other programs as the batch level: start, connect, report events, and ask for decisions."""
+"""Other programs as the batch level: start, connect, report events, and request decisions."""
 
 from dataclasses import replace
 

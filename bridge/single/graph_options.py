@@ -80,7 +80,7 @@ class GraphOptions(OwnCores):
         for option, value in given:
             if value != option.default:
                 raise InputError(
-                    f"{option}: not with {self.scheduler.name}: no core asks for chunks; allowed: a technique"
+                    f"{option}: not with {self.scheduler.name}: no core requests chunks; allowed: a technique"
                 )
 
     def check_order_use(self) -> None:

@@ -224,7 +224,7 @@ KINDS = ["none", "easy", "2", "conservative", "conservative:rebuild"]
 
 
 def test_a_job_wider_than_the_machine_is_refused_at_once() -> None:
-    with pytest.raises(InputError, match="job 2 asks for 5 cores; the platform has 4"):
+    with pytest.raises(InputError, match="job 2 requests 5 cores; the platform has 4"):
         ready(jobs((1, 0, 1, 1, 1), (2, 0, 1, 5, 1)))
 
 

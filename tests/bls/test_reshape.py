@@ -318,7 +318,7 @@ test_bad_input_is_refused = refusals(
         "factors_that_cannot_be_used_are_one_line": [({"speed": float("nan")}, "speed: nan is out of range")],
         "filters": [
             ({"users": [7]}, "a.swf: none of 4 jobs is left (users 7)"),
-            ({"cores": (9, 8)}, "cores: from 9 to 8: nothing is between them"),
+            ({"cores": (9, 8)}, "cores: 9 to 8; allowed: low to high"),
         ],
     },
 )  # fmt: skip

@@ -282,5 +282,5 @@ def test_generated_jobs_ask_for_gpus(here: Path) -> None:
     ran = twolevel(*words[:-2], "--requests", "x.csv", "-o", "x.swf")
     assert (ran.code, ran.err) == (
         2,
-        "twolevel: --requests: needs --gpus; without them jobs ask for nothing but cores\n",
+        "twolevel: --requests: needs --gpus; without them jobs request nothing but cores\n",
     )

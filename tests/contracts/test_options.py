@@ -146,9 +146,7 @@ def test_the_change_log_lists_every_retired_option() -> None:
 
 def test_each_surface_spells_what_a_text_mentions() -> None:
     resize, preset = bls.options.RESIZE, bls.options.PRESET
-    text = (
-        f"{resize:none}: not with {als.options.OVERHEAD:5}, {preset:False} or {bls.options.CANCELLED}; allowed: no {resize}"
-    )
+    text = f"{resize:none}: not with {als.options.OVERHEAD:5}, {preset:False} or {bls.options.CANCELLED}; allowed: no {resize}"
     error = InputError(text)
     assert str(error) == "resize='none': not with overhead_ns=5, preset=False or cancelled=True; allowed: no resize"
     assert on_command_line(error.text) == (

@@ -233,7 +233,10 @@ def _described(kind: Any) -> str:
     held = [(one, one.metadata[_OPTION]) for one in fields(kind) if _OPTION in one.metadata]
     if "Attributes\n" in about or not held:
         return about
-    texts = [f"{one.name} : {one.type}\n    {spelled(option.text, in_python)}" for one, option in held]
+    texts = [
+        f"{one.name} : {getattr(one.type, '__name__', one.type)}\n    {spelled(option.text, in_python)}"
+        for one, option in held
+    ]
     return "\n".join([about, "", "Attributes", "----------", *texts])
 
 
@@ -398,63 +401,37 @@ def check(table: Iterable[Conflict], chosen: Any) -> None:
             raise InputError(row.said(row.first.text(chosen), row.second.text(chosen)))
 
 
+# Set by hand, as in ``bls.options``: name, place and default first, then the help.
+# fmt: off
+
 SEED = Whole(
-    name="seed",
-    default=0,
-    lowest=0,
-    highest=2**64 - 1,
-    metavar="N",
-    first=True,
-    help="Seed of all random numbers: task lengths, shares, speeds, failures, cores",
+    name="seed", first=True, default=0, lowest=0, highest=2**64 - 1, metavar="N",
+    help="Seed of all random numbers: task lengths, shares, speeds, failures, cores"
 )
 
 #: The default is the speed of a core of the two-level paper's hosts, which is also what logs and graphs are taken to have
 #: been measured on that do not say it.
 CORE_GFLOPS = Real(
-    name="core-gflops",
-    default=46.875,
-    lowest=1e-9,
-    highest=1e12,
-    unit="GFLOP/s",
-    metavar="GFLOPS",
-    help="Speed of the core on which the run times in a file were measured",
+    name="core-gflops", default=46.875, lowest=1e-9, highest=1e12, unit="GFLOP/s", metavar="GFLOPS",
+    help="Speed of the core on which the run times in a file were measured"
 )
 
 LINK_BANDWIDTH = Real(
-    name="bandwidth",
-    default=50.0,
-    lowest=1e-9,
-    highest=1e9,
-    unit="Gbit/s",
-    metavar="GBPS",
-    help="Bandwidth of a link; needs a network",
+    name="bandwidth", default=50.0, lowest=1e-9, highest=1e9, unit="Gbit/s", metavar="GBPS",
+    help="Bandwidth of a link; needs a network"
 )
 LINK_LATENCY = Real(
-    name="link-latency",
-    default=500.0,
-    lowest=0.0,
-    highest=1e12,
-    unit="ns",
-    metavar="TIME",
-    help="Latency of a link, e.g. 2us; needs a network",
+    name="link-latency", default=500.0, lowest=0.0, highest=1e12, unit="ns", metavar="TIME",
+    help="Latency of a link, e.g. 2us; needs a network"
 )
 MEMORY_BANDWIDTH = Real[float | None](
-    name="memory-bandwidth",
-    default=None,
-    lowest=LINK_BANDWIDTH.lowest,
-    highest=LINK_BANDWIDTH.highest,
-    unit="Gbit/s",
-    metavar="GBPS",
-    help="Bandwidth between cores of one host; needs a network",
-    rule="unlimited",
+    name="memory-bandwidth", default=None, lowest=LINK_BANDWIDTH.lowest, highest=LINK_BANDWIDTH.highest, unit="Gbit/s",
+    metavar="GBPS", help="Bandwidth between cores of one host; needs a network", rule="unlimited"
 )
 
 # Of a trace or a figure that is to show a part of a run.
 
 PART_CORES = Option[str | None](
-    name="cores",
-    default=None,
-    metavar="NUMBERS",
-    help="Only these cores, e.g. 0-63 128, and the jobs that held any of them",
+    name="cores", default=None, metavar="NUMBERS", help="Only these cores, e.g. 0-63 128, and the jobs that held any of them"
 )
 PART_JOBS = Option[str | None](name="jobs", default=None, metavar="NUMBERS", help="Only these jobs, e.g. 40-60 77")

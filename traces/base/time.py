@@ -47,7 +47,7 @@ def parse_duration_ns(text: str, where: str) -> int:
     if ns > MAX_NS:
         raise InputError(f"{where}: {shown(text)} is too long; allowed: up to {MAX_NS // _UNITS_NS['w']}w")
     if ns <= 0:
-        raise InputError(f"{where}: {shown(text)} is not a duration; allowed: {_ALLOWED}")
+        raise InputError(f"{where}: {shown(text)} is no time; allowed: {_ALLOWED}")
     return ns
 
 

@@ -60,7 +60,7 @@ class SlurmCycle:
     default_queue_depth: int = 100
     sched_interval: int = 60  # seconds between two passes that consider all
     sched_min_interval: int = 2  # microseconds between two passes at least
-    batch_sched_delay: int = 3  # seconds between two passes that submissions ask for
+    batch_sched_delay: int = 3  # seconds between two passes that submissions request
     # how often slurmctld's background looks whether one was asked for, s; Slurm's is 1 always; 0: at once
     tick: int = 1
     minute: int = 60  # seconds that time limits are rounded up to multiples of; Slurm's is 60 always

@@ -81,7 +81,7 @@ class SlurmRun:
         request = seen.request
         if request.unit_cores > 1 or any(request.resources.values()):
             raise InputError(
-                f"{BLS:{self.name}}: job {seen.job_id} asks for more than cores; allowed: jobs of single cores"
+                f"{BLS:{self.name}}: job {seen.job_id} requests more than cores; allowed: jobs of single cores"
             )
         unit_ns = self._how.minute * NS_PER_S
         limit_s = max(1, -(-seen.walltime_ns // unit_ns)) * self._how.minute

@@ -204,11 +204,11 @@ def _numbers(text: str | None, where: str) -> list[str]:
     return words
 
 
-def given_plan(given: ReportOptions, rate: float, phase: float | None = None) -> ReportRequest | None:
-    """The report that options request, for the rate and the phase of the replay; None without a report. Raises
-    InputError if one is out of its range, or given without ``report``, or two contradict each other."""
+def given_plan(given: ReportOptions, rate: float, phase: float | None = None, **paper: object) -> ReportRequest | None:
+    """The report that options request, for the rate and the phase of the replay; None without a report. ``paper``: how its
+    figures are written. Raises InputError if one is out of its range, or lacks the report, or two contradict each other."""
     rates, sizes, repeats = given.rates, given.sizes, given.repeats
-    check(REPLAY, asdict(given) | {"rate": rate, "phase": phase})
+    check(REPLAY, asdict(given) | paper | {"rate": rate, "phase": phase})
     if REPORT.check(given.report) == REPORT.default:
         return None
     found_rates = []
