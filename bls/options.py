@@ -21,7 +21,7 @@ BLS_COMMAND = Option[str | None](
 )  # fmt: skip
 SELECT = Option(
     name="select", first=True, panel=Panel.JOBS, default="all", metavar="WHICH",
-    help="Jobs to simulate: all, first:N, or a window: busiest:LENGTH (most jobs), heaviest:LENGTH (most work), "
+    help="Selected jobs: all, first:N, or a window: busiest:LENGTH (most jobs), heaviest:LENGTH (most work), "
     "window:START+LENGTH or window:START..END; START and END are times of the log, or dates such as 2003-01-31T12:00",
 )  # fmt: skip
 OVERSIZE = Choice(
@@ -135,7 +135,7 @@ MAX_ATTEMPTS = Whole(
 )  # fmt: skip
 DECISION_COST = Option[str | None](
     name="decision-cost", python="decision_cost_ns", panel=Panel.BATCH, default=None, metavar="TIME",
-    help="Delay each start by the time of the decision: as measured, or a fixed time, e.g. 50ms (a bare number is s)",
+    help="Delay each start by the time of the decision: measured, or a fixed time, e.g. 50ms (a bare number is s)",
 )  # fmt: skip
 MEMORY = Choice(
     name="memory", panel=Panel.CONSTRAINTS, default="none", choices=("none", "swf"),

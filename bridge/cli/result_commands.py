@@ -69,7 +69,7 @@ _JOBS = "Write the values of each job to a CSV file, or to a Parquet file (FILE.
 @bundled
 def power_command(
     *,
-    results: Annotated[str, argument("DIR", "The output folder of a twolevel run with --power.")],
+    results: Annotated[str, argument("DIR", "Results of twolevel run --power.")],
     output: Annotated[
         str | None, option("FILE", "Draw the power over time: a png, svg or pdf file.", "--out", "-o")
     ] = None,
@@ -159,7 +159,7 @@ def _write_jobs(path: str | None, run: StoredRun, columns: Mapping[str, Any]) ->
 
 
 def table_command(
-    results: Annotated[list[str], argument("DIR...", "A study (the --out of study or grid), or one or several runs.")],
+    results: Annotated[list[str], argument("DIR...", "Results of a study or a grid, or of one or several runs.")],
     metrics: Annotated[
         str,
         option(
@@ -267,7 +267,7 @@ def _follow(folder: Path, target: Path, *, force: bool) -> None:
 
 
 def watch_command(
-    results: Annotated[str, argument("DIR", "The --out of a twolevel run.")],
+    results: Annotated[str, argument("DIR", "Results (--out) of twolevel run.")],
     once: Annotated[bool, switch("--once", "Print the state once and exit.")] = False,
     as_json: Annotated[bool, switch("--json", "Print each state as one line of JSON.")] = False,
 ) -> None:

@@ -189,7 +189,7 @@ def generate_command(
     paper: PaperOptions,
     force: Annotated[bool, d.REPLACE] = False,
 ) -> None:
-    """Write a synthetic workload, modelled on another one or by a published model, as SWF; print distances to the other."""
+    """Write a synthetic workload as SWF, like another one, and print the distances of both; or one by a published model."""
     from bridge.cli.workload_files import (
         check_wanted,
         checked_output,
@@ -216,7 +216,7 @@ def generate_command(
     put_text(likeness_text(source, made))
     if wanted.plot is not None:
         with paper.drawing():
-            say(f"figure: {draw(source, made, Path(wanted.plot), (Path(wanted.like or '').name, target.name))}")
+            say(f"figure: {draw(source, made, Path(wanted.plot), (Path(wanted.like).name, target.name))}")
 
 
 def fetch_command(

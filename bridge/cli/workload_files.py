@@ -195,7 +195,7 @@ def _put(written: Path, target: Path) -> None:
         shutil.copyfileobj(plain, packed)
 
 
-MODELS = ("lublin",)  #: the published models, by name
+MODELS = ("lublin",)  #: names of published models, in place of a workload
 
 _RANGE = re.compile(r"([0-9]{1,18})-([0-9]{1,18})")
 
@@ -205,16 +205,12 @@ _OF_LIKENESS = ("method", "speed_factor", "nodes_factor", "gpus", "limit", "plot
 
 def check_wanted(wanted: GenerationRequest) -> None:
     """Raise InputError for a request that cannot be met, before a long log is read."""
-    if (wanted.like is None) == (wanted.model is None):
-        raise InputError("--like, --model: give one of them; allowed: --like WORKLOAD or --model lublin")
-    if wanted.model is not None and wanted.model not in MODELS:
-        raise one_of("model", wanted.model, MODELS, "--model")
     METHOD.check(wanted.method)
     SEED.check(wanted.seed)
     JOBS.check(wanted.jobs, JOBS.short)
     for entry in fields(wanted):
-        if wanted.model is not None and entry.name in _OF_LIKENESS and getattr(wanted, entry.name) != entry.default:
-            raise InputError(f"--{entry.name.replace('_', '-')}: needs --like; a model has no source")
+        if wanted.like in MODELS and entry.name in _OF_LIKENESS and getattr(wanted, entry.name) != entry.default:
+            raise InputError(f"--{entry.name.replace('_', '-')}: not with --like {wanted.like}, which has no source")
     if wanted.plot is not None:
         from traces.figures.drawing.canvas import figure_format
 
@@ -226,9 +222,9 @@ def generated(wanted: GenerationRequest, form: str | None = None) -> tuple[Workl
     """The source, if there is one, and the workload that was made. Raises InputError if a value cannot be used."""
     gpus, limits = _gpus(wanted.gpus), _limits(tuple(wanted.limit or ()))
     platform = given_platform(wanted.platform)  # a file is checked before a long log is read
-    if wanted.like is None:
+    if wanted.like in MODELS:
         if platform is None and wanted.platform is not None:
-            raise InputError(f"--platform {wanted.platform}: needs --like; a model has no log")
+            raise InputError(f"--platform {wanted.platform}: not with --like {wanted.like}, which has no log")
         n_cores = (platform or Platform()).n_cores
         return None, generate_lublin(wanted.jobs, seed=wanted.seed, n_cores=n_cores)
     source = read(wanted.like, form)

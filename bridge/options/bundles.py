@@ -195,7 +195,8 @@ class QuickCommand(_QuickHelp, TyperCommand):
         if len(options) < MANY:
             topics = {Panel.OTHER: [record for _, record in options]}
         elif not self.shows_all:
-            topics = {Panel.OTHER: [record for one, record in options if self._is_first(one)]}
+            first = [(one, record) for one, record in options if self._is_first(one)]
+            topics = {Panel.OTHER: [record for topic in Panel for one, record in first if _topic(one) == topic]}
         else:
             topics = {panel: [record for one, record in options if _topic(one) == panel] for panel in Panel}
         if arguments:

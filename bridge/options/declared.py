@@ -174,7 +174,7 @@ LENGTH_UNIT = Choice(
     help="Unit of the numbers in LENGTHS.txt: gflop or flop"
 )
 CHUNKS = Option(
-    name="chunks", default=False, help="Only print the chunk sizes, for tasks of equal length and cores that ask in turn"
+    name="chunks", default=False, help="Only print the chunk sizes, for equal tasks and cores that request work in turn"
 )
 GRAPH = Option[str | None](
     name="GRAPH", default=None, metavar="GRAPH",
@@ -224,20 +224,20 @@ PRIORITIES = Choice(
     help="Priorities of jobs: slurm (computed by Slurm), or recorded (from the log, or by the order of its starts)"
 )
 RATE = Real(
-    name="rate", panel=Panel.COUPLING, default=0.0, lowest=0.0, highest=1e6, metavar="R",
+    name="rate", panel=Panel.CLOCK, default=0.0, lowest=0.0, highest=1e6, metavar="R",
     help="The clock runs R times as fast as real time, while Slurm computes, too; 0: it stands still meanwhile"
 )
 SETTLE = Real[float | None](
-    name="settle", panel=Panel.COUPLING, default=None, lowest=0.0, highest=86_400.0, unit="s", metavar="TIME",
+    name="settle", panel=Panel.CLOCK, default=None, lowest=0.0, highest=86_400.0, unit="s", metavar="TIME",
     help="After this time without events, e.g. 70s, advance the clock by whole minutes; 0: never",
     rule=f"70s; 0 with {RATE}"
 )
 CLEANUP = Real(
-    name="cleanup", panel=Panel.COUPLING, default=0.0, lowest=0.0, highest=86_400.0, unit="s", metavar="TIME",
+    name="cleanup", panel=Panel.CLOCK, default=0.0, lowest=0.0, highest=86_400.0, unit="s", metavar="TIME",
     help="Time that a node needs for clean-up after a job, e.g. 0.2s"
 )
 PHASE = Real[float | None](
-    name="phase", panel=Panel.COUPLING, default=None, lowest=0.0, highest=3600.0, unit="s", metavar="TIME",
+    name="phase", panel=Panel.CLOCK, default=None, lowest=0.0, highest=3600.0, unit="s", metavar="TIME",
     help="Time of a backfilling pass of Slurm after the first submit, e.g. 10s, within its cycle of 30s",
     rule="Slurm is at rest before, and checks once a second"
 )
@@ -309,9 +309,9 @@ SIMULATED_LOG = Option[str | None](
     name="workload", default=None, metavar="WORKLOAD", help="The simulated log, for users, groups and queues"
 )
 LIKE = Option[str | None](
-    name="like", default=None, metavar="WORKLOAD", help="Generate jobs like those of this workload; or give --model"
+    name="like", default=None, metavar="WORKLOAD",
+    help="Generate jobs like those of this workload; or lublin: by the model of Lublin and Feitelson"
 )
-MODEL = Option[str | None](name="model", default=None, metavar="NAME", help="Published model: lublin")
 GPUS = Option[str | None](
     name="gpus", default=None, metavar="SHARE:CARDS:GFLOPS", help="Share of hosts with GPUs, GPUs per host, and their speed"
 )

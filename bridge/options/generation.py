@@ -4,17 +4,16 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 from bls.options import JOBS, METHOD, NODES_FACTOR, PLATFORM, SPEED_FACTOR
-from bridge.options.declared import GPUS, LIKE, LIKENESS_PLOT, LIMIT, MODEL
+from bridge.options.declared import GPUS, LIKE, LIKENESS_PLOT, LIMIT
 from traces.base.options import SEED
 
 
 @dataclass(frozen=True)
 class GenerationRequest:
-    """Request for ``jobs`` jobs, either like those of the workload ``like`` or by a published ``model``."""
+    """Request for ``jobs`` jobs like those of a workload, or of a published model."""
 
     jobs: Annotated[int, JOBS]
-    like: Annotated[str | None, LIKE] = None
-    model: Annotated[str | None, MODEL] = None
+    like: Annotated[str, LIKE]
     seed: Annotated[int, SEED] = SEED.default
     method: Annotated[str, METHOD] = METHOD.default
     platform: Annotated[str | None, replace(PLATFORM, rule="as the header of the log states")] = PLATFORM.default

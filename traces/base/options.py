@@ -33,21 +33,19 @@ class Panel(StrEnum):
         made._value_, made.when = heading, when
         return made
 
-    JOBS = "Jobs and machine", "Choose the jobs to simulate and the machine."
-    BATCH = "Batch level", "Choose how the scheduler orders, places and backfills jobs."
+    JOBS = "Jobs and machine", "For a part of a log, and for your own machine."
+    BATCH = "Batch level", "To compare how the scheduler orders, places and backfills jobs."
     CONSTRAINTS = (
         "Constraints and failures",
-        "Simulate memory, licences, dependencies, reservations, jobs of variable width, or hosts that fail.",
+        "For memory, licences, dependencies, reservations, variable widths, failures.",
     )
-    POWER = "Power", "Account for power and energy, or let idle hosts sleep."
-    LIMITS = "Power limits", "Keep the machine, or parts of it, below a power limit."
-    APPLICATION = "Application level", "Choose how each job's tasks are generated and assigned to its cores."
-    COUPLING = (
-        "Execution",
-        "Run applications in several processes or on other hosts, or connect your own scheduler or application simulator.",
-    )
-    RESULTS = "Results", "Choose which tables are written, and how the run is watched and checked."
-    TRACES = "Traces", "Choose the formats, the detail and the part of the trace for viewers."
+    POWER = "Power", "To compute power and energy, and to let idle hosts sleep."
+    LIMITS = "Power limits", "If the machine, or a part of it, must stay below a power limit."
+    APPLICATION = "Application level", "To compare how the tasks of each job are made and assigned to its cores."
+    COUPLING = "Execution", "To use several processes or hosts, or your own scheduler or application simulator."
+    CLOCK = "Clock", "To run Slurm at another pace, or with the delays of real nodes."
+    RESULTS = "Results", "For the folder of the results, for further tables, and to watch or check a run."
+    TRACES = "Traces", "To view a run, or a part of it, in a trace viewer."
     OTHER = "Options", ""
 
 

@@ -16,6 +16,7 @@ RETIRED: Final[Mapping[str, str]] = {
     "bls-timeout": f"is now {Mention('timeout', 'timeout_s')}",
     "power-of": f"is now {Mention('power', 'power', said='held')} or working",
     "report-only": f"is now {Mention('report', 'report', said='only')}",
+    "model": f"is now {Mention('like', 'like', said='lublin')}",
     "reaction": f"is now the column reaction of {Mention('limits', 'limits')}",
     "notice": f"is now the column notice of {Mention('limits', 'limits')}",
     "socket": "is no longer an option of commands; Python has Execution(socket=…)",
