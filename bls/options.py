@@ -26,7 +26,7 @@ SELECT = Option(
 )  # fmt: skip
 OVERSIZE = Choice(
     name="oversize", panel=Panel.JOBS, default="reject", choices=("reject", "clamp"),
-    what="treatment of too wide jobs", metavar="HOW",
+    what="treatment", metavar="HOW",
     help="Jobs wider than the platform: reject, or clamp to its width",
 )  # fmt: skip
 PLATFORM = Option[str | None](
@@ -59,7 +59,7 @@ ESTIMATES = Option(
 )  # fmt: skip
 ON_FAILURE = Choice(
     name="on-failure", panel=Panel.CONSTRAINTS, default="requeue", choices=("requeue", "lose"),
-    what="treatment of jobs that lose a host",
+    what="treatment",
     metavar="HOW", help="What happens to jobs that lose a host or all their cores: requeue or lose",
 )  # fmt: skip
 COORDINATION = Choice(
@@ -139,7 +139,7 @@ DECISION_COST = Option[str | None](
 )  # fmt: skip
 MEMORY = Choice(
     name="memory", panel=Panel.CONSTRAINTS, default="none", choices=("none", "swf"),
-    what="source of memory requests", metavar="SOURCE",
+    what="source", metavar="SOURCE",
     help="Memory requested per core: none, or swf (as recorded in the log)",
 )  # fmt: skip
 REQUESTS = Option[str | None](

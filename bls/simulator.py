@@ -480,7 +480,7 @@ class BatchSimulator(RunningJobs):
             return self._wrong(f"gave job {job}, which does not fit: {reason}")
         if status == BatchStatus.ATTEMPTS:
             return InputError(
-                f"job {job} was cut by the failure of a host {self.rules.max_attempts} times: it would never end; "
+                f"job {job} was cut by failures of hosts {self.rules.max_attempts} times, and may never end; "
                 f"allowed: fewer failures, {ON_FAILURE:lose}, or more {MAX_ATTEMPTS}"
             )
         raise AssertionError(f"batch engine: {BatchStatus(status)!r}")

@@ -258,10 +258,10 @@ def _follow(folder: Path, target: Path, *, force: bool) -> None:
     except KeyboardInterrupt:
         if not written:
             raise
-        say(f"twolevel: interrupted; {target} stays as it is, of a study under way")
+        say(f"twolevel: interrupted; {target} shows the study in progress")
         raise SystemExit(INTERRUPTED) from None
     if not done:
-        say(f"twolevel: nobody is at work on {folder} any more; {target} shows what has ended of it")
+        say(f"twolevel: the study in {folder} has stopped; {target} shows its finished cells")
         raise typer.Exit(_DIED)
     say("the study is done")
 

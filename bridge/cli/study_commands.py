@@ -71,9 +71,7 @@ def _run(study: Study, target: Path, workers: int | None, cluster: str | None, *
     prepare_run(applications=True)
     given, study = study, settled(study)
     if len(study.seeds) < len(given.seeds):
-        say(
-            f"nothing is drawn at random, so that seeds change nothing: each cell runs once, with seed {study.seeds[0]}"
-        )
+        say(f"nothing is random, so each cell runs once, with seed {study.seeds[0]}")
     executor = _executor(study, workers, cluster)
     try:
         with StudyProgress() as watch:
@@ -83,7 +81,7 @@ def _run(study: Study, target: Path, workers: int | None, cluster: str | None, *
         _say_report(report, study, seeded=seeded)
         _show_results(study, target, results, figures=figures, seeded=seeded)
     except KeyboardInterrupt:
-        say(f"twolevel: interrupted; what is finished is kept in {target}, and the same command goes on")
+        say(f"twolevel: interrupted; finished cells are kept in {target}; the same command continues")
         sys.exit(INTERRUPTED)  # all has been said
     if report.failed:
         raise typer.Exit(1)
@@ -136,9 +134,9 @@ def _say_report(report: Report, study: Study, *, seeded: bool) -> None:
     which = f" ({len(study.cells):,} × {study.replicates.unit}{'s' * (len(some) > 1)} {seeds})" if seeded else ""
     say(f"{report.total:,} cell{'s' * (report.total > 1)}{which}{kept}")
     if report.others:
-        say(f"{report.others:,} more are finished there and no longer of this study; its tables are without them")
+        say(f"{report.others:,} more finished cells are no longer part of this study; its tables omit them")
     if report.failed:
-        say(f"{report.failed:,} failed; results.parquet says of each why. The first:")
+        say(f"{report.failed:,} failed; results.parquet has the reasons. The first:")
         for error in report.errors:
             say(f"  {error}")
         say("the same command tries them again")

@@ -240,7 +240,7 @@ def fetch_command(
         return
     target = Path(output)
     if not (target.is_dir() or target.name.lower().endswith(".swf.gz")):
-        raise InputError(f"-o: {shown(output)}; allowed: a folder that there is, or a name that ends in .swf.gz")
+        raise InputError(f"-o: {shown(output)}; allowed: an existing folder, or a name that ends in .swf.gz")
     with ExitStack() as stack:
         bars: list[Progress] = []
 

@@ -156,7 +156,7 @@ def bounds(text: str | None, where: str, *, durations: bool = False) -> tuple[in
     low, dash, high = (part.strip() for part in text.partition("-"))
     if not low and not high:
         example = "10m-2h, 10m- or -2h" if durations else "8-64, 8- or -64"
-        raise InputError(f"{where}: {shown(text)} is no range; allowed: as {example}")
+        raise InputError(f"{where}: {shown(text)} is no range; allowed: e.g. {example}")
     ends = [None if not part else _bound(part, where, durations) for part in (low, high)]
     return ends[0], ends[1] if dash else ends[0]
 
@@ -165,7 +165,7 @@ def _bound(part: str, where: str, durations: bool) -> int:
     if durations:
         return parse_duration_ns(part, where)
     if not (part.isascii() and part.isdigit() and len(part) <= 18):
-        raise InputError(f"{where}: {shown(part)} is no whole number; allowed: as 8-64, 8- or -64")
+        raise InputError(f"{where}: {shown(part)} is no whole number; allowed: e.g. 8-64, 8- or -64")
     return int(part)
 
 

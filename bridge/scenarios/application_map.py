@@ -55,7 +55,7 @@ class Match:
         for key in COLUMNS:
             text = getattr(self, key)
             if not isinstance(text, str):
-                raise InputError(f"{where}.{key}: {shown(text)} is not a text; allowed: as '0-63 128 256-'")
+                raise InputError(f"{where}.{key}: {shown(text)} is not a text; allowed: e.g. '0-63 128 256-'")
             object.__setattr__(self, key, intervals_text(parse_intervals(text, f"{where}.{key}")))
         object.__setattr__(self, "share", real(f"{where}.share", self.share, 0.0, 1.0))
 

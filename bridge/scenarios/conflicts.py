@@ -425,12 +425,12 @@ COMPANIONS: Final[tuple[Conflict, ...]] = (
     Conflict(
         _companion(b.SLACK, 3.0),
         has(f"a {b.BLS} that reads no deadlines", _no_deadlines, _policy_given),
-        reason="{second} reads no deadlines", allowed="edf"
+        reason="no effect on {second}", allowed="edf"
     ),
     Conflict(
         _companion(b.SIGNALS, "signals.csv"),
         has(f"a {b.BLS} that reads no signals", _no_signals, _policy_given),
-        reason="{second} reads no signals", allowed="a policy that needs them; twolevel power computes costs of a finished run"
+        reason="no effect on {second}", allowed="a policy that needs them; twolevel power computes costs of a finished run"
     ),
     _no_loss(b.ON_FAILURE, "lose"),
     _no_loss(b.MAX_ATTEMPTS, 3),

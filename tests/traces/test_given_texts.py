@@ -53,7 +53,7 @@ def test_ranges_with_and_without_ends(text: str, found: list[tuple[int, int]], a
 def test_texts_that_are_not_ranges_are_refused(part: str) -> None:
     with pytest.raises(InputError) as caught:
         parse_intervals(f"0 {part}", "cores")
-    assert str(caught.value) == f"cores: {part!r} is not a number or a range; allowed: as 0-63 128 256-"
+    assert str(caught.value) == f"cores: {part!r} is not a number or a range; allowed: e.g. 0-63 128 256-"
 
 
 @given(

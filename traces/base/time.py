@@ -105,7 +105,7 @@ def given_instant_ns(value: object, where: str) -> int:
         return parse_instant_ns(value, where)
     if isinstance(value, int) and not isinstance(value, bool):
         return whole(where, value, 0, MAX_NS // NS_PER_S) * NS_PER_S
-    raise InputError(f"{where}: {shown(value)} is no time; allowed: as 3600 (seconds) or '24h'")
+    raise InputError(f"{where}: {shown(value)} is no time; allowed: e.g. 3600 (seconds) or '24h'")
 
 
 def given_duration_ns(value: object, where: str) -> int:
