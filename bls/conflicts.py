@@ -151,7 +151,7 @@ def _unaware(
 def _unaware_requests(what: str, words: str, **example: Any) -> tuple[str, Conflict]:
     return _unaware(
         what, "cores and resources of hosts", f"{o.REQUESTS} of {words}", lambda run: run.asks(what),
-        lambda run: f"job {run.first_asking(what)} asks for {words}", **example)
+        lambda run: f"job {run.first_asking(what)} requests {words}", **example)
 
 
 #: Features that a policy may not support (its ``unaware_of``), and the conflict with a run that has it.
@@ -254,19 +254,19 @@ RUN: Final[tuple[Conflict, ...]] = (
         "as a job has more cores of a host than it computes on"),
     _no_widths(
         has(f"{o.ALLOCATOR:given}", lambda run: run.allocator.name == "given", allocator="given", requested={1: "0-1"}),
-        "as jobs ask for cores by number"),
+        "as jobs request cores by number"),
     _no_widths(has(
         f"{o.REQUESTS} of units of several cores", lambda run: run.asks("unit_cores", 1),
         "jobs of units of several cores", requests="units.csv",
     ), "as one could leave without the others"),
     _no_widths(has(
         f"{o.SWITCHES}, or {o.REQUESTS} of few switches", lambda run: run.asks("switches"),
-        "jobs that ask for few switches", switches="1", allocator="topology",
+        "jobs that request few switches", switches="1", allocator="topology",
     ), "as the number of switches for other widths is not specified"),
     _no_widths(has(
         f"{o.REQUESTS} of more than cores",
         lambda run: run.constraints.requests is not None and not run.constraints.requests.plain,
-        "jobs that ask for more than cores", requests="licences.csv",
+        "jobs that request more than cores", requests="licences.csv",
     ), _COUNTED, first=_MOLDS),
     _no_widths(_WINDOWS, _COUNTED, first=_MOLDS),
     _no_widths(has(

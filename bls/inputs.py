@@ -56,17 +56,17 @@ def _wanted(
     # The columns BatchState.wanted_*: each job's requested cores, or none.
     if requested is None:
         if allocator.name == "given":
-            needs = "needs the cores that each job asks for: give requested={job number: cores}"
+            needs = "needs the cores that each job requests: give requested={job number: cores}"
             raise InputError(f"{o.ALLOCATOR:given} {needs}")
         return np.zeros(len(workload) + 1, np.int64), np.empty(0, np.int64), np.empty(0, np.int64)
     first, lo, hi = [0], [], []
     for job_id, cores in zip(workload.job_id.tolist(), workload.cores.tolist(), strict=True):
         if job_id not in requested:
-            raise InputError(f"requested[{job_id}]: missing; every job needs the cores that it asks for")
+            raise InputError(f"requested[{job_id}]: missing; every job needs the cores that it requests")
         where = f"requested[{job_id}]"
         intervals = parse_intervals(requested[job_id], where, n_cores)
         if sum(b - a for a, b in intervals) != cores:
-            raise InputError(f"{where}: {shown(requested[job_id])} is not {cores} different cores, as the job asks for")
+            raise InputError(f"{where}: {shown(requested[job_id])} is not {cores} different cores, as the job requests")
         if intervals[-1][1] > n_cores:
             raise InputError(f"{where}: core {intervals[-1][1] - 1}; the platform has the cores 0 to {n_cores - 1}")
         lo += [a for a, _ in intervals]

@@ -22,12 +22,14 @@ BLS_COMMAND = Option[str | None](
     help=f"Command that starts your own scheduler, in place of {BLS} (bridge/PROTOCOL.md)")
 SELECT = Option(
     name="select", first=True, panel=Panel.JOBS, default="all", metavar="WHICH",
-    help="Jobs to simulate: all, first:N, or a window: busiest:LENGTH (most jobs), heaviest:LENGTH (most work), "
-    "window:START+LENGTH or window:START..END; START and END are times of the log, or dates such as 2003-01-31T12:00")
+    help="Selected jobs: all, first:N, or a window: busiest:LENGTH (most jobs), heaviest:LENGTH (most work), "
+    "window:START+LENGTH or window:START..END; START and END are times of the log, or dates such as 2003-01-31T12:00",
+)
 OVERSIZE = Choice(
     name="oversize", panel=Panel.JOBS, default="reject", choices=("reject", "clamp"),
-    what="treatment of too wide jobs", metavar="HOW",
-    help="Jobs wider than the platform: reject, or clamp to its width")
+    what="treatment", metavar="HOW",
+    help="Jobs wider than the platform: reject, or clamp to its width",
+)
 PLATFORM = Option[str | None](
     name="platform", first=True, panel=Panel.JOBS, default=None, metavar="FILE",
     help=f"Machine: a TOML file, or AccaSim's JSON; paper: {HOSTS} hosts × {HOST_CORES} cores; demand-response: 151 hosts × 14 "
@@ -52,8 +54,9 @@ ESTIMATES = Option(
     "or FILE.py:NAME")
 ON_FAILURE = Choice(
     name="on-failure", panel=Panel.CONSTRAINTS, default="requeue", choices=("requeue", "lose"),
-    what="treatment of jobs that lose a host",
-    metavar="HOW", help="What happens to jobs that lose a host or all their cores: requeue or lose")
+    what="treatment",
+    metavar="HOW", help="What happens to jobs that lose a host or all their cores: requeue or lose",
+)
 COORDINATION = Choice(
     name="coordination", first=True, panel=Panel.BATCH, default="none", what="coordination of the levels", metavar="HOW",
     choices=("none", "release", "release:core", "release:host", "hint", "hint:core", "hint:host"),
@@ -71,13 +74,14 @@ RESIZE = Choice(
     help="When the width of malleable jobs changes: none; mold (at the start); expand (when the queue is empty), shrink "
     f"(when its head lacks cores), {RESIZED}; equal (shares of equal size); evolve (on request of the application); decide "
     "(by a batch policy in Python, or a scheduler)",
-    rule=f"none; {RESIZED} with {MALLEABLE}")
-POWER = Option(
-    name="power", panel=Panel.POWER, default=False,
-    help="Account for power and energy: power.parquet, energy_j; needs a platform with power data")
-POWER_OF = Choice(
-    name="power-of", panel=Panel.POWER, default="held", choices=("held", "working"), what="active cores", metavar="CORES",
-    help="Cores that draw active power: held by a job, or working on a task")
+    rule=f"none; {RESIZED} with {MALLEABLE}",
+)
+POWER = Choice(
+    name="power", panel=Panel.POWER, default="none", bare="held", choices=("none", "held", "working"), what="active cores",
+    help="Account for power and energy (power.parquet, energy_j); needs a platform with power data: none; held (cores are "
+    "active while a job holds them; the same without a value); or working (only while they work on a task)",
+    metavar="CORES", rule="none; held with another option about power",
+)
 LIMITS = Option[str | None](
     name="limits", panel=Panel.LIMITS, default=None, metavar="FILE",
     help="Power limits of the machine or of parts of it, and when they are known: CSV, from,to,limit_w[,where,reaction,notice]")
@@ -114,11 +118,13 @@ MAX_ATTEMPTS = Whole(
     help="Stop the run when one job was interrupted this many times")
 DECISION_COST = Option[str | None](
     name="decision-cost", python="decision_cost_ns", panel=Panel.BATCH, default=None, metavar="TIME",
-    help="Delay each start by the time of the decision: as measured, or a fixed time, e.g. 50ms (a bare number is s)")
+    help="Delay each start by the time of the decision: measured, or a fixed time, e.g. 50ms (a bare number is s)",
+)
 MEMORY = Choice(
     name="memory", panel=Panel.CONSTRAINTS, default="none", choices=("none", "swf"),
-    what="source of memory requests", metavar="SOURCE",
-    help="Memory requested per core: none, or swf (as recorded in the log)")
+    what="source", metavar="SOURCE",
+    help="Memory requested per core: none, or swf (as recorded in the log)",
+)
 REQUESTS = Option[str | None](
     name="requests", panel=Panel.CONSTRAINTS, default=None, metavar="FILE",
     help="CSV of job requests: units, resources, licences, switches")
@@ -175,6 +181,6 @@ METHOD = Choice(
     name="method", default="calendar", choices=("calendar", "accasim"), what="method", metavar="NAME",
     help="Arrivals: calendar (also by weekday and month), or accasim (as in its paper)")
 SPEED_FACTOR = Real(
-    name="speed-factor", default=1.0, lowest=1e-6, highest=1e6, metavar="FACTOR",
-    help="Make cores this many times as fast")
-NODES_FACTOR = replace(SPEED_FACTOR, name="nodes-factor", help="Make the number of nodes this many times as large")
+    name="speed-factor", default=1.0, lowest=1e-6, highest=1e6, metavar="FACTOR", help="Make cores FACTOR times as fast"
+)
+NODES_FACTOR = replace(SPEED_FACTOR, name="nodes-factor", help="Make the number of hosts FACTOR times as large")

@@ -51,7 +51,7 @@ class Rules:
     #: Time of a decision, by which each start is delayed: in ns, as text such as ``50ms``, ``measured``, or None: not.
     decision_cost_ns: int | str | None = holds(o.DECISION_COST)
     keep_decisions: bool = holds(o.DECISIONS)  #: whether to keep a table of all decisions
-    #: How long a job waits for no more switches than it asks for; None: for ever. ``switches`` has a time of its own.
+    #: How long a job waits for no more switches than it requests; None: for ever. ``switches`` has a time of its own.
     switch_wait_ns: int | None = None
     estimates: str | AnyEstimator = holds(o.ESTIMATES)
 
@@ -93,7 +93,7 @@ class Rules:
 
     @property
     def waits_for_switches_ns(self) -> int | None:
-        """How long a job waits for no more switches than it asks for; None: for ever."""
+        """How long a job waits for no more switches than it requests; None: for ever."""
         return self.switch_wait_ns
 
     @property
@@ -114,7 +114,7 @@ class Rules:
 
     @property
     def molds(self) -> bool:
-        """Whether the head of the queue may start with another width than it asks for."""
+        """Whether the head of the queue may start with another width than it requests."""
         return self.resized == "mold"
 
     @property
@@ -223,7 +223,7 @@ def share_of(text: str) -> tuple[float, float, float] | None:
     if not (0 < share <= 1 and 0 < least <= 1 <= most <= _HIGHEST):
         raise InputError(
             f"{o.MALLEABLE}: {shown(text)}; allowed: SHARE above 0 up to 1, or SHARE:MIN:MAX with MIN above 0 up to 1 and "
-            f"MAX from 1 to {_HIGHEST:g} times the cores that a job asks for, as 0.5:0.25:2; or a CSV file"
+            f"MAX from 1 to {_HIGHEST:g} times the cores that a job requests, as 0.5:0.25:2; or a CSV file"
         )
     return share, least, most
 

@@ -106,7 +106,7 @@ class BatchSimulator(RunningJobs):
         self.deadline_ns = deadlines_ns(workload, slack)
         n_cores, widest = platform.n_cores, int(workload.cores.argmax())
         if (asked := workload.cores[widest]) > n_cores:
-            raise errors.InputError(f"job {workload.job_id[widest]} asks for {asked} cores; the platform has {n_cores}")
+            raise errors.InputError(f"job {workload.job_id[widest]} requests {asked} cores; the platform has {n_cores}")
         self.deadline_ns.flags.writeable = False  # policies may read it
         self.planned_ns = planned_with(workload, self.rules, self.constraints, seed)
         self.planned_ns.flags.writeable = False
@@ -359,7 +359,7 @@ class BatchSimulator(RunningJobs):
         return errors.PluginError(f"{self._deciding()}: decide() {did}")
 
     def _still_awake(self) -> None:
-        # Stop a policy that asks for wake-ups forever without starting jobs.
+        # Stop a policy that requests wake-ups forever without starting jobs.
         state = self.state
         idle = state.running.n == state.arriving.n == 0 and state.next_arrival == state.arrivals.size
         self._idle_wakes = self._idle_wakes + 1 if idle else 0
@@ -487,13 +487,13 @@ class BatchSimulator(RunningJobs):
                 windows = self.constraints.windows
                 return self._wrong(refusal(self.state, row, self.platform, windows, self._parts))
             asked, free = self.state.jobs.cores[row], self.state.free_cores
-            reason = f"it asks for {asked} cores, and {free} are free"
+            reason = f"it requests {asked} cores, and {free} are free"
             if asked <= free:
                 power = ", the power limit" if self.state.settings.powered != b.UNPOWERED else ""
                 reason += f", but its partition, a window{power} or another requested resource does not allow it now"
             return self._wrong(f"gave job {job}, which does not fit: {reason}")
         if status == BatchStatus.ATTEMPTS:
-            cut = f"job {job} was cut by the failure of a host {self.rules.max_attempts} times: it would never end"
+            cut = f"job {job} was cut by failures of hosts {self.rules.max_attempts} times, and may never end"
             return errors.InputError(f"{cut}; allowed: fewer failures, {ON_FAILURE:lose}, or more {MAX_ATTEMPTS}")
         raise AssertionError(f"batch engine: {BatchStatus(status)!r}")
 

@@ -30,7 +30,7 @@ ORDERS = ("fcfs", "sjf", "ljf", "edf", "saf", "wfp3", "unicef", "f1", "f2", "f3"
 ALLOCATORS = ("first-fit", "best-fit", "worst-fit", "contiguous", "whole-host", "random", "topology")
 
 #: Features of a case besides plain jobs on plain hosts. Orders are others than fcfs and sjf, allocators others than first-fit;
-#: jobs may ask for given cores, units of several cores, and resources of hosts; ``unknown`` run times have a cancel instant;
+#: jobs may request given cores, units of several cores, and resources of hosts; ``unknown`` run times have a cancel instant;
 #: estimates are others than the requests; with promises running jobs are planned with their ends.
 FEATURES = (
     *("orders", "allocators", "given", "units", "resources", "licences", "switches", "kill", "cancel", "unknown"),
@@ -38,7 +38,7 @@ FEATURES = (
     "promises",
 )
 
-#: What only cases have that ask for it. With gaps, hosts of one switch are no neighbours; with patience, jobs wait for few
+#: What only cases have that request it. With gaps, hosts of one switch are no neighbours; with patience, jobs wait for few
 #: switches for a time only; with ``held cancel`` jobs that depend on another are withdrawn at their submit or soon after it.
 LATER = ("drains", "gaps", "patience", "held cancel", "begins")
 
@@ -303,7 +303,7 @@ def _job(rng: random.Random, has: dict[str, bool], scale: int, machine: Machine,
         job = replace(job, limit=rng.randint(1, 2))
     reserved = [number for number, window in enumerate(machine.windows) if not window.maintenance]
     if len(reserved) > 0 and rng.choice((False, True)):
-        # What it asks for is for a reservation.
+        # What it requests is for a reservation.
         job = replace(job, window=rng.choice(reserved), estimate=estimate * scale)
     return job
 

@@ -36,7 +36,7 @@ class Question:
 def suggestion(allocator: Allocator, question: Question) -> set[int] | None:
     """The allocator's answer; None if it cannot place the job.
 
-    The answer has the form that the contract asks for, and nothing else has been changed.
+    The answer has the form that the contract requests, and nothing else has been changed.
     """
     job, machine = question.job, question.machine
     sizes = [host.cores for host in machine.hosts]

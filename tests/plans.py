@@ -1,4 +1,4 @@
-"""Plans of small graphs, by planners that get arrays of the size they ask for, with numbers in them that mean nothing."""
+"""Plans of small graphs, by planners that get arrays of the size they request, with numbers in them that mean nothing."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -150,7 +150,7 @@ def parse_intervals(text: str, where: str, stop: int = OPEN) -> list[tuple[int, 
     for part in text.replace(",", " ").split():
         low, dash, high = part.partition("-")
         if not _PART.fullmatch(part) or (low and high and int(high) < int(low)):
-            raise InputError(f"{where}: {shown(part)} is not a number or a range; allowed: as 0-63 128 256-")
+            raise InputError(f"{where}: {shown(part)} is not a number or a range; allowed: e.g. 0-63 128 256-")
         lo = int(low or 0)
         found.append((lo, int(high) + 1 if high else max(lo + 1, stop if dash else 0)))
     merged: list[tuple[int, int]] = []

@@ -39,13 +39,14 @@ def shown_as(metric: str, typical: float) -> Shown:
     """Return the name and unit with which values of a metric are shown.
 
     - ``metric``: its name in a table of results, as ``mean_wait_ns``.
-    - ``typical``: a typical value, as in the table: a duration of at least three hours is shown in hours.
+    - ``typical``: a typical value, as in the table: a duration of at least three hours is shown in hours, 0 in s.
 
     Durations are shown in d, h, min, s, ms or ns; energies and powers in J and W and multiples of them; everything else
     unchanged.
     """
     size = abs(typical) if math.isfinite(typical) else 0.0
     if metric.endswith("_ns"):
+        size = abs(typical) if math.isfinite(typical) and typical else 3e9  # 0 in s
         scale, unit = next(((float(ns), name) for name, ns in _UNITS_NS.items() if size >= 3 * ns), (1.0, "ns"))
         return Shown(_words(metric[:-3]), unit, scale)
     for ending, unit in _WITH_MULTIPLES:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ForwardRef, Literal, NamedTuple, Self, Ty
 
 import numpy as np
 
-from traces.base.errors import InputError
+from traces.base.errors import InputError, shown
 from traces.base.written_file import whole_file
 from traces.compiled import Array
 from traces.intervals import Texts, intervals_texts
@@ -113,6 +113,8 @@ def timedeltas(values: Any) -> Any:
     """
     import pandas as pd
 
+    if not isinstance(values, pd.DataFrame | Mapping):
+        raise InputError(f"timedeltas: {shown(values)}; allowed: a table, or metrics by name, as result.metrics")
     if not isinstance(values, pd.DataFrame):
         return {
             name.removesuffix("_ns"): _timedelta(value) if name.endswith("_ns") else value

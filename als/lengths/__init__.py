@@ -118,7 +118,7 @@ def check_variation(spec: str, variation: float) -> None:
     """Check that the run's variation is 0 or changes the distribution. Raises InputError otherwise, and as :func:`lengths`."""
     if variation != 0.0 and not takes_variation(spec, variation):
         taker = with_value(str(LENGTHS_OPTION), spec)
-        raise InputError(f"{VARIATION}: {variation:g} is of no use to {taker}, whose spread is its own; allowed: 0")
+        raise InputError(f"{VARIATION}: {variation:g} has no effect on {taker}, which has its own; allowed: 0")
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,7 @@ class Loop:
         _check_parallel(self, where)
         if not isinstance(self.lengths, str):
             raise InputError(
-                f"{key_of(where, 'lengths')}: {shown(self.lengths)} is not a text; allowed: as 'gamma:cov=1'"
+                f"{key_of(where, 'lengths')}: {shown(self.lengths)} is not a text; allowed: e.g. 'gamma:cov=1'"
             )
         if self.technique:
             self.found_technique(where)
@@ -124,7 +124,7 @@ class Graph:
         _check_parallel(self, where)
         if not isinstance(self.graph, str) or not self.graph:
             place = key_of(where, "graph")
-            raise InputError(f"{place}: {shown(self.graph)}; allowed: as 'cholesky:tiles=8' or 'file:PATH'")
+            raise InputError(f"{place}: {shown(self.graph)}; allowed: e.g. 'cholesky:tiles=8' or 'file:PATH'")
         ORDER.check(self.order, key_of(where, "order"))
         if self.technique:
             self.found_technique(where)
@@ -185,7 +185,7 @@ def _check_shares(phase: Phase, where: str) -> None:
     # Checks of all phases.
     for key, highest, said in (
         ("share", 1e9, " is no part of the work; allowed: above 0"),
-        ("cores", _MOST_CORES, "; allowed: above 0, as 0.5 for half the cores that the job asks for"),
+        ("cores", _MOST_CORES, "; allowed: above 0, as 0.5 for half the cores that the job requests"),
     ):
         place, value = key_of(where, key), getattr(phase, key)
         if key == "cores" and value is None:

@@ -113,7 +113,7 @@ def _phase_of(table: Mapping[str, Any], path: str) -> Phase:
         return Loop(**_given(table, _LOOP_KEYS, path), where=path)
     if kind == "graph":
         if "graph" not in table:
-            raise InputError(f"{path}.graph: missing; allowed: as 'cholesky:tiles=8' or 'file:PATH'")
+            raise InputError(f"{path}.graph: missing; allowed: e.g. 'cholesky:tiles=8' or 'file:PATH'")
         return Graph(**_given(table, _GRAPH_KEYS, path), where=path)
     if "share" not in table:
         raise InputError(f"{path}.share: missing; allowed: above 0")

@@ -191,7 +191,9 @@ class Selection:
 
     def __post_init__(self) -> None:
         if len(self.candidates) < 2:
-            raise InputError(f"{self.name}: {len(self.candidates)} candidates; allowed: two or more, as select:gss,fac")
+            raise InputError(
+                f"{self.name}: candidates: {len(self.candidates)}; allowed: two or more, as select:gss,fac"
+            )
         if not self.written:
             object.__setattr__(self, "written", tuple(candidate.name for candidate in self.candidates))
         seen = [(candidate.name, candidate.params) for candidate in self.candidates]

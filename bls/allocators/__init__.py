@@ -57,11 +57,11 @@ def allocator(name: str, *, where: str = "") -> Allocator:
 
 
 def with_parameters(allocator: Allocator, **known: int) -> Allocator:
-    """The allocator with the numbers that it asks for, as ``seed``; itself if it asks for none. Raises PluginError if it asks
+    """The allocator with the numbers that it requests, as ``seed``; itself if it requests none. Raises PluginError if it asks
     for one that is not known."""
     for name in allocator.asks:
         if name not in known:
-            raise PluginError(f"allocator {allocator.name}: asks for {name!r}; known: {', '.join(known) or 'nothing'}")
+            raise PluginError(f"allocator {allocator.name}: requests {name!r}; known: {', '.join(known) or 'nothing'}")
     return replace(allocator, parameters=tuple(known[name] for name in allocator.asks)) if allocator.asks else allocator
 
 
@@ -78,7 +78,7 @@ def placing(allocator: Allocator) -> Callable[..., int]:
     return as_value(allocator.place, PLACE)
 
 
-#: The first core of each of three hosts, and the number of cores; of those, which are taken; and how many jobs ask for.
+#: The first core of each of three hosts, and the number of cores; of those, which are taken; and how many jobs request.
 _HOST_FIRST: Final = (0, 4, 44, 76)
 _TAKEN: Final = (2, 6)
 _ASKED: Final = (1, 5, 40, 76)

@@ -43,7 +43,7 @@ class PlacementRequest(State):
     switch_level: Ints
     # int64 (H,): all hosts, so that the hosts below a switch are neighbours; those of a leaf ascend. Empty without switches.
     switch_hosts: Ints
-    wanted_lo: Ints  # first cores of the ascending intervals that the job asks for by number; mostly empty
+    wanted_lo: Ints  # first cores of the ascending intervals that the job requests by number; mostly empty
     wanted_hi: Ints  # one past their last cores
     parameters: Ints  # the allocator's own numbers, :attr:`Allocator.parameters`
     # the answer: ascending, disjoint, half-open intervals of offered cores, together ``n_cores`` (with ``whole_hosts``: all

@@ -1,6 +1,6 @@
-"""The very cores that the job asks for, when all of them are free (two-level paper, section 4.2).
+"""The very cores that the job requests, when all of them are free (two-level paper, section 4.2).
 
-A job that asks for none cannot be placed; nor can one of units of more than one core whose cores are no multiple of
+A job that requests none cannot be placed; nor can one of units of more than one core whose cores are no multiple of
 ``unit_cores`` on some host.
 """
 

@@ -42,7 +42,7 @@ _MEASURES = ("ks", "kuiper", "wasserstein")
 
 
 def gflop(workload: Workload, core_gflops: float | None = None) -> Array:
-    """The work of each job in GFLOP: run time × the speed of all that it asks for; float64 (n,). The header may give the
+    """The work of each job in GFLOP: run time × the speed of all that it requests; float64 (n,). The header may give the
     speed of a core (``CoreGflops``) and, for a further column ``gpu``, of a card (``GpuGflops``). ``core_gflops``: the
     speed of a core in GFLOP/s without such a header; by default 1."""
     facts = header_facts(workload.header)

@@ -49,7 +49,7 @@ class Window:
             raise one_of("kind of window", self.kind, KINDS, "kind")
         for key in ("hosts", "cores", "jobs"):
             if not isinstance(getattr(self, key), str):
-                raise InputError(f"{key}: {shown(getattr(self, key))} is not a text; allowed: as '0-3 8'")
+                raise InputError(f"{key}: {shown(getattr(self, key))} is not a text; allowed: e.g. '0-3 8'")
             if key != "jobs" or _NUMBERS.fullmatch(self.jobs):  # names of jobs are looked up in the workload
                 object.__setattr__(self, key, intervals_text(parse_intervals(getattr(self, key), key)))
         if not 0 <= self.begin_ns < self.end_ns:

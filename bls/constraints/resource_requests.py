@@ -97,7 +97,7 @@ def _check_header(header: Sequence[str], columns: Sequence[str], source: str) ->
         raise InputError(f"{source}: memory appears in two units; allowed: one column of it")
 
 
-ASKS_TOO_MUCH = "asks for more than the hosts have"
+ASKS_TOO_MUCH = "requests more than the hosts have"
 
 # More than a host can have of any resource; a job that requests it is a reject.
 _TOO_MUCH = MAX_AMOUNT + 1

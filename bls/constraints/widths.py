@@ -64,7 +64,7 @@ def widths(
         row = int(np.argmax(wrong))
         raise InputError(
             f"{os.fspath(said)}: job {workload.job_id[row]}: min_cores {found.min_cores[row]}, max_cores "
-            f"{found.max_cores[row]}; allowed: 1 to {cores[row]}, what it asks for, and {cores[row]} to {room[row]}, what its "
+            f"{found.max_cores[row]}; allowed: 1 to {cores[row]}, what it requests, and {cores[row]} to {room[row]}, what its "
             "partition has"
         )
     if not found.malleable.any():

@@ -47,7 +47,7 @@ class Feature:
     sizes: Callable[[FeatureRun], Mapping[str, int]] = lambda run: {}
     state: Callable[[FeatureRun], Mapping[str, Any]] = lambda run: {}  # first values of its fields of the state
     begin: Callable[[BatchState], None] = lambda state: None  # sets first values of columns when all fields exist
-    # By the ``BatchStatus`` that asks for room: the table to double, and the number of further entries
+    # By the ``BatchStatus`` that requests room: the table to double, and the number of further entries
     grow: Mapping[int, Callable[[BatchState], tuple[State, int]]] = field(default_factory=dict)
     carried: tuple[str, ...] = ()  # dimensions of the columns that ``carry`` copies to the next state of a stream
     carry: Callable[[BatchState, BatchState], None] = lambda old, new: None

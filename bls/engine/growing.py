@@ -136,7 +136,7 @@ def _double(table_of: Callable[[BatchState], tuple[State, int]], state: BatchSta
     table.grow(**{str(dim): 2 * len(getattr(table, name)) + more for name, dim in fields})
 
 
-#: Makes room, by the status that asks for it.
+#: Makes room, by the status that requests it.
 GROW: dict[int, Callable[[BatchState], None]] = {
     BatchStatus.POOL_FULL: grow_pool,
     BatchStatus.ROWS_FULL: grow_rows,

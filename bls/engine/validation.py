@@ -213,7 +213,7 @@ class _Batch(BatchChecks):
         more = (given > jobs.cores) & (settings.whole_hosts == 0)
         wrong = self.holds & ((left != jobs.held_cores) | (given < jobs.cores) | more)
         asks, counts = jobs.cores, jobs.held_cores
-        self.none(wrong, lambda k: f"{self.name(k)} asks for {asks[k]} cores, holds {left[k]}, and counts {counts[k]}")
+        self.none(wrong, lambda k: f"{self.name(k)} requests {asks[k]} cores, holds {left[k]}, and counts {counts[k]}")
         for core in np.flatnonzero(np.bincount(cores, minlength=self.n_cores) > 1).tolist():
             self.fault(f"core {core} is held by {' and '.join(map(self.name, owner[cores == core]))}")
         self.owner, self.held_cores = owner, cores

@@ -37,7 +37,7 @@ class HostPower:
     #: state; both values fall from state to state, and no state has less power than an idle core.
     states: Sequence[Sequence[float]]
     base_w: float = 0  #: power of the host besides its cores while it is up, W
-    #: power of a core that is held by a job but in no task, W, if the two are distinguished (``power-of working``);
+    #: power of a core that is held by a job but in no task, W, if the two are distinguished (``power='working'``);
     #: default: idle
     waiting_w: float | None = None
     off_w: float = 0  #: power of a host that is off or down, W

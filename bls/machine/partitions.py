@@ -36,7 +36,7 @@ def printable_name(key: str, value: object) -> str:
 def host_text(value: object, example: str) -> str:
     """Host numbers in the form ``0-3 8``, or an InputError that begins with ``hosts``."""
     if not isinstance(value, str):
-        raise InputError(f"hosts: {shown(value)} is not a text; allowed: as '{example}'")
+        raise InputError(f"hosts: {shown(value)} is not a text; allowed: e.g. '{example}'")
     return intervals_text(parse_intervals(value, "hosts"))
 
 
@@ -62,7 +62,7 @@ class Switch:
         object.__setattr__(self, "hosts", host_text(self.hosts, "0-15"))
         below: object = self.switches
         if not isinstance(below, list | tuple) or not all(isinstance(name, str) for name in below):
-            raise InputError(f"switches: {shown(below)} is no list of names; allowed: as ['s0', 's1']")
+            raise InputError(f"switches: {shown(below)} is no list of names; allowed: e.g. ['s0', 's1']")
         object.__setattr__(self, "switches", tuple(below))
         if bool(self.hosts) == bool(self.switches):
             raise InputError("hosts: a switch has either hosts or switches")
@@ -191,7 +191,7 @@ class Partition:
         for key in ("swf_partitions", "swf_queues"):
             value = getattr(self, key)
             if isinstance(value, str) or not isinstance(value, Iterable):
-                raise InputError(f"{key}: {shown(value)} is no list of numbers; allowed: as [1, 2]")
+                raise InputError(f"{key}: {shown(value)} is no list of numbers; allowed: e.g. [1, 2]")
             object.__setattr__(self, key, tuple(whole(key, number, 0, MAX_NS) for number in value))
         if not isinstance(self.default, bool):
             raise InputError(f"default: {shown(self.default)} is neither true nor false")

@@ -78,7 +78,7 @@ def _processor_cores(equivalence: Any, source: str) -> int:
 
 def _table(value: object, where: str) -> None:
     if not isinstance(value, dict):
-        raise InputError(f"{where}: {shown(value)} is not an object; allowed: as {{...}}")
+        raise InputError(f"{where}: {shown(value)} is not an object; allowed: e.g. {{...}}")
 
 
 # Descriptions of topologies.

@@ -22,8 +22,8 @@ class Occupancy:
 
     instant_ns: Array  # int64 (k,): strictly increasing
     queue_length: Array  # int64 (k,): rows eligible and not yet started
-    queued_cores: Array  # int64 (k,): cores that they ask for together
-    smallest_waiting: Array  # int64 (k,): the fewest cores that one of them asks for; 0 if none waits
+    queued_cores: Array  # int64 (k,): cores that they request together
+    smallest_waiting: Array  # int64 (k,): the fewest cores that one of them requests; 0 if none waits
     busy_cores: Array  # int64 (k,): cores held
     down_cores: Array  # int64 (k,): cores of hosts that are down
 

@@ -234,7 +234,7 @@ def evaluate(
     - ``memory``, ndarray of float64: the program, :meth:`Program.memory`
     - ``rows``, ndarray of int64: the rows of all that wait, the first ``n_rows`` of them
     - ``submit_ns``, ``estimate_ns``, ``cores``, ndarray of int64: the jobs' columns, by row
-    - ``numbers``, float64 (1, n) or (0, n): what they draw, W, where the expression asks for it
+    - ``numbers``, float64 (1, n) or (0, n): what they draw, W, where the expression requests it
     - ``out``, ndarray of float64: where the values go, in the order of ``rows``; NaN where there is no finite one
 
     Returns int: 0, or 1 + the row of the first job that has no finite value.

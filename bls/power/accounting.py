@@ -14,7 +14,7 @@ import numpy as np
 
 from bls.metrics.exact import exact_product_sum
 from bls.metrics.schedule import Downtime
-from bls.options import POWER_OF
+from bls.options import POWER
 from bls.power.job_power import PowerClasses, active_mw
 from bls.power.table import PowerTable
 from traces.base.columns import Columns
@@ -351,7 +351,7 @@ def working_cores(ledger: Ledger) -> tuple[Array, ...]:
     tasks, scales = ledger.tasks, ledger.scales
     if tasks is None:
         allowed = "with applications, and with records of tasks"
-        raise InputError(f"{POWER_OF:working}: there are no records of tasks; allowed: {allowed}")
+        raise InputError(f"{POWER:working}: there are no records of tasks; allowed: {allowed}")
     ran = np.flatnonzero(tasks.core >= 0)
     job = np.repeat(np.arange(len(ledger.jobs)), np.diff(tasks.first))[ran]
     core = tasks.core[ran].astype(np.int64)

@@ -33,8 +33,7 @@ _SHOWN: Final = tuple(form for name in FALLBACKS for form in _FORMS.get(name, (n
 class Power:
     """Power and power limits of a run; by default power is not computed. Raises InputError if a value is not allowed."""
 
-    on: bool = holds(o.POWER)  #: whether power is computed without further options
-    of: str = holds(o.POWER_OF)  #: the active cores: those that a job holds, or those of them that are in a task
+    of: str = holds(o.POWER)  #: the active cores: none, held by jobs (also True), or working on a task
     #: Rows (from_ns, to_ns, W), optionally followed by where, reaction_ns, notice_ns, or a CSV file (``bls.power.limits``);
     #: ``to_ns`` None is for ever. ``where``: by default the machine, or ``partition:NAME``, ``switch:NAME``, ``hosts:4-7``.
     limits: str | os.PathLike[str] | Sequence[Sequence[float | str | None]] | None = holds(o.LIMITS)
@@ -58,10 +57,10 @@ class Power:
         after: object = self.sleep_after_ns
         if isinstance(after, str):
             object.__setattr__(self, "sleep_after_ns", parse_duration_ns(after, str(o.SLEEP_AFTER)))
-        on: object = self.on
-        if not isinstance(on, bool):
-            raise InputError(f"{o.POWER.keyword}: {shown(on)}; allowed: True, False, or a bls.Power")
-        o.POWER_OF.check(self.of)
+        given: object = self.of
+        if isinstance(given, bool):
+            object.__setattr__(self, "of", o.POWER.bare if given else o.POWER.default)
+        o.POWER.check(self.of)
         o.POWER_ESTIMATES.check(self.estimates)
         if not isinstance(self.allowed, str | os.PathLike):
             object.__setattr__(self, "allowed", repr(real(str(o.ALLOWED), self.allowed, 0, 1)))
@@ -80,12 +79,14 @@ class Power:
 
             given_limits(self.limits)
             object.__setattr__(self, "limits", tuple(map(tuple, self.limits)))
+        if self.of == o.POWER.default and self.asked:
+            object.__setattr__(self, "of", o.POWER.bare)
         check(POWER, self)
 
     @property
     def asked(self) -> bool:
         """Whether anything is to be known of power."""
-        return self.on or any(getattr(self, one.name) != one.default for one in fields(self))
+        return any(getattr(self, one.name) != one.default for one in fields(self))
 
     @property
     def jobs_allowed(self) -> str | os.PathLike[str]:
@@ -117,6 +118,4 @@ class Power:
 
     def names(self) -> dict[str, Any]:
         """The options as plain values, for a record of the run; nothing where nothing is to be known."""
-        if not self.asked:
-            return {}
-        return {name: value for name, value in recorded(self).items() if name != o.POWER.keyword}
+        return recorded(self) if self.asked else {}

@@ -72,7 +72,7 @@ def _intervals(job: SeenJob, cores: Any, n_cores: int, whole_hosts: bool) -> Cor
     found, number = joined_numbers(numbers), len(numbers)
     if number == 0 or (number != job.cores and not whole_hosts):
         named = f"on {number} core{'s' * (number != 1)}, {cores_text(found)}" if number else "on no core"
-        raise AnswerError(f"placed job {job.job_id} {named}; it asks for {job.cores}")
+        raise AnswerError(f"placed job {job.job_id} {named}; it requests {job.cores}")
     return found
 
 
@@ -338,7 +338,7 @@ def _why(state: b.BatchState, row: int, platform: Platform, windows: Windows | N
         left = int(amounts[len(amounts) - len(platform.licence_names) + at])
         return f"{left} {platform.licence_names[at]} are left, and it needs {state.needs[n + at, row]}"
     texts: dict[int, str] = {
-        b.TOO_FEW: f"its units can use {at} of them, and it asks for {state.jobs.cores[row]}",
+        b.TOO_FEW: f"its units can use {at} of them, and it requests {state.jobs.cores[row]}",
         b.TOO_MANY: f"it does not need host {at}; allowed: as many whole hosts as it needs",
         b.BROKEN_UNIT: f"{of} cores on host {at} are no multiple of the {state.jobs.unit_cores[row]} of a unit",
         b.SHARED_HOST: f"{of} of the cores of host {at}; allowed: whole hosts, which jobs do not share",

@@ -15,7 +15,7 @@ import numpy as np
 from bls.workloads.header import log_name, moved_header
 from bls.workloads.selection import running_and_queued, select
 from bls.workloads.workload import Workload
-from traces.base.errors import InputError, real
+from traces.base.errors import InputError, Mention, real
 from traces.base.errors import whole as whole_number
 from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array
@@ -71,7 +71,7 @@ def filter_jobs(
     for name, column, (low, high) in (("cores", workload.cores, cores), ("run", workload.run_ns, run)):
         shown_as = format_ns if name == "run" else str
         if low is not None and high is not None and low > high:
-            raise InputError(f"{name}: from {shown_as(low)} to {shown_as(high)}: nothing is between them")
+            raise InputError(f"{Mention(name, name)}: {shown_as(low)} to {shown_as(high)}; allowed: low to high")
         if low is not None:
             kept &= column >= low
             stated.append(f"{name} from {shown_as(low)}")

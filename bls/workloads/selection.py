@@ -152,7 +152,9 @@ def _instant_ns(workload: Workload, text: str, where: str) -> int:
     try:
         date = datetime.fromisoformat(text.strip())
     except ValueError:
-        raise InputError(f"{where}: {shown(text)} is not a date; allowed: as 2003-01-31 or 2003-01-31T12:00") from None
+        raise InputError(
+            f"{where}: {shown(text)} is not a date; allowed: e.g. 2003-01-31 or 2003-01-31T12:00"
+        ) from None
     calendar = Calendar.of(workload)
     if calendar.start is None:
         raise InputError(
@@ -161,7 +163,7 @@ def _instant_ns(workload: Workload, text: str, where: str) -> int:
     if date.tzinfo is None:
         remark = next((remark for remark in calendar.remarks if remark.startswith("TimeZone")), None)
         if remark and calendar.zone is UTC:
-            raise InputError(f"{where}: {shown(text)}: {workload.source}: {remark}; allowed: as 2003-01-31T12:00Z")
+            raise InputError(f"{where}: {shown(text)}: {workload.source}: {remark}; allowed: e.g. 2003-01-31T12:00Z")
         date = date.replace(tzinfo=calendar.zone)
     # Not by astimezone(UTC), which has no dates before year 1 and after 9999.
     begun = calendar.start.astimezone(UTC).replace(tzinfo=None)

@@ -189,7 +189,7 @@ def download(
 
 
 def summary(brought: Download) -> str:
-    """Text for the user: the file, its checksums, and the acknowledgement that the log's authors ask for."""
+    """Text for the user: the file, its checksums, and the acknowledgement that the log's authors request."""
     against = {
         "given": "as given with --sha256",
         "known": "the log's checksum is the expected one",

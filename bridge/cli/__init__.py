@@ -46,6 +46,6 @@ def main() -> None:
             from bridge.cli.doctor import report
 
             sys.exit(report())
-        say(f"twolevel: {error}; twolevel doctor says what is wrong with the installation")
+        say(f"twolevel: {error}; twolevel doctor checks the installation")
         sys.exit(1)
     run()

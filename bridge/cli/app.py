@@ -126,7 +126,7 @@ def _run(words: list[str], debug: bool) -> Any:
             return error.code  # all has been said of a study; or a shell has asked how a word may go on
         return _fault(f"a plug-in, or what it uses, called sys.exit({error.code!r})", 1)
     except ImportError as error:
-        return _fault(f"{error}; twolevel doctor says what is wrong with the installation", 1)
+        return _fault(f"{error}; twolevel doctor checks the installation", 1)
     except Exception as error:
         if not isinstance(error, TwolevelError | OSError):
             raise

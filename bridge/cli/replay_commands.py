@@ -12,6 +12,7 @@ from bridge.cli.run_commands import say_jobs
 from bridge.options.bundles import TakenOptions, bundled
 from bridge.options.declared import FORCE, OUT, TRACE, TRACE_DETAIL, WORKLOAD
 from bridge.options.declared import TASKS_TABLE as TASKS
+from bridge.options.output import PaperOptions
 from bridge.options.slurm import ReportOptions, SlurmOptions
 from bridge.runs.directory import check_target, fresh_directory, named_folder
 from bridge.scenarios.conflicts import REPLAY, REPLAYED, TYPED, check_used
@@ -51,6 +52,7 @@ def replay_command(
     slurm: SlurmOptions,
     tables: ReplayTables,
     report: ReportOptions,
+    paper: PaperOptions,
     force: Annotated[bool, FORCE] = FORCE.default,
 ) -> None:
     """Run a workload through the real Slurm on this computer, with a simulated clock; write results like those of a run."""
@@ -62,13 +64,13 @@ def replay_command(
     from bridge.scenarios.ready import ReadyScenario
     from bridge.scenarios.scenario import given_platform
 
-    planned = given_plan(report, slurm.rate, slurm.phase)
+    planned, only = given_plan(report, slurm.rate, slurm.phase, **vars(paper)), report.report == "only"
     target = named_folder(out)
-    if not report.report_only:
+    if not only:
         check_target(target, force)
     chosen = SlurmChoice(**vars(slurm))
     recorded = not shared.application.simulated
-    if not report.report_only:
+    if not only:
         installed_slurm()  # it is said first if there is none
     given_platform(shared.machine.platform)  # a file is checked before a long log is read
     given = values(shared)
@@ -83,14 +85,16 @@ def replay_command(
     arguments = shared.source(selected) | chosen.names(machine, 0)
     trace = further_traces(tables.trace, TRACE_DETAIL.default)
     arguments |= {"tasks_table": tables.tasks, "trace": False if trace is None else list(trace.formats)}
-    if planned is not None and report.report_only:
+    if planned is not None and only:
         known = finished(target, scenario, arguments, force=force)
         prepare_run(applications=not recorded)
-        put_report(target, lambda folder: planned.write(scenario, *known, folder, log.job_id))
+        with paper.drawing():
+            put_report(target, lambda folder: planned.write(scenario, *known, folder, log.job_id))
         say(f"report: {target / FOLDER}")
         return
     prepare_run(applications=not recorded)
-    done, failed = _replay(scenario, chosen, planned, target, force, arguments, tables.tasks, trace, log)
+    with paper.drawing():
+        done, failed = _replay(scenario, chosen, planned, target, force, arguments, tables.tasks, trace, log)
     _say(done, shared, chosen, replayed=recorded)
     if trace is not None and (
         line := trace.note(machine.machine(), "add them with twolevel trace convert --trace-detail task")

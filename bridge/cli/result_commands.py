@@ -11,6 +11,7 @@ import typer
 
 from bls.options import FAIR_START, POWER, PUE, SIGNALS
 from bridge.cli import INTERRUPTED
+from bridge.options import declared
 from bridge.options.bundles import AS_JSON, REPLACE_FILE, RUN, argument, bundled, option, switch
 from bridge.options.output import PaperOptions
 from bridge.runs.directory import check_file, fresh_file, named_folder
@@ -25,10 +26,7 @@ if TYPE_CHECKING:
 def figures_command(
     *,
     results: Annotated[str, argument("DIR", "Results of a run, a study or a grid.")],
-    only: Annotated[
-        list[str] | None,
-        option("NAME", "Name of a figure (docs/reference/figures.md); may be repeated; default: all that apply."),
-    ] = None,
+    only: Annotated[list[str] | None, declared.ONLY] = None,
     out: Annotated[str | None, option("DIR", "Folder for the files; default: figures in DIR.", "--out", "-o")] = None,
     form: Annotated[
         str, option("FORMATS", "File formats, separated by commas: png, svg, pdf.", "--format")
@@ -63,14 +61,14 @@ def figures_command(
         put(path)
 
 
-#: Where the values of single jobs are written.
-_JOBS = option("FILE", "Write the values of each job to a CSV file, or to a Parquet file (FILE.parquet).", "--jobs")
+#: The option for the values of single jobs, which ``{}`` computes.
+_JOBS = "Write the values of each job to a CSV file, or to a Parquet file (FILE.parquet); needs {}."
 
 
 @bundled
 def power_command(
     *,
-    results: Annotated[str, argument("DIR", "The output folder of a twolevel run with --power.")],
+    results: Annotated[str, argument("DIR", "Results of twolevel run --power.")],
     output: Annotated[
         str | None, option("FILE", "Draw the power over time: a png, svg or pdf file.", "--out", "-o")
     ] = None,
@@ -81,7 +79,7 @@ def power_command(
         ),
     ] = None,
     pue: Annotated[str | None, PUE] = None,
-    jobs: Annotated[str | None, _JOBS] = None,
+    jobs: Annotated[str | None, option("FILE", _JOBS.format("--signals"))] = None,
     paper: PaperOptions,
 ) -> None:
     """Show the energy and power of a run, and compute costs, emissions and the power of the facility."""
@@ -97,7 +95,7 @@ def power_command(
         names = (*METRICS, *COST_METRICS, *FACILITY_METRICS)
         known = {name: run.metrics[name] for name in names if name in run.metrics}
         if not known:
-            raise InputError(f"{results}: its power is not known; simulate again with {POWER}")
+            raise InputError(f"{results}: its power is not known; simulate again with {POWER:held}")
         metrics = known | metrics
         _put_metrics(metrics)
     for name, text in cost_rows(metrics):
@@ -115,7 +113,7 @@ def metrics_command(
     *,
     results: RUN,
     fair_start: Annotated[bool, FAIR_START] = False,
-    jobs: Annotated[str | None, _JOBS] = None,
+    jobs: Annotated[str | None, option("FILE", _JOBS.format("--fair-start"))] = None,
     as_json: AS_JSON = False,
 ) -> None:
     """Print the metrics of a run, and compute fair start times. Times are in ns, energies in J, power in W."""
@@ -159,7 +157,7 @@ def _write_jobs(path: str | None, run: StoredRun, columns: Mapping[str, Any]) ->
 
 
 def table_command(
-    results: Annotated[list[str], argument("DIR...", "A study (the --out of study or grid), or one or several runs.")],
+    results: Annotated[list[str], argument("DIR...", "Results of a study or a grid, or of one or several runs.")],
     metrics: Annotated[
         str,
         option(
@@ -258,16 +256,16 @@ def _follow(folder: Path, target: Path, *, force: bool) -> None:
     except KeyboardInterrupt:
         if not written:
             raise
-        say(f"twolevel: interrupted; {target} stays as it is, of a study under way")
+        say(f"twolevel: interrupted; {target} shows the study in progress")
         raise SystemExit(INTERRUPTED) from None
     if not done:
-        say(f"twolevel: nobody is at work on {folder} any more; {target} shows what has ended of it")
+        say(f"twolevel: the study in {folder} has stopped; {target} shows its finished cells")
         raise typer.Exit(_DIED)
     say("the study is done")
 
 
 def watch_command(
-    results: Annotated[str, argument("DIR", "The --out of a twolevel run.")],
+    results: Annotated[str, argument("DIR", "Results (--out) of twolevel run.")],
     once: Annotated[bool, switch("--once", "Print the state once and exit.")] = False,
     as_json: Annotated[bool, switch("--json", "Print each state as one line of JSON.")] = False,
 ) -> None:

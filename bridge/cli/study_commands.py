@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 DataOption = Annotated[list[str] | None, d.DATA]
 ClusterOption = Annotated[str | None, d.CLUSTER]
 _OUT = replace(d.OUT, help="Folder for the results; an unfinished run of the same study is continued")
+_WORKERS = replace(d.WORKERS, help="Number of processes; up to 1e6 on a cluster")
 _FORCE = replace(d.FORCE, help="Start again and discard finished cells")
 
 
@@ -41,7 +42,7 @@ def study_command(
     file: Annotated[str, argument("FILE", "A study in TOML (docs/reference/studies.md).")],
     out: Annotated[str, _OUT],
     data: DataOption = None,
-    workers: Annotated[int | None, d.WORKERS] = d.WORKERS.default,
+    workers: Annotated[int | None, _WORKERS] = d.WORKERS.default,
     cluster: ClusterOption = None,
     figures: Annotated[bool, switch("--figures/--no-figures", "Draw the figures of the study.")] = True,
     paper: PaperOptions,
@@ -69,9 +70,7 @@ def _run(study: Study, target: Path, workers: int | None, cluster: str | None, *
     prepare_run(applications=True)
     given, study = study, settled(study)
     if len(study.seeds) < len(given.seeds):
-        say(
-            f"nothing is drawn at random, so that seeds change nothing: each cell runs once, with seed {study.seeds[0]}"
-        )
+        say(f"nothing is random, so each cell runs once, with seed {study.seeds[0]}")
     executor = _executor(study, workers, cluster)
     try:
         with StudyProgress() as watch:
@@ -81,7 +80,7 @@ def _run(study: Study, target: Path, workers: int | None, cluster: str | None, *
         _say_report(report, study, seeded=seeded)
         _show_results(study, target, results, figures=figures, seeded=seeded)
     except KeyboardInterrupt:
-        say(f"twolevel: interrupted; what is finished is kept in {target}, and the same command goes on")
+        say(f"twolevel: interrupted; finished cells are kept in {target}; the same command continues")
         sys.exit(INTERRUPTED)  # all has been said
     if report.failed:
         raise typer.Exit(1)
@@ -134,9 +133,9 @@ def _say_report(report: Report, study: Study, *, seeded: bool) -> None:
     which = f" ({len(study.cells):,} × {study.replicates.unit}{'s' * (len(some) > 1)} {seeds})" if seeded else ""
     say(f"{report.total:,} cell{'s' * (report.total > 1)}{which}{kept}")
     if report.others:
-        say(f"{report.others:,} more are finished there and no longer of this study; its tables are without them")
+        say(f"{report.others:,} more finished cells are no longer part of this study; its tables omit them")
     if report.failed:
-        say(f"{report.failed:,} failed; results.parquet says of each why. The first:")
+        say(f"{report.failed:,} failed; results.parquet has the reasons. The first:")
         for error in report.errors:
             say(f"  {error}")
         say("the same command tries them again")
@@ -202,7 +201,7 @@ def repeat_command(
         str | None, option("DIR", "Keep the results of the repetition in this folder.", "--out", "-o")
     ] = None,
     data: DataOption = None,
-    workers: Annotated[int | None, d.WORKERS] = d.WORKERS.default,
+    workers: Annotated[int | None, _WORKERS] = d.WORKERS.default,
     cluster: ClusterOption = None,
 ) -> None:
     """Run a study again from the record in its folder, and compare every number."""

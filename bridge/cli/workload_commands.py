@@ -183,11 +183,10 @@ def export_command(
 
 @dataclass(frozen=True)
 class GenerationRequest:
-    """Request for ``jobs`` jobs, either like those of the workload ``like`` or by a published ``model``."""
+    """Request for ``jobs`` jobs like those of a workload, or of a published model."""
 
     jobs: Annotated[int, b.JOBS]
-    like: Annotated[str | None, d.LIKE] = None
-    model: Annotated[str | None, d.MODEL] = None
+    like: Annotated[str, d.LIKE]
     seed: Annotated[int, SEED] = SEED.default
     method: Annotated[str, b.METHOD] = b.METHOD.default
     platform: Annotated[str | None, replace(PLATFORM, rule="as the header of the log states")] = PLATFORM.default
@@ -207,14 +206,14 @@ def generate_command(
     paper: PaperOptions,
     force: Annotated[bool, d.REPLACE] = False,
 ) -> None:
-    """Write a synthetic workload, modelled on another one or by a published model, as SWF; print distances to the other."""
+    """Write a synthetic workload as SWF, like another one, and print the distances of both; or one by a published model."""
     from bridge.cli import workload_files as files
 
     target = files.checked_output(output, force)
     files.check_wanted(wanted)
     if requests is not None:
         if wanted.gpus is None:
-            raise InputError("--requests: needs --gpus; without them jobs ask for nothing but cores")
+            raise InputError("--requests: needs --gpus; without them jobs request nothing but cores")
         check_file(Path(requests), force, "--requests")
     source, made = files.generated(wanted, reader)
     files.save(made, target, force, made=True)
@@ -226,7 +225,7 @@ def generate_command(
     put_text(files.likeness_text(source, made))
     if wanted.plot is not None:
         with paper.drawing():
-            names = Path(wanted.like or "").name, target.name
+            names = Path(wanted.like).name, target.name
             say(f"figure: {files.draw(source, made, Path(wanted.plot), names)}")
 
 
@@ -252,7 +251,7 @@ def fetch_command(
         return
     target = Path(output)
     if not (target.is_dir() or target.name.lower().endswith(".swf.gz")):
-        raise InputError(f"-o: {shown(output)}; allowed: a folder that there is, or a name that ends in .swf.gz")
+        raise InputError(f"-o: {shown(output)}; allowed: an existing folder, or a name that ends in .swf.gz")
     with ExitStack() as stack:
         bars: list[Progress] = []
 

@@ -162,7 +162,7 @@ def bounds(text: str | None, where: str, *, durations: bool = False) -> tuple[in
     low, dash, high = (part.strip() for part in text.partition("-"))
     if not low and not high:
         example = "10m-2h, 10m- or -2h" if durations else "8-64, 8- or -64"
-        raise InputError(f"{where}: {shown(text)} is no range; allowed: as {example}")
+        raise InputError(f"{where}: {shown(text)} is no range; allowed: e.g. {example}")
     ends = [None if not part else _bound(part, where, durations) for part in (low, high)]
     return ends[0], ends[1] if dash else ends[0]
 
@@ -171,7 +171,7 @@ def _bound(part: str, where: str, durations: bool) -> int:
     if durations:
         return parse_duration_ns(part, where)
     if not (part.isascii() and part.isdigit() and len(part) <= 18):
-        raise InputError(f"{where}: {shown(part)} is no whole number; allowed: as 8-64, 8- or -64")
+        raise InputError(f"{where}: {shown(part)} is no whole number; allowed: e.g. 8-64, 8- or -64")
     return int(part)
 
 
@@ -203,16 +203,12 @@ _OF_LIKENESS = ("method", "speed_factor", "nodes_factor", "gpus", "limit", "plot
 
 def check_wanted(wanted: GenerationRequest) -> None:
     """Raise InputError for a request that cannot be met, before a long log is read."""
-    if (wanted.like is None) == (wanted.model is None):
-        raise InputError("--like, --model: give one of them; allowed: --like WORKLOAD or --model lublin")
-    if wanted.model is not None and wanted.model not in MODELS:
-        raise one_of("model", wanted.model, MODELS, "--model")
     METHOD.check(wanted.method)
     SEED.check(wanted.seed)
     JOBS.check(wanted.jobs, JOBS.short)
     for entry in fields(wanted):
-        if wanted.model is not None and entry.name in _OF_LIKENESS and getattr(wanted, entry.name) != entry.default:
-            raise InputError(f"--{entry.name.replace('_', '-')}: needs --like; a model has no source")
+        if wanted.like in MODELS and entry.name in _OF_LIKENESS and getattr(wanted, entry.name) != entry.default:
+            raise InputError(f"--{entry.name.replace('_', '-')}: not with --like {wanted.like}, which has no source")
     if wanted.plot is not None:
         from traces.figures.drawing.canvas import figure_format
 
@@ -224,9 +220,9 @@ def generated(wanted: GenerationRequest, form: str | None = None) -> tuple[Workl
     """The source, if there is one, and the workload that was made. Raises InputError if a value cannot be used."""
     gpus, limits = _gpus(wanted.gpus), _limits(tuple(wanted.limit or ()))
     platform = given_platform(wanted.platform)  # a file is checked before a long log is read
-    if wanted.like is None:
+    if wanted.like in MODELS:
         if platform is None and wanted.platform is not None:
-            raise InputError(f"--platform {wanted.platform}: needs --like; a model has no log")
+            raise InputError(f"--platform {wanted.platform}: not with --like {wanted.like}, which has no log")
         n_cores = (platform or Platform()).n_cores
         return None, generate_lublin(wanted.jobs, seed=wanted.seed, n_cores=n_cores)
     source = read(wanted.like, form)

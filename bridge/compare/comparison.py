@@ -145,7 +145,7 @@ def _check_same_jobs(a: DataFrame, b: DataFrame, a_row: Array, b_row: Array) -> 
     allowed = "allowed: two runs of one workload"
     if not len(a_row):
         raise InputError(f"A and B have no job in common; {allowed}")
-    for column, words in (("submit_ns", "was submitted at {} ns"), ("cores", "asks for {} cores")):
+    for column, words in (("submit_ns", "was submitted at {} ns"), ("cores", "requests {} cores")):
         in_a, in_b = a[column].to_numpy()[a_row], b[column].to_numpy()[b_row]
         differing = np.flatnonzero(in_a != in_b)
         if len(differing):

@@ -169,7 +169,7 @@ class Orders:
         drawn = drawn_program(self._programs, place, seed, job, cores, core_gflop, speed, bytes_per_gflop)
         if len(drawn.part_tasks) > m.MAX_PARTS:
             raise InputError(
-                f"job {job}: {len(drawn.part_tasks)} parts (phases times steps); a simulator that asks for lengths can receive "
+                f"job {job}: {len(drawn.part_tasks)} parts (phases times steps); a simulator that requests lengths can receive "
                 f"{m.MAX_PARTS}; use inline"
             )
         wishes = [0] if width is None else program.wishes_of(cores, width.least, width.most)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import partial, update_wrapper
 from importlib import import_module
+from itertools import chain
 from types import NoneType
 from typing import Annotated, Any, cast, get_args, get_origin, get_type_hints
 
@@ -219,12 +220,13 @@ class QuickCommand(_QuickHelp, TyperCommand):
         arguments, options = self._shown(context)
         if len(options) < MANY:
             topics = {Panel.OTHER: [record for _, record in options]}
-        elif not self.shows_all:
-            declared = ((self._declared(one), record) for one, record in options)
-            topics = {Panel.OTHER: [record for one, record in declared if one is None or one.first]}
         else:
-            by_topic = [(getattr(one, "rich_help_panel", None) or Panel.OTHER, record) for one, record in options]
+            declared = ((self._declared(one), one, record) for one, record in options)
+            shown = [(one, record) for known, one, record in declared if self.shows_all or known is None or known.first]
+            by_topic = [(getattr(one, "rich_help_panel", None) or Panel.OTHER, record) for one, record in shown]
             topics = {panel: [record for topic, record in by_topic if topic == panel] for panel in Panel}
+            if not self.shows_all:
+                topics = {Panel.OTHER: list(chain.from_iterable(topics.values()))}
         if arguments:
             with formatter.section("Arguments"):
                 formatter.write_dl(arguments)
@@ -268,13 +270,17 @@ class QuickCommand(_QuickHelp, TyperCommand):
         return super().make_context(name, self._with_bare(words), *more, **named)
 
     def _with_bare(self, words: list[str]) -> list[str]:
-        # An option that may stand alone, and does: the next word is another option, or there is none.
+        # An option that may stand alone, and does: the next word is another option or no choice of this one, or there is none.
         declared = [one for one, _ in getattr(self.callback, "options", {}).values()]
-        alone = {flag(one.name): one.bare for one in declared if one.bare}
+        alone = {flag(one.name): one for one in declared if one.bare}
         return [
-            f"{word}={alone[word]}" if word in alone and (not after or after[0].startswith("-")) else word
-            for word, after in ((word, words[place + 1 : place + 2]) for place, word in enumerate(words))
+            f"{word}={alone[word].bare}" if word in alone and not _is_value(after, alone[word]) else word
+            for word, after in zip(words, [*words[1:], ""], strict=False)
         ]
+
+
+def _is_value(word: str, option: Option[Any]) -> bool:
+    return word in option.choices if isinstance(option, Choice) else word[:1] not in ("", "-")
 
 
 def _flag(convert: Callable[[Any, Any], Any], context: Any, value: Any) -> Any:

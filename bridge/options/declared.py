@@ -52,9 +52,7 @@ NODES = _switch("nodes", "Write nodes.parquet too, host states over time", panel
 CHECK = _switch("check", "Check the states of the engines during the run, and the result; slower", panel=Panel.RESULTS)
 SAME_AS = _text("same-as", "DIR", "Compare the tables with those of an earlier run, byte for byte", panel=Panel.RESULTS)
 LIVE = _switch("live", "Show the run while it is in progress, like twolevel watch", panel=Panel.RESULTS)
-WIDTH = _text(
-    "width", "LENGTH", "Width of figures, e.g. 3.5in, 89mm or 252pt; 1in to 40in", panel=Panel.RESULTS
-)
+WIDTH = _text("width", "LENGTH", "Width of figures, e.g. 3.5in, 89mm or 252pt; 1in to 40in", panel=Panel.RESULTS)
 NO_TITLE = _switch("no-title", "Draw figures without titles", panel=Panel.RESULTS)
 TRACE_DETAIL = Choice(
     name="trace-detail", panel=Panel.TRACES, default="auto", metavar="DETAIL",
@@ -157,10 +155,9 @@ LENGTH_UNIT = Choice(
     name="unit", default="gflop", choices=("gflop", "flop"), what="unit", metavar="UNIT",
     help="Unit of the numbers in LENGTHS.txt: gflop or flop"
 )
-CHUNKS = _switch("chunks", "Only print the chunk sizes, for tasks of equal length and cores that ask in turn")
+CHUNKS = _switch("chunks", "Only print the chunk sizes, for equal tasks and cores that request work in turn")
 GRAPH = _text(
-    "GRAPH", "GRAPH",
-    help="A graph file (WfFormat, DAX, DOT, GraphML, plain or compressed), or a generator, e.g. cholesky:tiles=8"
+    "GRAPH", "GRAPH", "A graph file (WfFormat, DAX, DOT, GraphML, plain or compressed), or a generator, e.g. cholesky:tiles=8"
 )
 GRAPH_ALS = replace(
     a.ALS,
@@ -173,6 +170,10 @@ GRAPH_TASKS = Whole[int | None](
     help="Approximate number of tasks of a generated graph", rule="one per core"
 )
 FORMAT = _text("format", "NAME", "Format of the file: wfformat, dax, dot, graphml", rule="by its content")
+ONLY = Option[tuple[str, ...]](
+    name="only", python="names", default=(), metavar="NAME",
+    help="Name of a figure (docs/reference/figures.md); may be repeated", rule="all that apply"
+)
 TOP = Whole(name="top", default=10, lowest=0, highest=10**6, metavar="N", help="Number of jobs in each ranking")
 FETCH_TIMEOUT = Real(
     name="timeout", default=30.0, lowest=1e-3, highest=86_400.0, unit="s", metavar="TIME",
@@ -198,30 +199,28 @@ PRIORITIES = Choice(
     help="Priorities of jobs: slurm (computed by Slurm), or recorded (from the log, or by the order of its starts)"
 )
 RATE = Real(
-    name="rate", panel=Panel.COUPLING, default=0.0, lowest=0.0, highest=1e6, metavar="R",
+    name="rate", panel=Panel.CLOCK, default=0.0, lowest=0.0, highest=1e6, metavar="R",
     help="The clock runs R times as fast as real time, while Slurm computes, too; 0: it stands still meanwhile"
 )
 SETTLE = Real[float | None](
-    name="settle", panel=Panel.COUPLING, default=None, lowest=0.0, highest=86_400.0, unit="s", metavar="TIME",
+    name="settle", panel=Panel.CLOCK, default=None, lowest=0.0, highest=86_400.0, unit="s", metavar="TIME",
     help="After this time without events, e.g. 70s, advance the clock by whole minutes; 0: never",
     rule=f"70s; 0 with {RATE}"
 )
 CLEANUP = Real(
-    name="cleanup", panel=Panel.COUPLING, default=0.0, lowest=0.0, highest=86_400.0, unit="s", metavar="TIME",
+    name="cleanup", panel=Panel.CLOCK, default=0.0, lowest=0.0, highest=86_400.0, unit="s", metavar="TIME",
     help="Time that a node needs for clean-up after a job, e.g. 0.2s"
 )
 PHASE = Real[float | None](
-    name="phase", panel=Panel.COUPLING, default=None, lowest=0.0, highest=3600.0, unit="s", metavar="TIME",
+    name="phase", panel=Panel.CLOCK, default=None, lowest=0.0, highest=3600.0, unit="s", metavar="TIME",
     help="Time of a backfilling pass of Slurm after the first submit, e.g. 10s, within its cycle of 30s",
     rule="Slurm is at rest before, and checks once a second"
 )
-REPORT = _switch(
-    "report", first=True, panel=Panel.RESULTS,
-    help="Write DIR/report too: log, Slurm and our engine compared in tables and figures"
-)
-REPORT_ONLY = _switch(
-    "report-only", panel=Panel.RESULTS,
-    help="Write the report of an existing replay in DIR, which had the same options, without running Slurm"
+REPORT = Choice(
+    name="report", first=True, panel=Panel.RESULTS, default="none", bare="also", choices=("none", "also", "only"),
+    what="kind of report", metavar="HOW",
+    help="Compare log, Slurm and our engine in tables and figures in DIR/report: none; also (after the replay; the same "
+    "without a value); or only (for the existing replay in DIR, which had the same options, without running Slurm)"
 )
 BESIDE = Option(
     name="beside", panel=Panel.RESULTS, default="fcfs+easy,fcfs+conservative", metavar="LIST",
@@ -268,16 +267,17 @@ EXPORT_FORM = Option(
     name=TRACE_FORMATS.name, default="swf", metavar="NAME", help="swf, or batsim: jobs.csv of Batsim, for evalys"
 )
 SIMULATED_LOG = _text("workload", "WORKLOAD", "The simulated log, for users, groups and queues")
-LIKE = _text("like", "WORKLOAD", "Generate jobs like those of this workload; or give --model")
-MODEL = _text("model", "NAME", "Published model: lublin")
-GPUS = _text("gpus", "SHARE:CARDS:GFLOPS", "Share of nodes with GPUs, GPUs per node, and their speed")
+LIKE = _text(
+    "like", "WORKLOAD", "Generate jobs like those of this workload; or lublin: by the model of Lublin and Feitelson"
+)
+GPUS = _text("gpus", "SHARE:CARDS:GFLOPS", "Share of hosts with GPUs, GPUs per host, and their speed")
 LIMIT = Option[tuple[str, ...]](
     name="limit", default=(), metavar="NAME=LO-HI",
-    help="Limit of a request per node, of cores, gpus or memory_kb; may be repeated"
+    help="Limit of a request per host, of cores, gpus or memory_kb; may be repeated"
 )
 LIKENESS_PLOT = replace(PLOT, help="Plot both distributions in a png, svg or pdf file")
 NODE_REQUESTS = _text(
-    "requests", "FILE", f"Write the requests of jobs per node to a file for run --requests; needs {GPUS}"
+    "requests", "FILE", f"Write the requests of jobs per host to a file for run --requests; needs {GPUS}"
 )
 LOG_NAME = _text("NAME", "[NAME]", "Name of the log; without it, list all logs")
 FETCHED = replace(WORKLOAD_FILE, help="A file ending in .swf.gz, or an existing folder")

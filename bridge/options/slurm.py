@@ -24,8 +24,7 @@ class SlurmOptions:
 class ReportOptions:
     """Comparisons and repetitions of a replay."""
 
-    report: bool = holds(d.REPORT)
-    report_only: bool = holds(d.REPORT_ONLY)
+    report: str = holds(d.REPORT)
     beside: str = holds(d.BESIDE)
     repeats: int = holds(d.REPEATS)
     rates: str | None = holds(d.RATES)

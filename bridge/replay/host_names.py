@@ -37,7 +37,7 @@ def _ranges(text: str) -> list[tuple[int, int, int]]:
     for part in text.split(","):
         match = _RANGE.fullmatch(part)
         if match is None or int(match[2] or match[1]) < int(match[1]):
-            raise ValueError(f"{shown(part)} is not a number or a range; allowed: as n[0-3,7]")
+            raise ValueError(f"{shown(part)} is not a number or a range; allowed: e.g. n[0-3,7]")
         found.append((int(match[1]), int(match[2] or match[1]), len(match[1])))
     return found
 
@@ -49,11 +49,11 @@ def _parsed(text: str) -> list[tuple[list[str], list[list[tuple[int, int, int]]]
         pieces = _PART.split(part)  # alternating text and ranges
         for piece in pieces[::2]:
             if "[" in piece or "]" in piece:
-                raise ValueError(f"brackets in {shown(part)}; allowed: as n[0-3,7]")
+                raise ValueError(f"brackets in {shown(part)}; allowed: e.g. n[0-3,7]")
             if not _PLAIN.fullmatch(piece):
                 raise ValueError(f"{shown(piece)} is not a host name; allowed: letters, digits, _, . and -")
         if any("[" in piece for piece in pieces[1::2]):
-            raise ValueError(f"brackets within brackets in {shown(part)}; allowed: as n[0-3,7]")
+            raise ValueError(f"brackets within brackets in {shown(part)}; allowed: e.g. n[0-3,7]")
         found.append((pieces[::2], [_ranges(piece) for piece in pieces[1::2]]))
     return found
 

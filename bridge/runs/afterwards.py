@@ -63,7 +63,7 @@ class Afterwards:
     def check(self, scenario: ReadyScenario) -> None:
         """Raise InputError if some numbers cannot be computed from a run of this scenario."""
         if self.needs_power and scenario.power is None:
-            raise InputError(f"costs and the power of the facility: the power of the run is not known; add {POWER}")
+            raise InputError(f"costs and power of the facility: the power of the run is not known; add {POWER:held}")
         if self.fair_start:
             FairStarts(scenario).check()
 
@@ -168,7 +168,7 @@ class StoredRun(WithCosts):
 
         path = self.folder / "power.parquet"
         if not path.is_file():
-            raise InputError(f"{self.folder} has no power.parquet; simulate again with {POWER}")
+            raise InputError(f"{self.folder} has no power.parquet; simulate again with {POWER:held}")
         frame = read_power(path)
         instant, power = (frame[name].to_numpy(np.int64) for name in ("instant_ns", "power_mw"))
         if not len(instant):
@@ -178,7 +178,7 @@ class StoredRun(WithCosts):
         until_ns = max(begin_ns, int(self.stored_jobs["end_ns"].max()))
 
         def run() -> PowerRun:
-            of, classes, jobs = self._arguments.get("power_of", "held"), None, self.stored_jobs
+            of, classes, jobs = self._arguments.get("power", "held"), None, self.stored_jobs
             ledger = ledger_of_results(self.folder, tasks=of == "working")
             if "power" in jobs or "memory_bound" in jobs:
                 parts = (jobs.get(name, default) * WHOLE for name, default in (("power", 1.0), ("memory_bound", 0.0)))

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from bls.metrics.batch import bounded_slowdown
-from bls.options import DECISIONS, OBSERVE
+from bls.options import DECISIONS, OBSERVE, SIGNALS
+from bls.policies import reads_signals
 from bls.workloads import read_workload
 from bls.workloads.header import Calendar
 from bls.workloads.selection import fit, select
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 #: Keys of older records that no present option can repeat; without an effect they are not in :func:`read_record`'s arguments.
 _RETIRED = ("reaction_ns", "notice_ns", "stretch_walltime")
 
-#: Keys of a record for written files, and the options that ask for them.
+#: Keys of a record for written files, and the options that request them.
 _WRITTEN = {"tasks_table": d.TASKS_TABLE, "keep_decisions": DECISIONS}
 
 
@@ -46,7 +47,8 @@ def command_again(
         return ""
     words = ["twolevel", command, path_word(arguments["workload"])]
     for name, option in (run_options() if options is None else options).items():
-        words += _given(option, _value(arguments, name, option))
+        if option.name != SIGNALS.name or reads_signals(str(arguments.get("bls"))):  # older runs took them for costs
+            words += _given(option, _value(arguments, name, option))
     for observer in arguments.get("observe") or ():
         words += [flag(OBSERVE.name), str(observer)]
     words += [flag(option.name) for key, option in _WRITTEN.items() if arguments.get(key)]

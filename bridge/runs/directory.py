@@ -313,6 +313,8 @@ def under_present_names(given: Mapping[str, Any], *, typed: bool = False) -> dic
         every = found[backfill] if isinstance(found[backfill], list) else [found[backfill]]
         rebuilt = ["conservative:rebuild" if one == "conservative" else one for one in every]
         found[backfill] = rebuilt if isinstance(found[backfill], list) else rebuilt[0]
+    if of := taken("power-of") or "held" * (found.get("power") is True):
+        found["power"] = of
     # Computed from finished runs now, or retired.
     inert = {name(*words): values for words, values in _INERT.items()}
     found = {key: value for key, value in found.items() if value not in inert.get(key, ())}

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from bls.options import DECISIONS, POWER
+from bridge.options.declared import ONLY
 from bridge.runs.directory import read_record
 from bridge.runs.stored import hosts, job_words, no_tasks, run_title
 from traces.base.errors import InputError, one_of, shown
@@ -170,7 +171,7 @@ _READERS: Mapping[str, Callable[[Path], pd.DataFrame]] = {
 # Tables without jobs: their figures always show the whole run.
 _OF_ALL = {"power", "decisions"}
 
-_HOW = {"jobs": "", "power": f"; simulate again with {POWER}", "decisions": f"; simulate again with {DECISIONS}"}
+_HOW = {"jobs": "", "power": f"; simulate again with {POWER:held}", "decisions": f"; simulate again with {DECISIONS}"}
 
 
 def draw_run_figures(
@@ -214,7 +215,7 @@ def draw_run_figures(
     how = paper or ForPaper()
     for name in names or ():
         if name not in RUN_FIGURES:
-            raise one_of("figure of a run", name, RUN_FIGURES)
+            raise one_of("figure of a run", name, RUN_FIGURES, str(ONLY))
     for form in formats:
         if form not in FORMATS:
             raise one_of("format", form, FORMATS)
@@ -358,6 +359,9 @@ class Plots:
     decisions = _method(
         "decisions", "The time of scheduling passes by the number of waiting jobs (needs ``keep_decisions``)."
     )
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(str(one_of("figure", name, RUN_FIGURES)))
 
     def _drawn(self, name: str, jobs: str | None, cores: str | None, title: str, ax: Axes | None) -> Figure:
         from bls.workloads.job_words import JobWords

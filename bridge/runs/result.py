@@ -334,7 +334,7 @@ class Result(WithCosts):
     def finished_power(self) -> FinishedPower:
         """As of :class:`WithCosts`."""
         if self.power is None:
-            raise InputError(f"the power of this run is not known; simulate it with {POWER}")
+            raise InputError(f"the power of this run is not known; simulate it with {POWER:held}")
         return self.power.finished
 
     @cached_property
@@ -357,7 +357,7 @@ class Result(WithCosts):
         """One row per change of the machine's power draw, limit, power level, or number of hosts in service. Raises InputError
         without a power model."""
         if self.power is None:
-            raise InputError(f"this result has no power data: the run was made without {POWER}")
+            raise InputError(f"this result has no power data: the run was made without {POWER:held}")
         return tables.rows_frame(self.power.columns)
 
     @cached_property

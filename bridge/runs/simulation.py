@@ -59,7 +59,7 @@ def _check_widths(scenario: ReadyScenario, coupling_name: str) -> None:
 
     if (widest := int(scenario.workload.cores.max())) > MAX_CORES:
         raise InputError(
-            f"{COUPLING:{coupling_name}}: a job asks for {widest} cores; a message of the bridge holds up to {MAX_CORES}; "
+            f"{COUPLING:{coupling_name}}: a job requests {widest} cores; a message of the bridge holds up to {MAX_CORES}; "
             f"use {COUPLING:inline}"
         )
 

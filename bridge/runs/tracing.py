@@ -33,7 +33,7 @@ class TraceRequest:
         return any(self._detail(name, self._within(machine)) in ("chunk", "task") for name in self.formats)
 
     def note(self, machine: MachineShape, instead: str) -> str | None:
-        """A line if these traces have no rows of cores although the user did not ask for that; ``instead``: how to get them."""
+        """A line if these traces have no rows of cores although the user did not request that; ``instead``: how to get them."""
         machine = self._within(machine)
         details = {self._detail(name, machine) for name in self.formats}
         if self.detail != TRACE_DETAIL.default or details <= {"task"}:
@@ -89,9 +89,9 @@ def formats_of(text: str, where: str) -> tuple[str, ...]:
     """The names in a comma-separated list, each once. Raises InputError if there is none."""
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     if not names:
-        raise InputError(f"{where}: {shown(text)} names no format; allowed: such as otf2,perfetto")
+        raise InputError(f"{where}: {shown(text)} names no format; allowed: e.g. otf2,perfetto")
     if names == (NO_FORMATS,):  # which only a run accepts
-        raise InputError(f"{where}: {shown(text)}: there is nothing to write; allowed: such as otf2,perfetto")
+        raise InputError(f"{where}: {shown(text)}: there is nothing to write; allowed: e.g. otf2,perfetto")
     if NO_FORMATS in names:
         raise InputError(f"{where}: {shown(text)}: {NO_FORMATS} stands alone")
     return names
@@ -110,7 +110,7 @@ def part_of(window: str | None, cores: str | None, jobs: str | None, words: JobW
 def _intervals(text: str, where: str) -> tuple[tuple[int, int], ...]:
     found = tuple(parse_intervals(text, where))
     if not found:
-        raise InputError(f"{where}: {shown(text)} names none; allowed: such as 0-63 128")
+        raise InputError(f"{where}: {shown(text)} names none; allowed: e.g. 0-63 128")
     return found
 
 
@@ -123,11 +123,11 @@ def window_ns(text: str, where: str) -> tuple[int, int]:
     else:
         begin, plus, length = text.partition("+")
         if not plus:
-            raise InputError(f"{where}: {shown(text)} is not a window; allowed: such as 2h..3h, 2h+90s, 2h.. or ..3h")
+            raise InputError(f"{where}: {shown(text)} is not a window; allowed: e.g. 2h..3h, 2h+90s, 2h.. or ..3h")
         since = parse_instant_ns(begin, where)
         until = min(since + parse_duration_ns(length, where), MAX_NS)
     if until <= since:
-        raise InputError(f"{where}: {shown(text)} ends before it begins; allowed: such as 2h..3h")
+        raise InputError(f"{where}: {shown(text)} ends before it begins; allowed: e.g. 2h..3h")
     return since, until
 
 

@@ -44,7 +44,7 @@ class Match:
     group: str = ""
     queue: str = ""
     partition: str = ""
-    cores: str = ""  # how many cores the job asks for, as ``"64-128"`` or ``"64-"``; empty: any
+    cores: str = ""  # how many cores the job requests, as ``"64-128"`` or ``"64-"``; empty: any
     # 0 to 1: this part of the jobs that fit the rest. Each job has one uniform number of the stream keyed (seed, job
     # number), so that it is decided without regard to the other jobs. The shares of applications that fit a job are
     # laid side by side: 0.5, 0.3 and 0.2 divide the jobs that fit all three, and none is left.
@@ -55,7 +55,7 @@ class Match:
         for key in COLUMNS:
             text = getattr(self, key)
             if not isinstance(text, str):
-                raise InputError(f"{where}.{key}: {shown(text)} is not a text; allowed: as '0-63 128 256-'")
+                raise InputError(f"{where}.{key}: {shown(text)} is not a text; allowed: e.g. '0-63 128 256-'")
             object.__setattr__(self, key, intervals_text(parse_intervals(text, f"{where}.{key}")))
         object.__setattr__(self, "share", real(f"{where}.share", self.share, 0.0, 1.0))
 

@@ -84,7 +84,7 @@ SCENARIO: Final[tuple[Conflict, ...]] = (
         b.MALLEABLE, lambda scenario: scenario.batch.malleable is None, ", the jobs whose width may change"
     ),
     _without_applications(
-        has(f"{b.POWER_OF:working}", lambda scenario: scenario.power.of == "working", power_of="working"),
+        has(f"{b.POWER:working}", lambda scenario: scenario.power.of == "working", power="working"),
         "held"
     ),
 )
@@ -179,8 +179,8 @@ RUN: Final[tuple[Conflict, ...]] = (
     Conflict(_OWN_PROGRAM, _REPLAYED, reason=_NO_APPLICATION, example=_POOL),
     Conflict(
         has(
-            f"{b.POWER_OF:working}", lambda run: run.power is not None and run.power.options.of == "working",
-            power_of="working",
+            f"{b.POWER:working}", lambda run: run.power is not None and run.power.options.of == "working",
+            power="working",
         ),
         has(f"a run without records of tasks ({d.NO_TASKS})", lambda run: not run.keep_tasks, keep_tasks=False),
         reason=f"needs records of tasks, which {d.NO_TASKS} omits", allowed=f"{d.KEEP_TASKS}, or held"
@@ -265,8 +265,8 @@ def _seeded(given: Values) -> bool:
 _WHOLE: Final[tuple[Option[Any], ...]] = (
     b.OBSERVE, d.LIVE, d.CHECK, d.NODES, b.DECISIONS, d.SAME_AS,
     b.SELECT, b.PRESET, b.CANCELLED, b.REQUESTS, b.WINDOWS, b.DEPENDENCIES, b.SWITCHES,
-    b.POWER, b.POWER_OF, b.LIMITS, b.FALLBACK, b.ALLOWED, b.JOB_POWER, b.POWER_ESTIMATES, b.SIGNALS,
-    b.SLEEP_AFTER, b.KEEP_AWAKE,
+    b.LIMITS, b.FALLBACK, b.ALLOWED, b.JOB_POWER, b.POWER_ESTIMATES, b.SIGNALS,
+    b.SLEEP_AFTER, b.KEEP_AWAKE, b.POWER,  # which any of them implies
 )
 
 TYPED: Final[tuple[Conflict, ...]] = (
@@ -308,28 +308,26 @@ TYPED: Final[tuple[Conflict, ...]] = (
 
 # The same for a replay.
 
-_REPORTS: Final = has(f"no {d.REPORT}", lambda given: not given.get("report"))
+_ONLY_REPORT: Final = has(f"{d.REPORT:only}", lambda given: given.get("report") == "only", report="only")
 _RATE: Final = _typed(d.RATE, 10.0)
+_OF_REPEATS: Final[tuple[tuple[Option[Any], object], ...]] = ((d.REPEATS, 2), (d.RATES, "10"), (d.SIZES, "50"))
 
 REPLAY: Final[tuple[Conflict, ...]] = (
     Conflict(
         _typed(b.PLATFORM, "paper"), _typed(d.SLURM_CONF, "slurm.conf"), "whose nodes are the machine", "one of them"
     ),
     Conflict(_typed(d.SETTLE, 5.0), _RATE, "by which the clock runs without a jump", "one of them"),
+    *(Conflict(_typed(*given), _ONLY_REPORT, "which starts no Slurm") for given in _OF_REPEATS),
     *(
-        Conflict(_typed(option, example), _typed(d.REPORT_ONLY, True), "which starts no Slurm")
-        for option, example in ((d.REPEATS, 2), (d.RATES, "10"), (d.SIZES, "50"))
+        Conflict(_typed(*given), _lacks(d.REPORT), reason=f"needs {d.REPORT}")
+        for given in ((d.BESIDE, "sjf"), *_OF_REPEATS, (d.WIDTH, "3in"), (d.NO_TITLE, True))
     ),
-    *(
-        Conflict(_typed(option, example), _REPORTS, reason=f"needs {d.REPORT}")
-        for option, example in ((d.BESIDE, "sjf"), (d.REPEATS, 2), (d.RATES, "10"), (d.SIZES, "50"))
-    ),
-    Conflict(_typed(d.REPORT, True), _RATE, "as the replay of a report is exact", str(d.RATES)),
+    Conflict(_typed(d.REPORT, "also"), _RATE, "as the replay of a report is exact", str(d.RATES)),
     Conflict(
         _typed(d.PHASE, 10.0), _typed(d.REPEATS, 2), "each of which has its own", "one of them",
-        example={"report": True}
+        example={"report": "also"}
     ),
-    Conflict(_typed(d.SIZES, "50"), _lacks(d.RATES), reason=f"needs {d.RATES}", example={"report": True}),
+    Conflict(_typed(d.SIZES, "50"), _lacks(d.RATES), reason=f"needs {d.RATES}", example={"report": "also"}),
 )
 
 #: Options of a scenario that no cell has: a study has seeds and workloads, keeps decisions, and no other hosts join its runs.
@@ -427,12 +425,12 @@ COMPANIONS: Final[tuple[Conflict, ...]] = (
     Conflict(
         _companion(b.SLACK, 3.0),
         has(f"a {b.BLS} that reads no deadlines", _no_deadlines, _policy_given),
-        reason="{second} reads no deadlines", allowed="edf"
+        reason="no effect on {second}", allowed="edf"
     ),
     Conflict(
         _companion(b.SIGNALS, "signals.csv"),
         has(f"a {b.BLS} that reads no signals", _no_signals, _policy_given),
-        reason="{second} reads no signals", allowed="a policy that needs them; twolevel power computes costs of a finished run"
+        reason="no effect on {second}", allowed="a policy that needs them; twolevel power computes costs of a finished run"
     ),
     _no_loss(b.ON_FAILURE, "lose"),
     _no_loss(b.MAX_ATTEMPTS, 3),

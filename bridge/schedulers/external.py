@@ -107,7 +107,7 @@ class ExternalScheduler:
             os.write(self._break, b"!")
 
     def decide(self, view: View) -> list[Choice]:
-        """Report the news, ask for a decision, and return it. Raises PeerError, with the instant, if the scheduler breaks a
+        """Report the news, request a decision, and return it. Raises PeerError, with the instant, if the scheduler breaks a
         rule, dies, is silent, or cannot go on; InputError if it reports a request of the user that is impossible."""
         line = self._line
         if line is None:

@@ -61,7 +61,7 @@ class GraphOptions(OwnCores):
         for option, value in () if isinstance(self.scheduler, Technique) else given:
             if value != option.default:
                 name = self.scheduler.name
-                raise InputError(f"{option}: not with {name}: no core asks for chunks; allowed: a technique")
+                raise InputError(f"{option}: not with {name}: no core requests chunks; allowed: a technique")
         object.__setattr__(self, "state", self._network())
         object.__setattr__(self, "changing", core_speeds(self.speeds, self.n_cores, self.seed))
 

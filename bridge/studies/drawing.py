@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from bridge.options.declared import ONLY
 from bridge.runs.directory import FIGURES, put_aside, remove_files
 from bridge.scenarios.scenario import RECORDED
 from bridge.studies.comparing import COMPARISONS, base_of, compared
@@ -295,23 +296,23 @@ def draw_study_figures(
 ) -> list[Path]:
     """Draw some of :data:`STUDY_FIGURES`, or all that the results allow, and return their files. Without a ``target`` they
     replace earlier ones in ``figures``, where a user's file whose name is needed gets a ``~`` after it. With ``paper``,
-    ``captions.txt`` is written too. Raises InputError if a name is unknown, or the results lack the data."""
-    from traces.figures.drawing.canvas import save_all
+    or without titles, ``captions.txt`` is written too. Raises InputError if a name is unknown, or the results lack the data."""
+    from traces.figures.drawing.canvas import PAPER, save_all
     from traces.figures.drawing.for_paper import CAPTIONS, ForPaper, write_captions
 
     drawn = []
-    how = paper or ForPaper()
+    how, captioned = paper or ForPaper(), paper is not None or not PAPER[-1][1]
     study = study or read_study_record(folder).study()
     planned = list(planned_figures(study, folder, names))
     paths = {stem: [f"{stem}.{form}" for form in formats] for _, stem, *_ in planned}
     if target is None:
         target = folder / FIGURES
-        files = [name for of_one in paths.values() for name in of_one] + [CAPTIONS] * (paper is not None)
+        files = [name for of_one in paths.values() for name in of_one] + [CAPTIONS] * captioned
         _make_room(folder, files, all_figures=not names)
     for name, stem, words, frame in planned:
         figure = STUDY_FIGURES[name](frame, words if how.titled else "")
         drawn += save_all(figure, [target / file for file in paths[stem]], how.width_in)
-    if paper is not None:
+    if captioned:
         write_captions(target, {stem: caption(name, words, frame) for name, stem, words, frame in planned})
     return drawn
 
@@ -362,7 +363,7 @@ def planned_figures(
     stems: set[str] = set()
     for name in dict.fromkeys(names or STUDY_FIGURES):
         if name not in STUDY_FIGURES:
-            raise one_of("figure", name, STUDY_FIGURES)
+            raise one_of("figure", name, STUDY_FIGURES, str(ONLY))
         parts = parts_of(study, folder, name, again=False)
         if names and not parts:
             why = ""
@@ -426,6 +427,9 @@ class StudyPlots:
     queue_boxes = _figure("queue-boxes")
     decisions = _figure("decisions")
     decision_cost = _figure("decision-cost")
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(str(one_of("figure", name, [one.replace("-", "_") for one in STUDY_FIGURES])))
 
     def _drawn(self, name: str, part: str | None, title: str | None, ax: Axes | None) -> Figure:
         from traces.figures.drawing.for_paper import placed

@@ -206,7 +206,7 @@ def check_metrics(names: Sequence[str], where: str, results: Mapping[str, object
     known += [name for name in (*flat_metrics(of_graphs), *of_power, *key_of) if name not in known]
     for name in names:
         if name not in known:
-            raise one_of("metric", name, known, where)
+            raise one_of("metric", name, known, where, page="docs/reference/metrics.md")
         if name in key_of and not results.get(key_of[name]):
             raise InputError(f"{where}: {name}: needs {key_of[name]} in [results]")
 

@@ -51,13 +51,13 @@ def placed(allocator: Allocator, requested: dict[int, str] | None = None) -> lis
 @pytest.mark.parametrize(
     ("requested", "message"),
     [
-        (None, "allocator='given' needs the cores that each job asks for: give requested={job number: cores}"),
-        ({1: "0-1"}, "requested[2]: missing; every job needs the cores that it asks for"),
-        ({**REQUESTED, 1: "0"}, "requested[1]: '0' is not 2 different cores, as the job asks for"),
-        ({**REQUESTED, 1: "3 3"}, "requested[1]: '3 3' is not 2 different cores, as the job asks for"),
+        (None, "allocator='given' needs the cores that each job requests: give requested={job number: cores}"),
+        ({1: "0-1"}, "requested[2]: missing; every job needs the cores that it requests"),
+        ({**REQUESTED, 1: "0"}, "requested[1]: '0' is not 2 different cores, as the job requests"),
+        ({**REQUESTED, 1: "3 3"}, "requested[1]: '3 3' is not 2 different cores, as the job requests"),
         ({**REQUESTED, 3: "5-6"}, "requested[3]: core 6; the platform has the cores 0 to 5"),
-        ({**REQUESTED, 3: "2-x"}, "requested[3]: '2-x' is not a number or a range; allowed: as 0-63 128 256-"),
-        ({**REQUESTED, 2: ""}, "requested[2]: '' is not 3 different cores, as the job asks for"),
+        ({**REQUESTED, 3: "2-x"}, "requested[3]: '2-x' is not a number or a range; allowed: e.g. 0-63 128 256-"),
+        ({**REQUESTED, 2: ""}, "requested[2]: '' is not 3 different cores, as the job requests"),
     ],
 )
 def test_requests_that_cannot_be(requested: dict[int, str] | None, message: str) -> None:

@@ -224,7 +224,7 @@ KINDS = ["none", "easy", "2", "conservative", "conservative:rebuild"]
 
 
 def test_a_job_wider_than_the_machine_is_refused_at_once() -> None:
-    with pytest.raises(InputError, match="job 2 asks for 5 cores; the platform has 4"):
+    with pytest.raises(InputError, match="job 2 requests 5 cores; the platform has 4"):
         ready(jobs((1, 0, 1, 1, 1), (2, 0, 1, 5, 1)))
 
 
@@ -296,7 +296,7 @@ def test_a_job_that_is_cut_again_and_again_is_named() -> None:
         made = ready(jobs((7, 0, 2, 1, 2)), recorded=True, rules=BatchRules(**rules), constraints=constraints)
         return [(one.end, one.state) for one in finish(made)]
 
-    with pytest.raises(InputError, match="job 7 was cut by the failure of a host 30 times"):
+    with pytest.raises(InputError, match="job 7 was cut by failures of hosts 30 times"):
         cut(max_attempts=30)
     found = cut(max_attempts=40)
     assert [state for _, state in found] == ["requeued"] * 39 + ["completed"]

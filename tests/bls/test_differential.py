@@ -23,7 +23,7 @@ DRAWN = 6
 
 
 def whole(case: BatchCase) -> list[Attempt]:
-    """In one call of the engine, until it asks for something."""
+    """In one call of the engine, until it requests something."""
     return finish(simulator_of(case))
 
 

@@ -41,7 +41,7 @@ USUAL = {"cores": 1, "estimate_s": 1000, "user": 1}
 
 
 def log(*rows: Mapping[str, Any]) -> Workload:
-    """Jobs, numbered from 1, of one core and user 1 that ask for 1000 s, but for what is said."""
+    """Jobs, numbered from 1, of one core and user 1 that request 1000 s, but for what is said."""
     return Workload.from_jobs([{"job_id": number, **USUAL, **row} for number, row in enumerate(rows, 1)])
 
 

@@ -513,7 +513,7 @@ def test_a_workload() -> None:
     made = generate_lublin(20_000, seed=1, n_cores=128)
     assert len(made) == 20_000
     assert set(made.queue.tolist()) == {0, 1}
-    # Batch jobs arrive less often, run longer and ask for more cores.
+    # Batch jobs arrive less often, run longer and request more cores.
     batch = made.queue == 1
     assert 0.1 < batch.mean() < 0.2
     assert made.run_ns[batch].mean() > 5 * made.run_ns[~batch].mean()

@@ -149,7 +149,7 @@ def test_features_outside_the_models_are_refused_in_one_line(tmp_path: Path) -> 
     asked = tmp_path / "asked.csv"
     asked.write_text("job_id,matlab\n2,1\n", encoding="utf-8")
     licensed = Platform((HostGroup(2, 4, 4.0),), licences={"matlab": 2})
-    assert "job 2 asks for licences" in refused(platform=licensed, constraints=ConstraintOptions(requests=asked))
+    assert "job 2 requests licences" in refused(platform=licensed, constraints=ConstraintOptions(requests=asked))
     windows = tmp_path / "windows.toml"
     windows.write_text('[[maintenance]]\nname = "cooling"\nbegin = 5\nend = 9\nhosts = "0"\n', encoding="utf-8")
     assert "reservations and maintenance" in refused(constraints=ConstraintOptions(windows=str(windows)))
@@ -212,7 +212,7 @@ FOUR = Platform((HostGroup(1, 4, 4.0),))
 
 @pytest.mark.parametrize(("model", "search"), [*zip(MODELS, ["hinted", "lns", "list", "lns"], strict=True)])
 def test_the_end_that_an_application_promises_is_planned_with(model: str, search: str) -> None:
-    """Job 1 asks for 60 minutes and promises 20: job 2 is planned at 20, and job 3 would be in its way."""
+    """Job 1 requests 60 minutes and promises 20: job 2 is planned at 20, and job 3 would be in its way."""
     for estimates, starts in (("requested", [0, 32, 2]), ("application", [0, 20, 30])):
         bls = f"{model}:which=all,search={search}"
         found = bridge.simulate(PAGE, FOUR, bls=bls, als="recorded", estimates=estimates)

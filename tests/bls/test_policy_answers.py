@@ -245,7 +245,7 @@ FOUR_CORES = Platform((HostGroup(1, 4, 1.0),))
 
 
 class NoWideOnes:
-    """Starts what fits in the order of arrival; rejects what asks for more than half of the machine."""
+    """Starts what fits in the order of arrival; rejects what requests more than half of the machine."""
 
     name = "no-wide-ones"
 
@@ -253,7 +253,7 @@ class NoWideOnes:
         free = view.free_cores
         for job in view.waiting:
             if 2 * job.cores > view.n_cores:
-                view.reject(job, f"asks for {job.cores} of {view.n_cores} cores")
+                view.reject(job, f"requests {job.cores} of {view.n_cores} cores")
             elif job.cores <= free:
                 free -= job.cores
                 yield job
@@ -269,10 +269,10 @@ def test_rejected_jobs_never_run() -> None:
     assert table.state.tolist() == ["completed", "rejected", "completed", "rejected", "completed"]
     assert table.why.tolist() == ["head", "never", "head", "never", "head"]
     assert table.start_ns.tolist() == [0, -1, S, -1, 10 * S]
-    assert table.rejected_because.tolist() == ["", "asks for 3 of 4 cores", "", "asks for 4 of 4 cores", ""]
+    assert table.rejected_because.tolist() == ["", "requests 3 of 4 cores", "", "requests 4 of 4 cores", ""]
     assert result.ledger.jobs.left_ns.tolist() == [-1, 0, -1, 2 * S, -1]
     assert (result.metrics["state_rejected"], result.metrics["jobs"]) == (2, 3)
-    assert "rejected by the policy: asks for 4 of 4 cores" in result.story(4)
+    assert "rejected by the policy: requests 4 of 4 cores" in result.story(4)
 
 
 def test_dependent_jobs_become_eligible() -> None:

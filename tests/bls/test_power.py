@@ -442,7 +442,7 @@ def test_options_that_cannot_be(options: dict[str, Any], message: str, tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("options", "name"), [({"power": True}, "power=True"), ({"sleep_after_ns": 5 * S}, "sleep_after_ns")]
+    ("options", "name"), [({"power": True}, "power"), ({"sleep_after_ns": 5 * S}, "sleep_after_ns")]
 )
 def test_which_option_needs_the_power_of_hosts_is_named(options: dict[str, Any], name: str) -> None:
     words = rf"^{name}: the platform has no power data: hosts\[0\] lacks a \[hosts.power\]"

@@ -147,7 +147,7 @@ ALWAYS = [(0, 200 * S, 210)]
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (Power(on=True), {"bls": "reject"}),
+        (Power("held"), {"bls": "reject"}),
         (Power(limits=ALWAYS, fallback="dvfs"), {"bls": "reject"}),
         (Power(limits=ALWAYS, fallback="dvfs", allowed="none"), {}),
         (Power(limits=[(0, 200 * S, 20)], fallback="stop:off"), {}),
@@ -317,7 +317,7 @@ def test_by_tasks(tmp_path: Path) -> None:
     jobs = Workload.from_jobs([(1, 0, 1000, 2, 1000), (2, 100, 700, 2, 1000)])
     path = signals_file(tmp_path, "from,price_per_kwh\n0,3600\n444.4,7200\n")
     said = {"als": "static", "variation": 0.5, "tasks_per_core": 4}
-    held, working = (bridge.simulate(jobs, MACHINE, **said, power=Power(on=True, of=of)) for of in ("held", "working"))
+    held, working = (bridge.simulate(jobs, MACHINE, **said, power=Power(of)) for of in ("held", "working"))
     assert (working.costs(path).jobs["cost"] < held.costs(path).jobs["cost"]).all()
     flat = working.costs(signals_file(tmp_path, "from,price_per_kwh\n0,3.6\n"))
     np.testing.assert_allclose(flat.jobs["cost"], working.jobs.energy_j / 10**6, rtol=1e-15)

@@ -167,7 +167,7 @@ def rejects_running_ones(view: View) -> Any:
     return [first(view)]
 
 
-WIDE = "at 1000000000 ns: decide() gave job 8, which does not fit: it asks for 3 cores, and 1 are free"
+WIDE = "at 1000000000 ns: decide() gave job 8, which does not fit: it requests 3 cores, and 1 are free"
 ANSWERS = "jobs of view.waiting, pairs of one and its cores, or bls.Start(job, cores, because)"
 GAVE_7 = f"at 0 ns: decide() gave 7; allowed: {ANSWERS}"
 NOT_WAITING = "at 1000000000 ns: decide() gave job 7, which is not waiting"

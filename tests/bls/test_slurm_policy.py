@@ -64,7 +64,7 @@ def test_a_quick_pass_goes_one_job_beyond_the_queue_depth() -> None:
     ("cores", "hosts", "each", "found"), table_rows(__file__, "priorities_by_size_are_those_of_slurmctlds_log")
 )
 def test_priorities_by_size_are_those_of_slurmctlds_log(cores: int, hosts: int, each: int, found: int) -> None:
-    # A weight of 1000; however many cores a job asks for, it asks for one node.
+    # A weight of 1000; however many cores a job requests, it requests one node.
     assert (
         SlurmCycle(priority="multifactor", weight_job_size=1000).priority_of(cores, 600, hosts, hosts * each) == found
     )

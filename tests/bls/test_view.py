@@ -408,7 +408,7 @@ def test_cores_that_are_named_are_tried_too() -> None:
             lambda trial, job: (trial.place(job), trial.place(job)),
             "place() was given job 1, which it has placed already",
         ),
-        (lambda trial, job: trial.take(job, [0]), "placed job 1 on 1 core, core 0; it asks for 2"),
+        (lambda trial, job: trial.take(job, [0]), "placed job 1 on 1 core, core 0; it requests 2"),
         (lambda trial, job: trial.take(job, [0, 9]), "placed job 1 on 9: core: 9 is out of range; allowed: 0 to 3"),
     ],
 )

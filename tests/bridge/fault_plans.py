@@ -46,7 +46,7 @@ class Plan:
         self.coupling = draw.choice(("pool", "process"))
         self.workers = draw.randint(1, 4)
         self.timeout_s = draw.choice((1.0, 2.0, 4.0, 10.0))
-        # The processes are of a user's simulator, which asks for lengths, and cannot follow commands to running jobs.
+        # The processes are of a user's simulator, which requests lengths, and cannot follow commands to running jobs.
         self.told = draw.random() < 0.4 and self.kind not in INTERRUPTED
         self.conserves_work = draw.random() < 0.7
         #: Instants are multiples of this, s, so that things happen at once; 0: hardly ever.

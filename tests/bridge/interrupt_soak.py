@@ -40,7 +40,7 @@ COMMANDS = {
 #: The last line of a command that was interrupted.
 LINES = (
     "twolevel: interrupted; nothing was written",
-    "twolevel: interrupted; what is finished is kept in out, and the same command goes on",
+    "twolevel: interrupted; finished cells are kept in out; the same command continues",
 )
 
 #: How long a command may take to end after an interrupt, s; a machine may be busy.

@@ -1,4 +1,4 @@
-"""An application simulator that asks for lengths and knows graphs: our engine, given only what messages state of the tasks."""
+"""An application simulator that requests lengths and knows graphs: our engine, given only what messages state of the tasks."""
 
 import sys
 from collections.abc import Iterator
@@ -98,7 +98,7 @@ def _places(start: SimulateJob) -> list[int]:
 
 
 class Asks(BlockingConnection):
-    """Says hello as a simulator that asks for lengths."""
+    """Says hello as a simulator that requests lengths."""
 
     def send(self, message: Any) -> None:
         if isinstance(message, messages.Hello):

@@ -32,7 +32,7 @@ states = [[1, 4], [0.75, 3], [0.5, 2.2]]
 RUNS: dict[str, list[str]] = {
     "slowed": ["--limits", "limits.csv", "--fallback", "dvfs:slow=fewest"],
     "by job": ["--job-power", "jobs.csv", "--limits", "limits.csv", "--fallback", "dvfs"],
-    "in tasks": ["--power-of", "working", "--tasks"],
+    "in tasks": ["--power", "working", "--tasks"],
     "asleep": ["--sleep-after", "5min"],
     "released": ["--power", "--coordination", "release"],
     "resized": ["--power", "--malleable", "0.5", "--resize", "expand+shrink"],
@@ -150,7 +150,7 @@ def test_a_study() -> None:
         ('pue = "1.4"', 'pue = "0.4"', "pue: '0.4'; allowed: 1 to 100"),
         ('"signals.csv"', '"nowhere.csv"', r"\[results\] signals: no file 'nowhere.csv'"),
         ("fair-start = true", "fair-start = 1", r"\[results\] fair-start: 1; allowed: true or false"),
-        ("power = true\n", "", "the power of the run is not known; add power = true"),
+        ("power = true\n", "", "the power of the run is not known; add power = 'held'"),
         ('bls = ["fcfs", "sjf"]', 'bls = ["fcfs", "reject"]', "fair-start = true: batch policy reject"),
     ):
         Path("study.toml").write_text(STUDY.replace(old, new))

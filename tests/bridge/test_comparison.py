@@ -203,7 +203,7 @@ def test_what_is_not_compared_is_counted() -> None:
     ("a", "b", "words"),
     [
         (A, run_of("job submit start end\n1 0 0 10\n2 2 10 20", 1), "job 2 was submitted at 1 ns in A, and 2 in B"),
-        (A, run_of("job submit start end cores\n3 2 0 10 5\n2 1 0 10 6", 1), "job 2 asks for 4 cores in A, and 6 in B"),
+        (A, run_of("job submit start end cores\n3 2 0 10 5\n2 1 0 10 6", 1), "job 2 requests 4 cores in A, and 6 in B"),
         (A, run_of("job start end\n7 0 10", 1), "no job in common"),
         (A, run_of("job start end\n1 0 10\n1 0 10", 1), "B: attempt 0 of job 1 is there twice"),
         (A, run_of("job submit start end\n1 0 0 10\n2 1 11 10", 1), "B: job 2 ends before it starts"),

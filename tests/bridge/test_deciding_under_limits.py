@@ -52,7 +52,7 @@ def test_what_a_policy_sees(fallback: str, starts: list[int], seen: list[Any]) -
     policy = Sees()
     power = Power(limits=LIMIT, fallback=fallback)
     if fallback == "stop:idle":
-        with pytest.raises(PluginError, match=r"gave job 1, which does not fit: it asks for 2 cores, and 0 are free$"):
+        with pytest.raises(PluginError, match=r"gave job 1, which does not fit: it requests 2 cores, and 0 are free$"):
             bridge.simulate(JOBS, MACHINE, bls=policy, als="recorded", power=power)
     else:
         found = bridge.simulate(JOBS, MACHINE, bls=policy, als="recorded", power=power)

@@ -65,7 +65,7 @@ SCHEDULER = shlex.join([sys.executable, str(HERE / "toy_scheduler.py")])
 
 
 CANNOT = [
-    (TOY, MANY_PARTS, {}, InputError, r"^job 100: 70000 parts \(phases times steps\); a simulator that asks for lengths can "
+    (TOY, MANY_PARTS, {}, InputError, r"^job 100: 70000 parts \(phases times steps\); a simulator that requests lengths can "
      "receive 65536; use inline$"),
     (TOY, GRAPH, {"network": "lv08"}, InputError, STRAIGHT),
     (TOY, "", {"als": "gss"}, InputError, SAYS + "unknown technique gss: ss, static$"),

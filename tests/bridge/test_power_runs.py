@@ -221,7 +221,7 @@ def test_an_application_map_says_which_jobs_may_be_slowed(allowed: str, ends_s: 
     assert result.jobs.end_ns.tolist() == [end * S for end in ends_s]
     assert result.jobs.allowed.tolist() == [0, 1, int(allowed != "none")]
     # Without limits the map changes nothing.
-    plain, unlimited = of_three_users(never + always, None), of_three_users(never + always, Power(on=True))
+    plain, unlimited = of_three_users(never + always, None), of_three_users(never + always, Power("held"))
     assert plain.jobs.equals(unlimited.jobs.drop(columns="energy_j"))
     assert plain.jobs.end_ns.tolist() == [100 * S] * 3
 
@@ -411,7 +411,7 @@ def test_an_application_map_says_what_jobs_draw() -> None:
     """The map goes before the file; a job in neither draws what the platform says."""
     text = table_text(__file__, "of_what_jobs_draw")
     given = {"job_id": [1, 2], "power": [0.7, 0.8], "memory_bound": [1, 1]}
-    found, alone = (of_three_users(text, Power(True, job_power=one)) for one in (given, None))
+    found, alone = (of_three_users(text, Power("held", job_power=one)) for one in (given, None))
     assert (found.jobs.power.tolist(), found.jobs.memory_bound.tolist()) == ([0.5, 0.8, 2], [1, 0.25, 0])
     assert found.jobs.energy_j.tolist() == [2 * 75 * 100, 2 * 90 * 100, 2 * 150 * 100]
     assert (alone.jobs.power.tolist(), alone.jobs.memory_bound.tolist()) == ([0.5, 1, 2], [0, 0.25, 0])

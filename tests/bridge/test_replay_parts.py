@@ -142,7 +142,7 @@ _DIGITS = "9" * 5000
     ("text", "said"),
     [
         *table_rows(__file__, "what_is_no_host_list_or_too_long_a_one"),
-        (f"n[0-{_DIGITS}]", "is not a number or a range; allowed: as n"),
+        (f"n[0-{_DIGITS}]", "is not a number or a range; allowed: e.g. n"),
     ],
 )
 def test_what_is_no_host_list_or_too_long_a_one(text: str, said: str) -> None:

@@ -153,7 +153,7 @@ def test_the_logs_own_schedule_is_of_the_jobs_whose_wait_it_knows() -> None:
 
 
 def _planned(report: bool, beside: str, repeats: int, rates: Any, sizes: Any, *clock: float) -> ReportRequest | None:
-    return given_plan(ReportOptions(report, False, beside, repeats, rates, sizes), *clock)
+    return given_plan(ReportOptions("also" if report else "none", beside, repeats, rates, sizes), *clock)
 
 
 def test_what_may_be_asked_for() -> None:
@@ -250,7 +250,7 @@ _LOG = table_text(__file__, "log")
 
 def _only_the_report(moved: pd.DataFrame) -> None:
     # Of the replay in r, which has none, without Slurm.
-    words = ("replay", "w.swf", "--out", "r", "--report-only", "--beside", "fcfs,fcfs+easy")
+    words = ("replay", "w.swf", "--out", "r", "--report", "only", "--beside", "fcfs,fcfs+easy")
     before, ran = Path("r/jobs.parquet").read_bytes(), twolevel(*words)
     assert (ran.code, ran.out) == (0, ""), ran.err
     assert ran.err.endswith("report: r/report\n")
@@ -260,11 +260,11 @@ def _only_the_report(moved: pd.DataFrame) -> None:
     assert Path("r/jobs.parquet").read_bytes() == before
     files = json.loads(Path("r/run.json").read_text())["files"]
     assert set(files) >= {"report/report.md", "report/differences.csv", "jobs.parquet", "run.json"}
-    another = "--report-only: r was made with select 'all', not 'first:2'; allowed: the same"
+    another = "--report only: r was made with select 'all', not 'first:2'; allowed: the same"
     for more, said in (
         ((), "--out: r/report exists; replace it with --force"),
-        (("--force", "--settle", 0), "--report-only: r was made with settle_s "),
-        (("--force", "--repeats", 2), "--repeats: not with --report-only, which starts no Slurm"),
+        (("--force", "--settle", 0), "--report only: r was made with settle_s "),
+        (("--force", "--repeats", 2), "--repeats: not with --report only, which starts no Slurm"),
         (("--force", "--select", "first:2"), another),
     ):
         bad = twolevel(*words, *more)

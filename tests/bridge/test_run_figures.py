@@ -192,7 +192,7 @@ def test_jobs_and_cores_are_chosen(run: Path, tmp_path: Path, monkeypatch: pytes
 def test_impossible_figures_are_refused(run: Path, tmp_path: Path) -> None:
     target = tmp_path / "figures"
     for arguments, options, message in [
-        ((["heta"],), {}, r"^unknown figure of a run 'heta'; known: heat, "),
+        ((["heta"],), {}, r"^names: unknown figure of a run 'heta'; known: heat, "),
         ((None,), {"formats": ["gif"]}, r"^unknown format 'gif'; known: "),
         ((None,), {"jobs": "x"}, r"^jobs: 'x' is no job; allowed: a number or a range"),
         ((None,), {"jobs": "5-9"}, r"^jobs: '5-9': there is no such job; allowed: 1-3$"),

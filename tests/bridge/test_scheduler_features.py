@@ -67,7 +67,7 @@ def schedule_of(result: bridge.Result) -> Schedule:
     passes = decisions.now_ns.to_numpy()
     starting = passes[decisions.started.to_numpy() > 0]
     # Where a decision takes time it delays others: then those are made, too, for which only the one who decides has a reason,
-    # as the instant of a reservation or one that a policy in Python asks for.
+    # as the instant of a reservation or one that a policy in Python requests.
     wakes = passes if rules.charges_decisions else starting
     preset = result.scenario.workload.preset
     found = {}

@@ -277,7 +277,7 @@ def test_cores_of_two_jobs_and_of_whole_hosts() -> None:
     pair.say(BRIDGE, decide(1, NOW, 4))
     with pytest.raises(ProtocolError, match=r"it places job 0 \(number 17\) and job 1 \(number 18\) on core 1$"):
         pair.answer(start=[{"job": 1, "cores": pack_int32([1, 3])}, {"job": 0, "cores": pack_int32([0, 2])}])
-    pair = Pair(5, machine={"whole_hosts": True})  # which may be more than a job asks for
+    pair = Pair(5, machine={"whole_hosts": True})  # which may be more than a job requests
     assert isinstance(pair.answer(start=[{"job": 0, "cores": pack_int32([0, 4])}]), Decided)
     assert pair.ends[BRIDGE].book.job_state(0) is ScheduledJob.CHOSEN
 

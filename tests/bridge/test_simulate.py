@@ -39,7 +39,7 @@ def test_both_levels_as_the_slow_reference(case: Case) -> None:
 
 # The two-level paper's section 4.2: four jobs of three tasks on five resources. In each job the first two tasks
 # together are as long as the third: here 1, 2 and 3 s of work on resources of 1 GFLOP/s. J0 and J1 arrive at 0, J2 at
-# 1 s and J3 at 2 s. They ask for {R0, R1}, {R2, R3}, {R2, R4} and {R0, R4}.
+# 1 s and J3 at 2 s. They request {R0, R1}, {R2, R3}, {R2, R4} and {R0, R4}.
 PAPER_JOBS = Workload.from_jobs([(0, 0, 3, 2, 3), (1, 0, 3, 2, 3), (2, 1, 3, 2, 3), (3, 2, 3, 2, 3)])
 PAPER_PLATFORM = Platform((HostGroup(1, 5, 5.0),))
 PAPER_CORES = {0: "0-1", 1: "2-3", 2: "2 4", 3: "0 4"}
@@ -167,7 +167,7 @@ def test_uncompiled_the_same_code_gives_the_same_tables() -> None:
 
 def test_a_job_wider_than_a_message_is_refused() -> None:
     jobs, platform = Workload.from_jobs([(1, 0, 5, 2**20 + 1, 5)]), Platform((HostGroup(2, 2**20, 1e6),))
-    with pytest.raises(InputError, match="coupling='pool': a job asks for 1048577 cores"):
+    with pytest.raises(InputError, match="coupling='pool': a job requests 1048577 cores"):
         bridge.simulate(jobs, platform, coupling="pool", keep_tasks=False)
 
 

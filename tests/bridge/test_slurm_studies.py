@@ -224,7 +224,7 @@ def test_the_jobs_of_the_studies_of_slurm() -> None:
     assert ((known.estimate_ns >= known.run_ns) & (known.estimate_ns <= 1.1 * known.run_ns + S)).all()
     log = slurm_jobs.switched(0)
     widths = dict(zip(log.job_id.tolist(), log.cores.tolist(), strict=True))
-    for share in (5, 15, 30):  # the widest jobs ask for few switches
+    for share in (5, 15, 30):  # the widest jobs request few switches
         text = slurm_jobs.switch_requests(share / 100)
         assert (ROOT / "docs" / "data" / f"slurm-switches-{share}.csv").read_text() == text
         few = {int(job): int(n) for job, n in (line.split(",") for line in text.splitlines()[1:])}

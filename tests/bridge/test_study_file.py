@@ -183,6 +183,9 @@ def test_a_stored_study_may_have_options_of_older_versions() -> None:
         text = WORKLOAD + f"[run]\nsignals = 's.csv'\n[grid]\nbls = {bls}\n"
         found = parse_study(text, [Path.cwd()], "name", stored=True)
         assert (found.results, "signals" in found.cells[0].given) == (of_results, not of_results)
+    text = WORKLOAD + "[power]\non = true\nsignals = 's.csv'\n[batch]\npolicy = 'sjf'\n"
+    found = parse_study(text, [Path.cwd()], "name", stored=True)
+    assert (found.cells[0].given, found.results) == ({"power": "held", "bls": "sjf"}, {"signals": "s.csv"})
     for axis in ("conservative = ['keep', 'rebuild']", "charge-decisions = [true, false]"):
         text = WORKLOAD + f"[grid]\nbackfill = ['none', 'conservative']\n{axis}\n"
         with pytest.raises(InputError, match="is now"):

@@ -121,7 +121,7 @@ def test_a_failed_cell_is_reported_and_tried_again(whole: Path, tmp_path: Path) 
     path = write_study(tmp_path, killing_policy(tmp_path, "raise ValueError('so it is')", "len(jobs.job_id) != 20"))
     first = twolevel("study", path, "--workers", 1, "--no-figures", "--out", tmp_path / "out")
     assert first.code == 1
-    for words in ("1 failed; results.parquet says of each why", "seed 0: ", "so it is"):
+    for words in ("1 failed; results.parquet has the reasons", "seed 0: ", "so it is"):
         assert words in first.err
     table = pd.read_parquet(tmp_path / "out" / RESULTS)
     assert (table["error"] != "").sum() == 1

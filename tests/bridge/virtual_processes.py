@@ -215,7 +215,7 @@ class Process:
 
 
 class Talk(Connection):
-    """The connection of a process, whose simulator may be a user's own: it asks for lengths, and makes promises."""
+    """The connection of a process, whose simulator may be a user's own: it requests lengths, and makes promises."""
 
     def send(self, message: Any) -> None:
         process = CONNECTS.get()

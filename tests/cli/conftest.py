@@ -26,7 +26,7 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def _figures_are_not_rendered(request: pytest.FixtureRequest) -> None:
-    """Those of ``unrendered``; a test that looks into a picture asks for ``rendered``."""
+    """Those of ``unrendered``; a test that looks into a picture requests ``rendered``."""
     if "rendered" not in request.fixturenames:
         request.getfixturevalue("unrendered")
 

@@ -72,7 +72,7 @@ def test_the_summary_says_of_the_application_level_what_was_given(here: Path) ->
     )
     assert ran["costs"] == "overhead 0 ns, latency 0 ns, a master"
     planned = shown(run("--als", "heft", "--latency", 500, "--trace", "none", "--out", "planned"))
-    assert "costs" not in planned  # nobody asks for anything
+    assert "costs" not in planned  # nobody requests anything
     assert ran["core speeds"] == ", ".join(SPEEDS)
     ran = shown(run("--applications", "apps.toml", "--trace", "none", "--out", "d"))
     counts = pd.read_parquet("d/jobs.parquet").application.value_counts().to_dict()

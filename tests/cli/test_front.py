@@ -145,3 +145,5 @@ def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPat
 def test_inert_options_of_older_records_are_left_out() -> None:
     older = {"bls": "sjf", "pue": None, "fair_start": True, "notice_ns": 0, "reaction_ns": 5, "conservative": "keep"}
     assert under_present_names(older) == {"bls": "sjf", "reaction_ns": 5}
+    assert under_present_names({"power_of": "working"}) == {"power": "working"}
+    assert under_present_names({"power": True, "fallback": "none"}, typed=True) == {"power": "held", "fallback": "none"}

@@ -312,7 +312,7 @@ def test_shaken_submits_differ_by_seed(here: Path) -> None:
 def test_seeds_that_change_nothing_are_run_once(here: Path) -> None:
     words = ("--als", "static,4,fac", "--variation", "0", "--seeds", 10, "--workers", 1, "--out", "g")
     ran = succeeds(*GRID[:4], "--bls", "fcfs", *words)
-    once = "nothing is drawn at random, so that seeds change nothing: each cell runs once, with seed 0\n"
+    once = "nothing is random, so each cell runs once, with seed 0\n"
     assert ran.err.count(once) == 1
     assert set(pd.read_parquet(here / "g/results.parquet")["seed"]) == {0}
     assert "too few" not in ran.err + ran.out

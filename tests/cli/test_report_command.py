@@ -189,7 +189,7 @@ def test_an_interrupt_leaves_the_page_as_it_is(under_way: Path, monkeypatch: pyt
     monkeypatch.setattr(follow, "__defaults__", (interrupted,))
     ran = twolevel("report", "study", "-o", "page.html", "--live")
     assert ran.code == 130
-    assert ran.err.splitlines()[-1] == "twolevel: interrupted; page.html stays as it is, of a study under way"
+    assert ran.err.splitlines()[-1] == "twolevel: interrupted; page.html shows the study in progress"
     page = Path("page.html").read_text(encoding="utf-8")
     assert 'class="live" data-live="5"' in page
     assert [path.name for path in Path().iterdir() if path.name.startswith(".page")] == []
@@ -208,9 +208,7 @@ def test_live_ends_with_a_study_that_has_died(under_way: Path, monkeypatch: pyte
     monkeypatch.setattr(follow, "__defaults__", (look,))
     ran = twolevel("report", "study", "-o", "page.html", "--live")
     assert ran.code == 1
-    assert ran.err.splitlines()[1:] == [
-        "twolevel: nobody is at work on study any more; page.html shows what has ended of it"
-    ]
+    assert ran.err.splitlines()[1:] == ["twolevel: the study in study has stopped; page.html shows its finished cells"]
     assert len(looks) == 13
     assert 'class="live"' not in Path("page.html").read_text(encoding="utf-8").split("<script>")[0]
 

@@ -31,7 +31,7 @@ LOG = "".join(
     f"-1 1 {k % 5} 1 -1 {k % 2} 1 -1 -1\n"
     for k in range(200)
 )
-#: Jobs of which some ask for more memory than the hosts have, and some for all of a host's.
+#: Jobs of which some request more memory than the hosts have, and some for all of a host's.
 WITH_MEMORY = "".join(
     f"{k + 1} {9 * k} 0 {30 + k % 50} {1 + k % 6} -1 {(k % 23) << 18} {1 + k % 6} {60 + k % 9} -1 1 {k % 5} 1 -1 1 1 -1 -1\n"
     for k in range(300)

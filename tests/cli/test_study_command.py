@@ -109,7 +109,7 @@ def test_figures_of_what_is_no_longer_there_go_and_others_stay(here: Path) -> No
         text.replace('["first-fit", "random"]', '["random"]').replace("variation = [0, 0.3]", "variation = [0.3]")
     )
     assert ran.code == 0, ran.err
-    assert "60 more are finished there and no longer of this study" in ran.err
+    assert "60 more finished cells are no longer part of this study" in ran.err
     drawn = {Path(name).stem for name in os.listdir("out/figures")}
     of_parts = {f"{figure}-{name}" for figure in (*MEASURES, "imbalance", "comparison-als") for name in "ab"}
     assert drawn == of_parts | {"mine"}
@@ -143,7 +143,7 @@ def test_a_failed_cell_leaves_the_others(here: Path) -> None:
     assert ran.code == 1
     table = pd.read_parquet("out/results.parquet")
     assert (table["error"] != "").equals(table["bls"] == "mine.py:Mine")
-    assert "20 failed; results.parquet says of each why" in ran.err
+    assert "20 failed; results.parquet has the reasons" in ran.err
     assert ran.err.count("batch policy mine") == 5
     assert os.path.exists("out/figures/imbalance-a.svg")
     assert "fcfs × static" in ran.out
@@ -154,7 +154,7 @@ def test_of_a_study_whose_only_cell_fails_the_failure_is_the_error(here: Path) -
     Path("mine.py").write_text("class Mine:\n    name = 'mine'\n    def keys(self, jobs):\n        return []\n")
     ran = study('[[workload]]\nfile = "sample"\nselect = "first:3"\n[run]\nals = "recorded"\nbls = "mine.py:Mine"\n')
     assert ran.code == 1
-    assert "1 failed; results.parquet says of each why" in ran.err
+    assert "1 failed; results.parquet has the reasons" in ran.err
     assert "batch policy mine" in ran.err
     assert not [line for line in ran.err.splitlines() if line.startswith("twolevel: ")]
 

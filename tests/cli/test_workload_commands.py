@@ -217,7 +217,7 @@ def test_jobs_like_those_of_a_log(here: Path) -> None:
 
 
 def test_jobs_of_a_model(here: Path) -> None:
-    ran = twolevel("workload", "generate", "--model", "lublin", "-n", 200, "-o", "made.swf.gz")
+    ran = twolevel("workload", "generate", "--like", "lublin", "-n", 200, "-o", "made.swf.gz")
     assert (ran.code, ran.out) == (0, ""), "there is no source to be far from"
     assert len(read_workload("made.swf.gz")) == 200
 
@@ -282,5 +282,5 @@ def test_generated_jobs_ask_for_gpus(here: Path) -> None:
     ran = twolevel(*words[:-2], "--requests", "x.csv", "-o", "x.swf")
     assert (ran.code, ran.err) == (
         2,
-        "twolevel: --requests: needs --gpus; without them jobs ask for nothing but cores\n",
+        "twolevel: --requests: needs --gpus; without them jobs request nothing but cores\n",
     )

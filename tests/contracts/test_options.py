@@ -146,16 +146,14 @@ def test_the_change_log_lists_every_retired_option() -> None:
 
 def test_each_surface_spells_what_a_text_mentions() -> None:
     resize, preset = bls.options.RESIZE, bls.options.PRESET
-    text = (
-        f"{resize:none}: not with {als.options.OVERHEAD:5}, {preset:False} or {bls.options.POWER}; allowed: no {resize}"
-    )
+    text = f"{resize:none}: not with {als.options.OVERHEAD:5}, {preset:False} or {bls.options.CANCELLED}; allowed: no {resize}"
     error = InputError(text)
-    assert str(error) == "resize='none': not with overhead_ns=5, preset=False or power=True; allowed: no resize"
+    assert str(error) == "resize='none': not with overhead_ns=5, preset=False or cancelled=True; allowed: no resize"
     assert on_command_line(error.text) == (
-        "--resize none: not with --overhead 5, --no-preset or --power; allowed: no --resize"
+        "--resize none: not with --overhead 5, --no-preset or --cancelled; allowed: no --resize"
     )
     assert spelled(text, in_table) == (
-        "resize = 'none': not with overhead = 5, preset = false or power = true; allowed: no resize"
+        "resize = 'none': not with overhead = 5, preset = false or cancelled = true; allowed: no resize"
     )
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
     assert repr(error) == f"InputError({str(error)!r})"
@@ -287,14 +285,14 @@ def test_the_page_has_all_of_them() -> None:
 
 def test_each_surface_spells_the_same_error(tmp_path: Path) -> None:
     given = {"workload": Workload.from_jobs(JOBS), "machine": bridge.Machine(MACHINE)}
-    with pytest.raises(InputError, match=r"^slack=3: bls='sjf' reads no deadlines; allowed: edf$"):
+    with pytest.raises(InputError, match=r"^slack=3: no effect on bls='sjf'; allowed: edf$"):
         bridge.simulate(given["workload"], MACHINE, bls="sjf", slack=3.0)
-    with pytest.raises(InputError, match=r"^batch.slack=3: batch.policy='sjf' reads no deadlines; allowed: edf$"):
+    with pytest.raises(InputError, match=r"^batch.slack=3: no effect on batch.policy='sjf'; allowed: edf$"):
         bridge.simulate(bridge.Scenario(**given, batch=Batch(policy="sjf", slack=3.0)))
     ran = twolevel("run", "sample", "--bls", "sjf", "--slack", 3, "--out", tmp_path / "run")
-    assert ran.err == "twolevel: --slack 3: --bls sjf reads no deadlines; allowed: edf\n"
+    assert ran.err == "twolevel: --slack 3: no effect on --bls sjf; allowed: edf\n"
     study = tmp_path / "study.toml"
     study.write_text('[study]\n[workload]\nsource = "sample"\n[batch]\npolicy = ["sjf", "fcfs"]\nslack = 3\n')
     ran = twolevel("study", study, "--out", tmp_path / "study")
-    words = "[batch] slack = 3: [batch] policy = 'sjf', [batch] policy = 'fcfs' reads no deadlines; allowed: edf"
+    words = "[batch] slack = 3: no effect on [batch] policy = 'sjf', [batch] policy = 'fcfs'; allowed: edf"
     assert ran.err == f"twolevel: {study}: {words}\n"

@@ -174,7 +174,7 @@ def test_a_real_log_is_written_and_read_again(shared: Path, log: str) -> None:
         np.testing.assert_array_equal(getattr(again, name), getattr(workload, name), name)
     assert (again.header, sum(again.rejects.values())) == (workload.header, 0)
     assert written(again) == data
-    # Against the file itself, for jobs that ask for what they were given: every field that is not dropped on the way.
+    # Against the file itself, for jobs that request what they were given: every field that is not dropped on the way.
     theirs = {}
     with gzip.open(path, "rt", encoding="latin-1") as file:
         for line in file:

@@ -36,7 +36,7 @@ def simulate(
 ) -> list[Placed]:
     """Schedule jobs that are in workload order.
 
-    ``end_of(row, start, cores)`` says when a job that starts now on these cores will end. Jobs get the cores they ask for
+    ``end_of(row, start, cores)`` says when a job that starts now on these cores will end. Jobs get the cores they request
     by number, if they do, else the lowest.
     """
     machine = Machine((Host(n_cores),))

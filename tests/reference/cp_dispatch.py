@@ -18,7 +18,7 @@ Cells = Counter[tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Waiting:
-    """A job that waits: seconds so far and expected, units, and what one asks for of each resource."""
+    """A job that waits: seconds so far and expected, units, and what one requests of each resource."""
 
     waited: int
     duration: int
@@ -49,7 +49,7 @@ class Case:
 
 
 def classes_of(case: Case) -> list[int]:
-    """The class of each node: those are alike that have as much of all that somebody asks for."""
+    """The class of each node: those are alike that have as much of all that somebody requests."""
     asked = [which for which in case.kinds if any(job.per_unit[which] for job in case.waiting)]
     has = [tuple(node[which] for which in asked) for node in case.capacity]
     return [sorted(set(has)).index(one) for one in has]

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 @dataclass(frozen=True)
 class Job:
-    """A job as the workload has it; times in ns. ``wanted`` are the cores it asks for by number, if it does.
+    """A job as the workload has it; times in ns. ``wanted`` are the cores it requests by number, if it does.
 
     ``run`` -1: not known; it runs until something stops it. A unit is ``unit_cores`` cores and ``needs`` (resource,
     amount) of one host; ``licences`` (name, amount) are of the machine. ``limit``: most leaf switches, 0 any. ``after`` is the

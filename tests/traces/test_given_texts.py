@@ -53,7 +53,7 @@ def test_ranges_with_and_without_ends(text: str, found: list[tuple[int, int]], a
 def test_texts_that_are_not_ranges_are_refused(part: str) -> None:
     with pytest.raises(InputError) as caught:
         parse_intervals(f"0 {part}", "cores")
-    assert str(caught.value) == f"cores: {part!r} is not a number or a range; allowed: as 0-63 128 256-"
+    assert str(caught.value) == f"cores: {part!r} is not a number or a range; allowed: e.g. 0-63 128 256-"
 
 
 @given(
@@ -121,7 +121,7 @@ def test_durations_that_people_write() -> None:
 
 @pytest.mark.parametrize("text", ["", "0", "-1h", "1y", "h", "1e3", "1h30m", "nan", "٣h", "0.0 ms", "000us"])
 def test_texts_that_are_not_durations_are_refused(text: str) -> None:
-    words = r"--select: .* is not a duration; allowed: a positive number and ns, us, ms, s, m, h, d or w"
+    words = r"--select: .* is no time; allowed: a positive number and ns, us, ms, s, m, h, d or w"
     with pytest.raises(InputError, match=words):
         parse_duration_ns(text, "--select")
 

@@ -232,20 +232,23 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f" (did you mean {', '.join(others)}{' or ' * bool(others)}{last}?)" if last else ""
 
 
+_LONG = 12  #: number of names up to which all are shown
 _SIMILAR = 0.41  #: the least similarity of names that come first: more than one common letter of two and three
 
 
-def one_of(kind: str, value: object, known: Iterable[str], where: str = "") -> InputError:
+def one_of(kind: str, value: object, known: Iterable[str], where: str = "", *, page: str = "") -> InputError:
     """Return the error for an unknown name, with the known ones: similar ones first, then the others in their order.
 
     ``kind``: the kind of name, as ``"batch policy"``. ``value``: a string, unless it comes from a program. ``where``: the
-    mention of the option, or the key, that gave it.
+    mention of the option, or the key, that gave it. ``page``: where a long list stands, of which only similar names are shown.
     """
     names = list(known)
     near = difflib.get_close_matches(str(value).lower(), names, n=3, cutoff=_SIMILAR)
-    ordered = near + [name for name in names if name not in near]
-    place = f"{where}: " if where else ""
-    return InputError(f"{place}unknown {kind} {shown(value)}; known: {listed(ordered) or 'none'}")
+    if page and len(names) > _LONG:
+        known_words = f"similar: {listed(near)}; " * bool(near) + f"{page} lists all"
+    else:
+        known_words = f"known: {listed(near + [name for name in names if name not in near]) or 'none'}"
+    return InputError(f"{f'{where}: ' * bool(where)}unknown {kind} {shown(value)}; {known_words}")
 
 
 #: Folders of code that is not a user's: the packages of the project, and Python's own.

@@ -33,21 +33,19 @@ class Panel(StrEnum):
         made._value_, made.when = heading, when
         return made
 
-    JOBS = "Jobs and machine", "Choose the jobs to simulate and the machine."
-    BATCH = "Batch level", "Choose how the scheduler orders, places and backfills jobs."
+    JOBS = "Jobs and machine", "For a part of a log, and for your own machine."
+    BATCH = "Batch level", "To compare how the scheduler orders, places and backfills jobs."
     CONSTRAINTS = (
         "Constraints and failures",
-        "Simulate memory, licences, dependencies, reservations, jobs of variable width, or hosts that fail.",
+        "For memory, licences, dependencies, reservations, variable widths, failures.",
     )
-    POWER = "Power", "Account for power and energy, or let idle hosts sleep."
-    LIMITS = "Power limits", "Keep the machine, or parts of it, below a power limit."
-    APPLICATION = "Application level", "Choose how each job's tasks are generated and assigned to its cores."
-    COUPLING = (
-        "Execution",
-        "Run applications in several processes or on other hosts, or connect your own scheduler or application simulator.",
-    )
-    RESULTS = "Results", "Choose which tables are written, and how the run is watched and checked."
-    TRACES = "Traces", "Choose the formats, the detail and the part of the trace for viewers."
+    POWER = "Power", "To compute power and energy, and to let idle hosts sleep."
+    LIMITS = "Power limits", "If the machine, or a part of it, must stay below a power limit."
+    APPLICATION = "Application level", "To compare how the tasks of each job are made and assigned to its cores."
+    COUPLING = "Execution", "To use several processes or hosts, or your own scheduler or application simulator."
+    CLOCK = "Clock", "To run Slurm at another pace, or with the delays of real nodes."
+    RESULTS = "Results", "For the folder of the results, for further tables, and to watch or check a run."
+    TRACES = "Traces", "To view a run, or a part of it, in a trace viewer."
     OTHER = "Options", ""
 
 
@@ -233,7 +231,10 @@ def _described(kind: Any) -> str:
     held = [(one, one.metadata[_OPTION]) for one in fields(kind) if _OPTION in one.metadata]
     if "Attributes\n" in about or not held:
         return about
-    texts = [f"{one.name} : {one.type}\n    {spelled(option.text, in_python)}" for one, option in held]
+    texts = [
+        f"{one.name} : {getattr(one.type, '__name__', one.type)}\n    {spelled(option.text, in_python)}"
+        for one, option in held
+    ]
     return "\n".join([about, "", "Attributes", "----------", *texts])
 
 
@@ -396,63 +397,37 @@ def check(table: Iterable[Conflict], chosen: Any) -> None:
             raise InputError(row.said(row.first.text(chosen), row.second.text(chosen)))
 
 
+# Set by hand, as in ``bls.options``: name, place and default first, then the help.
+# fmt: off
+
 SEED = Whole(
-    name="seed",
-    default=0,
-    lowest=0,
-    highest=2**64 - 1,
-    metavar="N",
-    first=True,
-    help="Seed of all random numbers: task lengths, shares, speeds, failures, cores",
+    name="seed", first=True, default=0, lowest=0, highest=2**64 - 1, metavar="N",
+    help="Seed of all random numbers: task lengths, shares, speeds, failures, cores"
 )
 
 #: The default is the speed of a core of the two-level paper's hosts, which is also what logs and graphs are taken to have
 #: been measured on that do not say it.
 CORE_GFLOPS = Real(
-    name="core-gflops",
-    default=46.875,
-    lowest=1e-9,
-    highest=1e12,
-    unit="GFLOP/s",
-    metavar="GFLOPS",
-    help="Speed of the core on which the run times in a file were measured",
+    name="core-gflops", default=46.875, lowest=1e-9, highest=1e12, unit="GFLOP/s", metavar="GFLOPS",
+    help="Speed of the core on which the run times in a file were measured"
 )
 
 LINK_BANDWIDTH = Real(
-    name="bandwidth",
-    default=50.0,
-    lowest=1e-9,
-    highest=1e9,
-    unit="Gbit/s",
-    metavar="GBPS",
-    help="Bandwidth of a link; needs a network",
+    name="bandwidth", default=50.0, lowest=1e-9, highest=1e9, unit="Gbit/s", metavar="GBPS",
+    help="Bandwidth of a link; needs a network"
 )
 LINK_LATENCY = Real(
-    name="link-latency",
-    default=500.0,
-    lowest=0.0,
-    highest=1e12,
-    unit="ns",
-    metavar="TIME",
-    help="Latency of a link, e.g. 2us; needs a network",
+    name="link-latency", default=500.0, lowest=0.0, highest=1e12, unit="ns", metavar="TIME",
+    help="Latency of a link, e.g. 2us; needs a network"
 )
 MEMORY_BANDWIDTH = Real[float | None](
-    name="memory-bandwidth",
-    default=None,
-    lowest=LINK_BANDWIDTH.lowest,
-    highest=LINK_BANDWIDTH.highest,
-    unit="Gbit/s",
-    metavar="GBPS",
-    help="Bandwidth between cores of one host; needs a network",
-    rule="unlimited",
+    name="memory-bandwidth", default=None, lowest=LINK_BANDWIDTH.lowest, highest=LINK_BANDWIDTH.highest, unit="Gbit/s",
+    metavar="GBPS", help="Bandwidth between cores of one host; needs a network", rule="unlimited"
 )
 
 # Of a trace or a figure that is to show a part of a run.
 
 PART_CORES = Option[str | None](
-    name="cores",
-    default=None,
-    metavar="NUMBERS",
-    help="Only these cores, e.g. 0-63 128, and the jobs that held any of them",
+    name="cores", default=None, metavar="NUMBERS", help="Only these cores, e.g. 0-63 128, and the jobs that held any of them"
 )
 PART_JOBS = Option[str | None](name="jobs", default=None, metavar="NUMBERS", help="Only these jobs, e.g. 40-60 77")

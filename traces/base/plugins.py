@@ -101,7 +101,7 @@ def resolve(
             )
         found: object = getattr(module, attribute)
     elif name.endswith(".py"):
-        raise InputError(f"{where}: {shown(name)}: what of that file? allowed: FILE.py:NAME")
+        raise InputError(f"{where}: {shown(name)} names no object of the file; allowed: FILE.py:NAME")
     else:
         points = {point.name: point for point in entry_points(group)}
         if name not in points:

@@ -47,7 +47,7 @@ def parse_duration_ns(text: str, where: str) -> int:
     if ns > MAX_NS:
         raise InputError(f"{where}: {shown(text)} is too long; allowed: up to {MAX_NS // _UNITS_NS['w']}w")
     if ns <= 0:
-        raise InputError(f"{where}: {shown(text)} is not a duration; allowed: {_ALLOWED}")
+        raise InputError(f"{where}: {shown(text)} is no time; allowed: {_ALLOWED}")
     return ns
 
 
@@ -105,7 +105,7 @@ def given_instant_ns(value: object, where: str) -> int:
         return parse_instant_ns(value, where)
     if isinstance(value, int) and not isinstance(value, bool):
         return whole(where, value, 0, MAX_NS // NS_PER_S) * NS_PER_S
-    raise InputError(f"{where}: {shown(value)} is no time; allowed: as 3600 (seconds) or '24h'")
+    raise InputError(f"{where}: {shown(value)} is no time; allowed: e.g. 3600 (seconds) or '24h'")
 
 
 def given_duration_ns(value: object, where: str) -> int:

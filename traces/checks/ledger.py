@@ -135,7 +135,7 @@ def check_ledger(ledger: Ledger) -> None:
     The rules: nothing is eligible before its submission, starts before it is eligible or ends before it starts. A job that
     never started was cancelled, and has no cores and no tasks. Attempts are consecutive, each after one that was cut and
     requeued. A job's intervals of cores are ascending and disjoint, and contain as many cores as its record says, at least its
-    request unless it is moldable. No two jobs hold one core at once. A job gets cores, and is asked for cores, only while it
+    request unless it is moldable. No two jobs hold one core at once. A job gets cores, and must return some, only while it
     runs. It releases only cores that it holds, and computes on a released core only after it gets it again. It receives hints
     only while it runs, for at most the cores that it holds. A job has as many rows of tasks that ran as its record says, or
     none, and rows of tasks that did not run only if it was cut. Every task is within its job's time and on the requested
@@ -253,7 +253,7 @@ def _check_allocations(ledger: Ledger) -> None:
     _refuse(wrong, lambda k: f"job {jobs.job_id[k]} holds {held[k]} cores; it says {jobs.held_cores[k]}")
     if not ledger.moldable:
         wrong = jobs.started & (held < jobs.cores)
-        _refuse(wrong, lambda k: f"job {jobs.job_id[k]} holds {held[k]} cores; it asks for {jobs.cores[k]}")
+        _refuse(wrong, lambda k: f"job {jobs.job_id[k]} holds {held[k]} cores; it requests {jobs.cores[k]}")
 
 
 def _check_holdings(ledger: Ledger) -> None:

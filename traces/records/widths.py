@@ -1,4 +1,4 @@
-"""Changes of the widths of running jobs: they get cores, are asked for cores, or request another number of cores."""
+"""Changes of the widths of running jobs: they get cores, are requested to return some, or request another number."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 
 class WidthRecords(events.JobEvents):
-    """One row each time a running job gets a core, is asked for one, or requests another number of cores, sorted as
+    """One row each time a running job gets a core, is requested to return one, or requests another number of cores, sorted as
     ``JobRecords``, then by instant, requests first.
 
-    The job has a core from the instant at which it gets it. It later releases a core that it is asked for, or keeps it to its
+    The job has a core from the instant at which it gets it. It later releases a core that it is to return, or keeps it to its
     end.
     """
 
     name = "widths"
-    shown = "a running job gets cores, is asked for cores, or requests another number of cores"
+    shown = "a running job gets cores, is requested to return cores, or requests another number of cores"
     attributes = (
         events.RUNNING_JOB,
         ("given", "how many cores it is given", events.UINT64),
-        ("asked", "how many cores it is asked for", events.UINT64),
+        ("asked", "how many cores it is requested to return", events.UINT64),
         ("wished", "number of cores that it requests, 0 if as before", events.UINT64),
     )
     missing = "no changes of widths: no job was malleable (malleable, resize)"
@@ -37,7 +37,7 @@ class WidthRecords(events.JobEvents):
     command_ns: Array = column("instant; before the job's `end_ns`", "ns")
     core: Array = column("global number of the core; for a request, the number of cores")
     change: Array = column(
-        "1: it got the core; −1: it was asked for it; 0: it requested this number of cores from then on"
+        "1: it got the core; −1: it was requested to return it; 0: it requested this number of cores from then on"
     )
 
     @property
@@ -52,7 +52,7 @@ class WidthRecords(events.JobEvents):
 
     @property
     def cores_gained(self) -> Array:
-        """One core for each that a job gets; cores that it is asked for it still holds."""
+        """One core for each that a job gets; cores that it is requested to return it still holds."""
         return (self.change > 0).astype(np.int64)
 
     def points(self, jobs: JobRecords) -> events.Points:
@@ -82,7 +82,7 @@ class WidthRecords(events.JobEvents):
         yield wrong, lambda k: f"change {self.change[k]} of core {core[k]}"
 
     def reason_of_release(self, job: int, cores: Array) -> str:
-        """Return why a job released some cores, if it was asked for all of them; else an empty text."""
+        """Return why a job released some cores, if it was requested to return all of them; else an empty text."""
         mine = self.job == job
         if not np.isin(cores, self.core[mine & (self.change < 0)]).all():
             return ""
@@ -96,11 +96,11 @@ class WidthRecords(events.JobEvents):
             now = mine[self.command_ns[mine] == ns]
             for n in self.core[now[self.change[now] == 0]].tolist():
                 yield events.Happening(ns, f"requested {events.counted(n, 'core')}")
-            for change, verb in ((1, "given"), (-1, "asked for")):
+            for change, verb in ((1, "given"), (-1, "requested back")):
                 cores = np.sort(self.core[now[self.change[now] == change]])
                 if len(cores):
                     yield events.Happening(ns, f"{verb} {events.cores_named(cores)}")
         if len(instants) > events.NAMED:
             more, last = events.counted(len(instants) - events.NAMED, "time"), int(instants[-1])
-            what = "given cores, or asked for some," if self.change[mine].all() else "requested others, or got them,"
+            what = "given or requested back cores," if self.change[mine].all() else "requested others, or got them,"
             yield events.Happening(last, f"{what} {more} more, the last at {events.instant_text(last)}", dated=False)

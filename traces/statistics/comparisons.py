@@ -54,14 +54,15 @@ def finished(results: DataFrame) -> Array:
     return (results["error"].fillna("") == "").to_numpy(bool)
 
 
-def metric_values(results: DataFrame, metric: str) -> Array:
-    """A metric as float64, NaN if a row has none. Raises InputError if it is unknown, or not one number per run."""
+def metric_values(results: DataFrame, metric: str, where: str = "") -> Array:
+    """A metric as float64, NaN if a row has none. Raises InputError, which begins with ``where``, if it is unknown, or not one
+    number per run."""
     names = [str(name) for name in results.columns]
     # A metric that no run has is an empty column.
     columns = ((name, results[name]) for name in names[names.index("error") + 1 :])
     known = [name for name, column in columns if column.dtype.kind in "iuf" or bool(column.isna().all())]
     if metric not in known:
-        raise one_of("metric", metric, known)
+        raise one_of("metric", metric, known, where, page="docs/reference/metrics.md")
     return results[metric].to_numpy(np.float64, na_value=np.nan)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from traces.base.errors import InputError, one_of
+from traces.base.errors import InputError, Mention, one_of
 from traces.metric_units import Shown, interval_text, shown_as
 from traces.statistics.comparisons import finished, metric_values, option_columns
 from traces.statistics.intervals import CONFIDENCE, Estimate, mean_interval
@@ -70,7 +70,7 @@ def metric_table(
 
 def _known(name: str, results: DataFrame) -> str:
     name = f"{name}_ns" if name not in results.columns and f"{name}_ns" in results.columns else name
-    metric_values(results, name)  # refuses what is no metric
+    metric_values(results, name, str(Mention("metrics", "metrics")))  # refuses what is no metric
     return name
 
 

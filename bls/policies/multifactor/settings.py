@@ -195,5 +195,5 @@ def _setting(key: str, value: Any, where: str) -> dict[str, Any]:
     if key in _MAY_BE_NONE and value == "none":
         return {f"{key}_ns": 0}
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise InputError(f'{where}: {shown(value)} is not a duration; allowed: text such as "7d", or seconds')
+        raise InputError(f'{where}: {shown(value)} is no time; allowed: text such as "7d", or seconds')
     return {f"{key}_ns": parse_duration_ns(str(value), where)}

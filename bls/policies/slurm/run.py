@@ -75,7 +75,7 @@ class SlurmRun:
     def _slurm_job(self, seen: SeenJob) -> SlurmJob:
         request = seen.request
         if request.unit_cores > 1 or any(request.resources.values()):
-            asks = f"job {seen.job_id} asks for more than cores"
+            asks = f"job {seen.job_id} requests more than cores"
             raise InputError(f"{BLS:{self.name}}: {asks}; allowed: jobs of single cores")
         unit_ns = self._how.minute * NS_PER_S
         limit_s = max(1, -(-seen.walltime_ns // unit_ns)) * self._how.minute

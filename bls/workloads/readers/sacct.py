@@ -168,7 +168,7 @@ def _state(word: dict[str, str]) -> str:
 
 
 def _run_ns(word: dict[str, str], start: int | None, end: int | None) -> int | None:
-    """The time that the job ran, 0 if it did not, None if a word is not a duration."""
+    """The time that the job ran, 0 if it did not, None if a word is no time."""
     if word["elapsed_raw"]:
         return seconds_ns(word["elapsed_raw"])
     if word["elapsed"]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from bls.workloads.header import Calendar
 from bridge.couplings import Watch
-from bridge.options.declared import BESIDE, FORCE, OUT, RATE, RATES, REPEATS, REPORT_ONLY, SIZES
+from bridge.options.declared import BESIDE, FORCE, OUT, RATE, RATES, REPEATS, REPORT, SIZES
 from bridge.options.slurm import ReportOptions
 from bridge.replay.chosen import SlurmChoice
 from bridge.replay.report.sides import SLURM, Side, engines, median_side, of_result, of_table, parse_beside, recorded
@@ -40,14 +40,14 @@ def finished(folder: Path, scenario: ReadyScenario, arguments: Mapping[str, Any]
     InputError if there is none, it was made with other options, or it has a report and ``force`` is off."""
     record = read_record(folder, what="replay")
     if not isinstance(record.get("replay"), dict):
-        raise InputError(f"{REPORT_ONLY}: {folder} has a run of our engine; allowed: a replay")
+        raise InputError(f"{REPORT:only}: {folder} has a run of our engine; allowed: a replay")
     was, wanted = record["arguments"], parse_json(json.dumps({**arguments, **scenario.options.names()}), "options")
     for key in wanted:
         if key not in _TABLES and was.get(key) != wanted[key]:
             made = f"{key} {shown(was.get(key))}, not {shown(wanted[key])}"
-            raise InputError(f"{REPORT_ONLY}: {folder} was made with {made}; allowed: the same options")
+            raise InputError(f"{REPORT:only}: {folder} was made with {made}; allowed: the same options")
     if (had := record["workload"]["jobs"]) != (n := len(scenario.workload)):
-        raise InputError(f"{REPORT_ONLY}: {folder} has {had} jobs, the workload now {n}; allowed: the same")
+        raise InputError(f"{REPORT:only}: {folder} has {had} jobs, the workload now {n}; allowed: the same")
     if (folder / FOLDER).exists() and not force:
         raise InputError(f"{OUT}: {folder / FOLDER} exists; replace it with {FORCE}")
     frame = read_jobs(folder / "jobs.parquet")
@@ -189,12 +189,12 @@ def _numbers(text: str | None, where: str) -> list[str]:
     return words
 
 
-def given_plan(given: ReportOptions, rate: float, phase: float | None = None) -> ReportRequest | None:
-    """The report that options request, for the rate and the phase of the replay; None without a report. Raises
-    InputError if one is out of its range, or given without ``--report``, or two contradict each other."""
-    rates, sizes, repeats, report = given.rates, given.sizes, given.repeats, given.report or given.report_only
-    check(REPLAY, asdict(given) | {"report": report, "rate": rate, "phase": phase})
-    if not report:
+def given_plan(given: ReportOptions, rate: float, phase: float | None = None, **paper: object) -> ReportRequest | None:
+    """The report that options request, for the rate and the phase of the replay; None without a report. ``paper``: how its
+    figures are written. Raises InputError if one is out of its range, or lacks the report, or two contradict each other."""
+    rates, sizes, repeats = given.rates, given.sizes, given.repeats
+    check(REPLAY, asdict(given) | paper | {"rate": rate, "phase": phase})
+    if REPORT.check(given.report) == REPORT.default:
         return None
     found_rates = []
     for word in _numbers(rates, str(RATES)):

@@ -125,7 +125,7 @@ def parse_beside(text: str, where: str) -> tuple[tuple[str, str], ...]:
         bls, _, depth = word.rpartition("+")
         found.append((bls, depth) if bls else (word, BACKFILL.default))
     if len(set(found)) < len(found):
-        raise InputError(f"{where}: {shown(text)} has a value twice; allowed: as {BLS.default}+easy, each once")
+        raise InputError(f"{where}: {shown(text)} has a value twice; allowed: e.g. {BLS.default}+easy, each once")
     return tuple(found)
 
 

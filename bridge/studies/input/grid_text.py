@@ -30,6 +30,10 @@ def grid_text(
 ) -> str:
     """The text of a study of one workload that keeps the jobs. Lists are separated by commas; ``shared["seed"]`` counts if
     ``seeds`` is None. Raises InputError if a list is empty, has a value twice, or has no number."""
+    lists = {"bls": bls, "backfill": shared["backfill"], "als": als, "variation": variation}
+    for name, text in lists.items():
+        if text is not None and "" in map(str.strip, text.split(",")):
+            raise InputError(f"--{name}: {shown(text)} has an empty item; allowed: one or more, separated by commas")
     techniques = [spelled(one) for one in split_techniques(als)]
     if variation is None:
         varied = shared["applications"] is not None or takes_variation(shared["lengths"] or "")
@@ -48,8 +52,6 @@ def grid_text(
         "variation": variations,
     }
     for name, values in axes.items():
-        if not values:
-            raise InputError(f"--{name}: empty; allowed: one or more, separated by commas")
         if len(set(values)) < len(values):
             raise InputError(f"--{name}: {shown(','.join(map(str, values)))} has one twice")
     given_replicates(replicate, warmup, shake, "--{}".format)
@@ -76,7 +78,7 @@ def grid_text(
 
 
 def _words(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",") if word.strip()]
+    return [word.strip() for word in text.split(",")]
 
 
 def _toml(value: object) -> str:

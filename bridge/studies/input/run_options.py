@@ -18,7 +18,7 @@ from bridge.scenarios.ready import decided
 from bridge.scenarios.scenario import Scenario
 from traces.base.errors import InputError, Mention, Surface, in_table, leading, one_of, shown, shown_name
 from traces.base.given_file import parse_toml
-from traces.base.options import Option, OptionPlace, built, check, places
+from traces.base.options import Choice, Option, OptionPlace, built, check, places
 from traces.base.retired import unknown
 
 Value: TypeAlias = bool | int | float | str | tuple[str, ...] | None  #: what an option's value may be
@@ -180,6 +180,8 @@ def checked_value(name: str, value: object, where: str) -> Value:
 def value_of(option: Option[Any], value: object, where: str) -> Value:
     """A value of a file as an option takes it; a time has its unit. Raises InputError if it has another type."""
     kind, value = option.kind, option.read(value, where)
+    if isinstance(option, Choice) and option.bare and isinstance(value, bool):
+        value = option.bare if value else option.default
     fits = isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
     if fits and isinstance(value, bool | int | float | str):
         return value

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bls.machine.partitions import printable_name
+from bls.options import POWER
 from bridge.options.declared import DATA
 from bridge.runs.directory import under_present_names
 from bridge.scenarios.conflicts import OF_ENGINE
@@ -110,9 +111,12 @@ def _under_present_names(given: Table) -> Table:
 
     run = dict(_table(given.get("run", {}), "[run]"))
     every = {"conservative": run["conservative"]} if "conservative" in run else {}  # it was of any cell's backfill
+    power = dict(_table(given.get("power", {}), "[power]"))
+    if power.pop("on", False):
+        power.setdefault("of", POWER.bare)
     moved = ("pue", "fair-start", *["signals"] * (not _reads_signals(given)))
-    results = {name: run.pop(name) for name in moved if run.get(name)} | given.get("results", {})
-    found = {**given, "run": run, "results": results}
+    results = {name: table.pop(name) for table in (run, power) for name in moved if table.get(name)}
+    found = {**given, "run": run, "power": power, "results": results | given.get("results", {})}
     return found | {key: now(found[key]) for key in ("run", "grid", "cell", "workload") if key in found}
 
 
@@ -121,9 +125,9 @@ def _reads_signals(given: Table) -> bool:
     from bls.policies import reads_signals
 
     tables = [given.get("run", {}), *(one for key in ("grid", "cell", "workload") for one, _ in _numbered(given, key))]
-    named = [table.get("bls", "fcfs") for table in tables]
+    named = [table.get("bls", "fcfs") for table in tables] + [given.get("batch", {}).get("policy", "fcfs")]
     orders = [str(one) for value in named for one in (value if isinstance(value, list) else [value])]
-    return "batch" in given or any("bls-command" in table for table in tables) or any(map(reads_signals, orders))
+    return any("bls-command" in table for table in tables) or any(map(reads_signals, orders))
 
 
 def _check_slurm(given: Table, cells: Iterable[Cell]) -> None:

@@ -32,7 +32,7 @@ HELD, QUEUED, RUNNING, SUBMIT, PASS = range(len(REGIONS))
 #: Attributes of their Enter: name, description, type; references are consecutive from 2.
 ATTRIBUTES = (
     ("job", "number of the job in the workload", INT64),
-    ("cores", "how many cores it asked for", UINT64),
+    ("cores", "how many cores it requested", UINT64),
     ("estimate", "the run time that was requested, in ns", INT64),
     ("user", "number of its user, -1 if not known", INT64),
     ("attempt", "number of the attempt at this job, from 0", UINT64),
