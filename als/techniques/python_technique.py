@@ -172,7 +172,7 @@ class _Calls:
     failed: tuple[BaseException, str] | None = None
     jobs: dict[int, _Job] = field(default_factory=dict)
     ahead: int = 0
-    keys: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
+    keys: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
     chunk_c: Any = None
     begin_c: Any = None
 
