@@ -10,7 +10,7 @@ import numpy as np
 from als.graphs.contract import IMPOSSIBLE, MAKE_GRAPH, MAX_EDGES_PER_JOB, NO_ROOM, GraphDraft, GraphModel, check_size
 from als.options import MAX_TASKS_PER_JOB
 from als.streams import GRAPH_WORK, GRAPHS, fill_round_keys, fill_words, next_word, normal_from_word, start_stream
-from traces.algorithms.sorting import copy_first
+from traces.algorithms.copying import copy_first
 from traces.base.errors import InputError, PluginError
 from traces.compiled import Array, as_value, caller, compiled, function_table, own, types
 from traces.kernels.signatures import Floats, Ints, StateKind, Words

@@ -22,7 +22,7 @@ from als.programs.program import Graph, Loop, Program, Serial
 from als.schedulers import AnyScheduler
 from als.streams import GRAPH_WORK, GRAPHS, TASK_LENGTHS, fill_round_keys, start_stream
 from als.techniques import TECHNIQUES
-from traces.algorithms.sorting import copy_first
+from traces.algorithms.copying import copy_first
 from traces.base.errors import InputError
 from traces.base.time import duration_ns
 from traces.compiled import Array, Hooks, as_value, caller, compiled, function_table

@@ -20,7 +20,7 @@ from bridge.couplings.inline_deferred import apply_deferred, defer, look_ahead
 from bridge.couplings.inline_kept import copy_out, keep, leave, note, run_again, running_of
 from bridge.couplings.inline_kernel import keep_rows, report_end, report_releases, set_up, stops_later
 from bridge.couplings.inline_state import HOOK, InlineState, InlineStatus
-from traces.algorithms.sorting import copy_first
+from traces.algorithms.copying import copy_first
 from traces.compiled import compiled
 from traces.kernels.slabs import CHANGING
 

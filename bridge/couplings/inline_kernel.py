@@ -19,7 +19,7 @@ from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from bridge.couplings import inline_state as i
 from bridge.couplings.inline_state import InlineState, InlineStatus, call_hook
-from traces.algorithms.sorting import copy_first
+from traces.algorithms.copying import copy_first
 from traces.compiled import compiled
 from traces.kernels.signatures import Ints, Shorts
 

@@ -1,16 +1,8 @@
-"""Copying and sorting within kernels, without temporary arrays."""
+"""Sorting within kernels, without temporary arrays."""
 
 from traces.compiled import Array, compiled
 
 _RUN = 16  #: runs of this length are sorted by insertion
-
-
-@compiled(inner=True)
-def copy_first(target: Array, source: Array, n: int) -> None:
-    """Copy the first ``n`` numbers of a column to another column; an assignment of slices would make a temporary array, in case
-    they overlap."""
-    for k in range(n):
-        target[k] = source[k]
 
 
 @compiled(inner=True)

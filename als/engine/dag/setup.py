@@ -13,7 +13,7 @@ from als.graphs.order import by_rank, index_edges, topological_order
 from als.network import state as n
 from als.planners.contract import PLAN
 from als.planners.estimates import mean_upward_ranks
-from traces.algorithms.sorting import copy_first
+from traces.algorithms.copying import copy_first
 from traces.compiled import caller, compiled, reset_numbers
 from traces.kernels.signatures import Floats, Ints
 

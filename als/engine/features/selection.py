@@ -9,7 +9,7 @@ from als.engine.requests import begin_rule, set_loop_facts
 from als.engine.rule_table import PLACES, memo_size
 from als.engine.state import ApplicationState, memo_begin
 from als.techniques import contract as f
-from traces.algorithms.sorting import copy_first
+from traces.algorithms.copying import copy_first
 from traces.compiled import compiled, copy_columns, keep_numbers, put_numbers
 
 

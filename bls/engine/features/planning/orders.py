@@ -11,7 +11,8 @@ from bls.engine.profile import waiting_from
 from bls.engine.signatures import ACCOUNT, SCORE
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
-from traces.algorithms.sorting import copy_first, sort_places
+from traces.algorithms.copying import copy_first
+from traces.algorithms.sorting import sort_places
 from traces.compiled import Array, compiled, value_from
 
 _score: Callable[..., Callable[..., int]] = value_from(SCORE)

@@ -13,7 +13,7 @@ from bls.engine.features.power.draws import MACHINE, cores_mw, least_mw, planned
 from bls.engine.hooks import HOOK, OFFER, call_hook
 from bls.engine.job_lifecycle import ask_allocator
 from bls.engine.state import BatchState
-from traces.algorithms.sorting import copy_first
+from traces.algorithms.copying import copy_first
 from traces.compiled import Array, compiled
 
 

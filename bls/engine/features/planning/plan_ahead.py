@@ -22,7 +22,7 @@ from bls.engine.profile import (
 )
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
-from traces.algorithms.sorting import copy_first
+from traces.algorithms.copying import copy_first
 from traces.compiled import compiled
 
 
