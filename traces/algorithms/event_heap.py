@@ -154,7 +154,7 @@ def move(heap: Heap, key: int, instant: int) -> None:
         heap_settle(heap.ns, heap.key, heap.n, at, instant)
 
 
-@compiled(inner=True)
+@compiled(merged=True)
 def _key_rise(keys: Array, first: int, hole: int, key: int) -> None:
     """Move the hole up, past larger parents, and fill it with the key."""
     while hole > 0:
