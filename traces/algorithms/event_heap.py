@@ -1,7 +1,8 @@
-"""A binary heap of (time, key) pairs in two arrays: the total order of events, (time, sequence), for both engines.
+"""Binary heaps: of (time, key) pairs in two arrays, the total order of events, (time, sequence), for both engines; and of
+integer keys in one array, for things with unique ranks.
 
-These kernels only keep the smallest pair first. Pairs are unique, so the order in which they leave depends only on the pairs,
-not on the order of insertion. The arrays belong to an engine's state; those of the batch engine form a :class:`Heap` there.
+These kernels only keep the smallest first. Pairs are unique, so the order in which they leave depends only on the pairs, not on
+the order of insertion. The arrays belong to an engine's state; those of the batch engine form a :class:`Heap` there.
 """
 
 import numpy as np
@@ -151,3 +152,38 @@ def move(heap: Heap, key: int, instant: int) -> None:
         at += 1
     if at < heap.n:
         heap_settle(heap.ns, heap.key, heap.n, at, instant)
+
+
+@compiled(merged=True)
+def _key_rise(keys: Array, first: int, hole: int, key: int) -> None:
+    """Move the hole up, past larger parents, and fill it with the key."""
+    while hole > 0:
+        parent = (hole - 1) >> 1
+        if keys[first + parent] <= key:
+            break
+        keys[first + hole] = keys[first + parent]
+        hole = parent
+    keys[first + hole] = key
+
+
+@compiled(merged=True)
+def key_push(keys: Array, first: int, size: int, key: int) -> int:
+    """Add ``key`` to the ``size`` keys from index ``first`` on; return the new size."""
+    _key_rise(keys, first, size, key)
+    return size + 1
+
+
+@compiled(merged=True)
+def key_pop(keys: Array, first: int, size: int) -> int:
+    """Remove the smallest key, ``keys[first]``; return the new size."""
+    last = size - 1
+    # To the bottom along the smaller children, then up: a key from the bottom nearly always belongs there.
+    hole, child = 0, 1
+    while child < last:
+        if child + 1 < last and keys[first + child + 1] < keys[first + child]:
+            child += 1
+        keys[first + hole] = keys[first + child]
+        hole = child
+        child = 2 * hole + 1
+    _key_rise(keys, first, hole, keys[first + last])
+    return last

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from traces.algorithms.key_heap import key_pop, key_push
+from traces.algorithms.event_heap import key_pop, key_push
 from traces.compiled import Array, compiled
 from traces.kernels.signatures import Ints
 

@@ -7,7 +7,7 @@ from als.engine.hooks import SEND, call_graph_hook
 from als.engine.requests import push_event
 from als.engine.state import ApplicationState
 from als.network.flows import ARRIVED, BEYOND
-from traces.algorithms.key_heap import key_pop, key_push
+from traces.algorithms.event_heap import key_pop, key_push
 from traces.base.time import MAX_NS, duration_ns
 from traces.compiled import compiled
 

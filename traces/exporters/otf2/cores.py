@@ -140,7 +140,7 @@ def write_cores(
     sends, then receives, then enters its next task; the message that ends a wait is received within the wait.
     """
     # Local variables: the compiler must assume that OTF2's functions change any state.
-    messages, wait_bar, wait_from, waiting = run.messages, run.wait_bar, run.wait_from, len(run.jobs.start)
+    messages, wait_bar, wait_from, waiting = run.messages, run.wait_bar, run.wait_from, len(run.jobs.start_ns)
     bar_first, bar_job, bar_task = run.bars.first, run.bars.job, run.bars.task
     starts, ends, chunks = run.block.start, run.block.end, run.block.chunk
     wait = 0
