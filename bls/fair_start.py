@@ -183,10 +183,8 @@ class _Replay:
         state.next_cancel = state.next_arrival = 0
         state.observe_after_ns = self.cancel[self.origin[row]]
         by_themselves = jobs.depends_on[joining] < 0
-        state = state._replace(
-            arrivals=np.sort(joining[by_themselves]),
-            cancel_order=withdrawn[np.lexsort((withdrawn, self.cancel[withdrawn]))],
-        )
+        cancel_order = withdrawn[np.lexsort((withdrawn, self.cancel[withdrawn]))]
+        state = state._replace(arrivals=np.sort(joining[by_themselves]), cancel_order=cancel_order)
         if not len(state.child_first):
             return state
         # Of the jobs that wait for others, those that join at this instant; and wake-ups.

@@ -171,10 +171,8 @@ class DataOfNow(Mapping[str, Any]):
         if self._computing:
             reader = self._computing[-1]
             if name not in self._values:
-                raise PluginError(
-                    f"view.data: {name} is computed after {reader}; allowed: earlier names, "
-                    f"{', '.join(self._values) or 'none here'}"
-                )
+                earlier = ", ".join(self._values) or "none here"
+                raise PluginError(f"view.data: {name} is computed after {reader}; allowed: earlier names, {earlier}")
             return self._values[name]
         for known in self._givers:
             if name in self._values:

@@ -80,10 +80,8 @@ class Rules:
             return {"none": 0, "easy": 1}.get(self.backfill, UNBOUNDED)
         if re.fullmatch("[0-9]{1,18}", self.backfill) and int(self.backfill) <= _DEEPEST:
             return int(self.backfill)
-        raise InputError(
-            f"{o.BACKFILL}: {shown(self.backfill)}; allowed: {', '.join(BACKFILL)}, or a number of reservations, 0 to "
-            f"{_DEEPEST}"
-        )
+        allowed = f"{', '.join(BACKFILL)}, or a number of reservations, 0 to {_DEEPEST}"
+        raise InputError(f"{o.BACKFILL}: {shown(self.backfill)}; allowed: {allowed}")
 
     @property
     def waits_for_switches_ns(self) -> int | None:
@@ -161,8 +159,5 @@ class Rules:
         """The rules as plain values, for a record of the run."""
         from bls.estimates import estimator
 
-        return recorded(self) | {
-            "resize": self.resized,
-            "switch_wait_ns": self.waits_for_switches_ns,
-            "estimates": estimator(self.estimates).name,
-        }
+        found = {"resize": self.resized, "switch_wait_ns": self.waits_for_switches_ns}
+        return recorded(self) | found | {"estimates": estimator(self.estimates).name}

@@ -115,12 +115,9 @@ class BatchSimulator(RunningJobs):
             from bls.power.table import core_mw  # not needed by most runs
 
             drawn["core_mw"] = core_mw(platform, len(workload), power)
-        known = KnownJobs(
-            *(workload.job_id, workload.submit_ns, self.planned_ns, self.deadline_ns, workload.cores),
-            *(workload.user, workload.group, workload.queue, workload.partition, workload.qos),
-            n_cores,
-            **drawn,
-        )
+        times = (workload.submit_ns, self.planned_ns, self.deadline_ns)
+        groups = (workload.user, workload.group, workload.queue, workload.partition, workload.qos)
+        known = KnownJobs(workload.job_id, *times, workload.cores, *groups, n_cores, **drawn)
         self.signals = None if power is None else power.signals
         self._core_mw = known.core_mw
         if self.rules.predicted:
@@ -467,9 +464,8 @@ class BatchSimulator(RunningJobs):
         job = int(self.state.jobs.number[row]) if row >= 0 else -1
         if status == BatchStatus.ALLOCATOR_FAULT:
             needs = f"{self.state.jobs.cores[row]} free cores, each once and in ascending intervals"
-            return errors.PluginError(
-                f"allocator {self.allocator.name}: job {job} needs {needs}; it suggested something else"
-            )
+            who = f"allocator {self.allocator.name}"
+            return errors.PluginError(f"{who}: job {job} needs {needs}; it suggested something else")
         if status == BatchStatus.STUCK:
             if row >= 0 and isinstance(self.policy, contract.OtherProgram):
                 never = f"does not start job {job}, and nothing runs or arrives any more"
@@ -516,12 +512,10 @@ class BatchSimulator(RunningJobs):
         elif limits := {k: mw for k, mw in enumerate(self.state.domains.limit_mw.tolist()) if mw < b.NEVER}:
             of = ("the machine", *self._parts)
             texts = ", ".join(f"{mw / 1000:g} W of {of[k]}" for k, mw in limits.items())
-            reason = (
-                f"it does not fit the permanent power limit, {limits[0] / 1000:g} W, even on the idle machine"
-                if limits.keys() == {0}
-                else f"the permanent power limits, {texts}, leave too few cores for it even on the idle machine "
-                "(it is offered the cores that fit, host by host)"
-            )
+            reason = f"the permanent power limits, {texts}, leave too few cores for it even on the idle machine"
+            reason += " (it is offered the cores that fit, host by host)"
+            if limits.keys() == {0}:
+                reason = f"it does not fit the permanent power limit, {limits[0] / 1000:g} W, even on the idle machine"
         else:
             reason = f"allocator {self.allocator.name} does not place it on the empty machine"
         stuck_at = f"the simulation is stuck at job {job}, at {at}"

@@ -584,10 +584,8 @@ class View:
 
     def _directable(self, what: str, job: object) -> SeenJob:
         if not isinstance(job, SeenJob) or (job.row not in self._running and self._waiting.get(job.row) is not job):
-            which, allowed = (
-                _which(job, "neither runs nor waits"),
-                "jobs of view.running, and jobs started in this pass",
-            )
+            which = _which(job, "neither runs nor waits")
+            allowed = "jobs of view.running, and jobs started in this pass"
             raise PluginError(f"{what}() was given {which}; allowed: {allowed}")
         return job
 

@@ -122,10 +122,8 @@ def scoring(policy: ScoringPolicy, jobs: KnownJobs) -> Scoring:
         numbers, memory = np.array(numbers, np.float64, order="C"), np.array(memory, np.float64, order="C")
     n = len(jobs.job_id)
     if numbers.ndim != 2 or numbers.shape[1] != n or memory.ndim != 1:
-        raise PluginError(
-            f"{blamed}: prepare() gave numbers of shape {numbers.shape} and memory of shape {memory.shape}; "
-            f"allowed: (any, {n}) and (any,)"
-        )
+        gave = f"numbers of shape {numbers.shape} and memory of shape {memory.shape}"
+        raise PluginError(f"{blamed}: prepare() gave {gave}; allowed: (any, {n}) and (any,)")
     if not all(getattr(rule, "is_ours", False) or rule in _TRIED for rule in (scored.score, scored.account)):
         _try_out(scored, jobs, numbers, memory)
         _TRIED.update((scored.score, scored.account))

@@ -44,10 +44,8 @@ def sleep_words(plan: PowerPlan) -> Iterator[str]:
             off, idle = plan.table.off_mw[group] / 1000, plan.table.host_idle_mw[group] / 1000
             yield f"{said}: {hosts} save nothing: they draw {off:g} W off, and {idle:g} W idle"
         elif even > after:
-            yield (
-                f"{said}: {hosts} may use more than if they stayed awake: to shut down and boot takes as much as they save in "
-                f"{format_ns(even)}"
-            )
+            takes = f"to shut down and boot takes as much as they save in {format_ns(even)}"
+            yield f"{said}: {hosts} may use more than if they stayed awake: {takes}"
     if plan.options.keep_awake >= int(n_hosts.sum()):
         yield f"{said}: of no effect, as all {int(n_hosts.sum())} hosts are kept awake"
 
@@ -103,12 +101,9 @@ def host_energies(run: PowerRun, intervals: HostIntervals) -> HostEnergies:
     # An idle host, but for the cores that jobs hold and for as long as it is up.
     idle_cores = (held_idle, (*away[:3], -idle[group]))
     base = Energy.of(table.base_mw[of_host], lasts).plus(_during(intervals, (*away[:3], -table.base_mw[group])))
-    return HostEnergies(
-        jobs=reduce(Energy.plus, parts),
-        idle_cores=reduce(Energy.plus, [Energy.of(idle[of_host], lasts), *(_during(intervals, p) for p in idle_cores)]),
-        base=base,
-        off=_during(intervals, away),
-    )
+    idle_parts = [Energy.of(idle[of_host], lasts), *(_during(intervals, one) for one in idle_cores)]
+    jobs, idles = (reduce(Energy.plus, some) for some in (parts, idle_parts))
+    return HostEnergies(jobs=jobs, idle_cores=idles, base=base, off=_during(intervals, away))
 
 
 def _away(table: PowerTable, down: Downtime, stopped: HostPassages | None, until_ns: int) -> _Pieces:

@@ -111,10 +111,8 @@ def given_columns(given: object) -> dict[str, list[Any]]:
             raise InputError(f"{_KEYWORD}: {name}: {shown(values)}; {allowed}")
         found[name] = list(values)
     if "job_id" not in found or len(found) == 1 or len({len(values) for values in found.values()}) > 1:
-        raise InputError(
-            f"{_KEYWORD}: {', '.join(f'{len(found[name])} of {name}' for name in found) or 'no column'}; "
-            f"allowed: as many of job_id as of {POWER} or {MEMORY_BOUND}"
-        )
+        counts = ", ".join(f"{len(values)} of {name}" for name, values in found.items()) or "no column"
+        raise InputError(f"{_KEYWORD}: {counts}; allowed: as many of job_id as of {POWER} or {MEMORY_BOUND}")
     return found
 
 
@@ -222,10 +220,9 @@ def _check_most(table: PowerTable, jobs: JobPower, job_id: Array) -> None:
     for hosts, cores, base, idle, active, *rest in zip(*(one.tolist() for one in (*columns, *others)), strict=True):
         total += hosts * max(base + cores * (idle + -(-(active - idle) * most // WHOLE)), *rest)
     if total > MOST_MW:
-        raise InputError(
-            f"{JOB_POWER}: if all cores draw as those of job {job_id[row]} do, of power {jobs.power[row] / WHOLE:g}, the "
-            f"platform's hosts draw {total / 1000:.4g} W; allowed: {MOST_MW / 1000:.4g} W"
-        )
+        as_job = f"if all cores draw as those of job {job_id[row]} do, of power {jobs.power[row] / WHOLE:g}"
+        draw = f"the platform's hosts draw {total / 1000:.4g} W; allowed: {MOST_MW / 1000:.4g} W"
+        raise InputError(f"{JOB_POWER}: {as_job}, {draw}")
 
 
 _STREAM = 0x616C6C6F776564  #: names the stream that the jobs of a share are drawn from
@@ -259,10 +256,8 @@ def allowed_jobs(said: str | os.PathLike[str], workload: Workload, known: Array,
     if text.startswith("users:"):
         return np.isin(workload.user, np.array(_users(text), np.int64))
     if isinstance(said, str) and not os.path.exists(text):
-        raise InputError(
-            f"{ALLOWED}: {shown(text)}: no such file; allowed: none, all, a share as 0.75 or 75%, users:3 17, "
-            "or a CSV file"
-        )
+        allowed = "none, all, a share as 0.75 or 75%, users:3 17, or a CSV file"
+        raise InputError(f"{ALLOWED}: {shown(text)}: no such file; allowed: {allowed}")
     column = read_request_file(text, workload, (_COLUMN,), known).get(_COLUMN)
     if column is None:
         raise InputError(f"{text}: column {_COLUMN}: missing")

@@ -95,10 +95,9 @@ def power_table(platform: Platform, option: str) -> PowerTable:
     powers = [group.power for group in platform.hosts]
     missing = next((place for place, power in enumerate(powers) if power is None), None)
     if missing is not None:
-        raise InputError(
-            f"{option}: the platform has no power data: hosts[{missing}] lacks a [hosts.power] table with idle_w and states; "
-            "docs/reference/power.md describes it, and the platform demand-response has one"
-        )
+        lacks = f"hosts[{missing}] lacks a [hosts.power] table with idle_w and states"
+        where = "docs/reference/power.md describes it, and the platform demand-response has one"
+        raise InputError(f"{option}: the platform has no power data: {lacks}; {where}")
     known = [power for power in powers if power is not None]
     _check_most(platform, known, option)
     states = [power.states_mw for power in known]

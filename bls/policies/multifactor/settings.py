@@ -102,10 +102,8 @@ class Multifactor:
                 given, allowed = getattr(self, f"{name}_ns"), f"{format_ns(lowest)} to {format_ns(highest)}"
                 raise InputError(f"{name}: {format_ns(given)} is out of range; allowed: {allowed}")
         if self.reset_ns % self.calc_period_ns:
-            raise InputError(
-                f"reset: {format_ns(self.reset_ns)} is no multiple of calc_period; "
-                f"allowed: multiples of {format_ns(self.calc_period_ns)}"
-            )
+            reset, period = format_ns(self.reset_ns), format_ns(self.calc_period_ns)
+            raise InputError(f"reset: {reset} is no multiple of calc_period; allowed: multiples of {period}")
         if self.algorithm not in ALGORITHMS:
             raise one_of("algorithm", self.algorithm, ALGORITHMS, "algorithm")
         object.__setattr__(self, "dampening", real("dampening", self.dampening, 1.0, 65533.0))

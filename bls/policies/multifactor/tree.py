@@ -137,10 +137,8 @@ class AccountTree:
         unnamed = [number for number in np.unique(users).tolist() if number not in named]
         account = ROOT if self.others is None and not self.users and not self.accounts else self.others
         if unnamed and account is None:
-            raise InputError(
-                f"users: {len(unnamed)} users of the workload are not in the tree, as user {unnamed[0]}; "
-                "name them, or give others, the account of all others"
-            )
+            missing = f"{len(unnamed)} users of the workload are not in the tree, as user {unnamed[0]}"
+            raise InputError(f"users: {missing}; name them, or give others, the account of all others")
         return [User(number, account or ROOT) for number in unnamed]
 
 
@@ -171,8 +169,6 @@ def _levels(accounts: Sequence[Account]) -> dict[str, int]:
         for below in reversed(chain):
             level[below] = level[above[below]] + 1
             if level[below] > MAX_LEVELS:
-                raise InputError(
-                    f"accounts[{row[below]}].parent: {shown(below)} is on level {level[below]}; "
-                    f"allowed: 1 to {MAX_LEVELS} levels"
-                )
+                deep = f"{shown(below)} is on level {level[below]}"
+                raise InputError(f"accounts[{row[below]}].parent: {deep}; allowed: 1 to {MAX_LEVELS} levels")
     return level
