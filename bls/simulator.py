@@ -156,8 +156,7 @@ class BatchSimulator(RunningJobs):
     def fork(self) -> Self:
         """Return an independent copy that continues from this instant.
 
-        Both give the same results as a simulation that was never forked. They share constants such as the workload; about
-        350 bytes per job are copied.
+        Both give the same results as a simulation that was never forked. They share constants; 350 bytes per job are copied.
 
         Raises
         ------
@@ -545,8 +544,7 @@ class BatchSimulator(RunningJobs):
         return log.at_ns, log.host, log.state
 
     def predicted_power(self) -> Array | None:
-        """The predicted draw above idle of each row's job, relative to the platform's value, parts per billion: int64; None
-        without predictions."""
+        """The predicted draw above idle of each row relative to the platform's value, parts per billion, int64; or None."""
         predicted = self.state.power.predicted
         return predicted[: int(self.state.n_rows)].copy() if len(predicted) else None
 

@@ -1,5 +1,4 @@
-"""Advance reservations and maintenance: windows of time on some cores, known in advance, from a TOML file
-(docs/reference/inputs.md).
+"""Advance reservations and maintenance: known windows of time on some cores, of a TOML file (docs/reference/inputs.md).
 
 The jobs of a reservation run only inside it, and no other jobs run on its cores; hosts in maintenance are down.
 """

@@ -251,8 +251,7 @@ _LONGEST_NAME = 60
 
 
 def may_not_fit(policy: object) -> bool:
-    """Whether jobs that a policy starts may have no place, and wait then. Raises PluginError if its attribute
-    ``may_not_fit`` is neither True nor False."""
+    """Whether jobs that a policy starts may have no place, and wait then. Raises PluginError if it states no bool."""
     said = getattr(policy, "may_not_fit", False)
     if not isinstance(policy, DecidingPolicy):
         return False

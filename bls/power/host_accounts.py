@@ -86,8 +86,7 @@ _Pieces: TypeAlias = tuple[Array, Array, Array, Array]
 
 
 def host_energies(run: PowerRun, intervals: HostIntervals) -> HostEnergies:
-    """Compute the energy of hosts during intervals; time outside of them is not counted. Raises
-    InputError as :func:`bls.power.accounting.account`."""
+    """Compute the energy of hosts during intervals only. Raises InputError as :func:`bls.power.accounting.account`."""
     host, begin, end = intervals
     table, lasts = run.table, end - begin
     of_host, idle = table.group_of_host(host), table.cores * table.idle_mw

@@ -139,8 +139,7 @@ class Multifactor:
         cls, text: str, source: str, words: Mapping[str, str] = MappingProxyType({}), where: str = "multifactor"
     ) -> "Multifactor":
         """From the text of a file, ``source``, and from settings in words, which count more and were given ``where``. Raises
-        InputError if the text is no TOML, a key is unknown or missing, or a value cannot be used; the message begins with the
-        source and the key's path."""
+        InputError, which begins with the source and the key's path, if the text, a key or a value cannot be used."""
         content = parse_toml(text, source)
         check_keys(content, [*SETTINGS, *_TABLES], f"{source}: ")
         made = {

@@ -78,9 +78,8 @@ class Nodes:
 
 @dataclass(frozen=True)
 class AccountTree:
-    """A checked tree. Raises InputError if an account or a user comes twice, an account is unknown, accounts are above
-    themselves, or there are more than ``MAX_LEVELS`` (64) levels; the message begins with the path, as
-    ``accounts[2].parent``."""
+    """A checked tree. Raises InputError, which begins with the path, as ``accounts[2].parent``, if an account or a user comes
+    twice, an account is unknown, accounts are above themselves, or there are more than ``MAX_LEVELS`` (64) levels."""
 
     accounts: tuple[Account, ...] = ()  # in any order
     users: tuple[User, ...] = ()  # all of them have a place in the tree whether or not they have jobs
