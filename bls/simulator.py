@@ -463,8 +463,8 @@ class BatchSimulator(RunningJobs):
         job = int(self.state.jobs.number[row]) if row >= 0 else -1
         if status == BatchStatus.ALLOCATOR_FAULT:
             needs = f"{self.state.jobs.cores[row]} free cores, each once and in ascending intervals"
-            who = f"allocator {self.allocator.name}"
-            return errors.PluginError(f"{who}: job {job} needs {needs}; it suggested something else")
+            suggested = f"job {job} needs {needs}; it suggested something else"
+            return errors.PluginError(f"allocator {self.allocator.name}: {suggested}")
         if status == BatchStatus.STUCK:
             if row >= 0 and isinstance(self.policy, contract.OtherProgram):
                 never = f"does not start job {job}, and nothing runs or arrives any more"

@@ -76,8 +76,7 @@ class Multifactor:
     max_age_ns: int = 7 * _DAY_NS  # PriorityMaxAge: 1 ns to 2**62, 7 days by default
     half_life_ns: int = 7 * _DAY_NS  # PriorityDecayHalfLife: 0 (usage does not decay) to 2**62, 7 days by default
     calc_period_ns: int = 300 * NS_PER_S  # PriorityCalcPeriod: 1 s to 30 days, 5 minutes by default
-    # as PriorityUsageResetPeriod, but a duration that is counted from instant 0, not by the calendar: 0 (never) or a
-    # multiple of the period
+    # as PriorityUsageResetPeriod, but counted from instant 0, not by the calendar: 0 (never) or a multiple of the period
     reset_ns: int = 0
     algorithm: str = "fair-tree"  # ``fair-tree`` or ``classic`` (NO_FAIR_TREE)
     dampening: float = 1.0  # FairShareDampeningFactor, of the classic algorithm: 1 to 65533
