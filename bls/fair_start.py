@@ -174,8 +174,7 @@ class _Replay:
 
     def _without_others(self, rows: Array, joining: Array, row: int, t: int) -> b.BatchState:
         state = self.fresh.state
-        jobs = state.jobs
-        origins = self.origin[rows]
+        jobs, origins = state.jobs, self.origin[rows]
         jobs.run_ns[rows] = self.length[origins]
         jobs.run_ns[row if row < self.n else self.before[row]] = -1  # the engine suspends when it starts
         withdrawn = np.unique(origins[self.cancel[origins] < b.NEVER])
