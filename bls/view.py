@@ -294,7 +294,7 @@ class View:
         return self._present
 
     def _of_a_policy(self, what: str) -> None:
-        if not self._deciding or self._data.is_computing:
+        if not self._deciding or self._data.computing:
             raise PluginError(f"{what}() is for a batch policy while it decides")
 
     def wake_at(self, instant_ns: int) -> None:

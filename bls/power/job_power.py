@@ -56,11 +56,6 @@ class PowerClasses(Columns):
     speed: Array  # (K, S, G): as of ``PowerTable``
     active_mw: Array  # (K, S, G): the same
 
-    @property
-    def most_mw(self) -> Array:
-        """The most that a core of each group draws, whosever it is: int64 (G,)."""
-        return np.asarray(self.active_mw[:, 0].max(axis=0))
-
     def of_rows(self, origin: Array) -> "PowerClasses":
         """The same by the rows of a table of jobs, whose jobs are these."""
         return PowerClasses(self.kind[origin], self.speed, self.active_mw)
@@ -75,9 +70,10 @@ class PowerClasses(Columns):
 
 def active_mw(table: PowerTable, classes: PowerClasses | None, row: Array, scale: Array, group: Array) -> Array:
     """The power of working cores, as :meth:`PowerClasses.active`; ``classes``, by rows, None: that of the platform."""
-    if classes is None:
-        return np.asarray(table.active_mw[table.state_of(scale, group), group])
-    return classes.active(row, scale, group)
+    if classes is not None:
+        return classes.active(row, scale, group)
+    fits = table.speed[:, group] >= np.minimum(scale, WHOLE)  # in the slowest state that is no slower
+    return np.asarray(table.active_mw[fits.sum(axis=0) - 1, group])
 
 
 def part_of(where: str, column: str, value: object) -> int:

@@ -66,7 +66,7 @@ class PowerPlan:
         table = self.table
         if self.classes is None or (self.stops and self.predicts):
             return table.host_full_mw
-        return np.asarray(table.base_mw + table.cores * self.classes.most_mw)
+        return np.asarray(table.base_mw + table.cores * self.classes.active_mw[:, 0].max(axis=0))
 
     def most_mw_of(self, domain: Domain) -> int:
         """The same of a part of the machine."""

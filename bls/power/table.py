@@ -13,7 +13,6 @@ from bls.machine.host_power import HostPower, milliwatts
 from bls.machine.platform import Platform
 from traces.base.columns import Columns
 from traces.base.errors import InputError
-from traces.base.scale import WHOLE
 from traces.compiled import Array
 
 if TYPE_CHECKING:
@@ -81,12 +80,6 @@ class PowerTable(Columns):
     def group_of_core(self, core: Array) -> Array:
         """The group of each core: int64."""
         return np.asarray(np.searchsorted(self.first_core, core, side="right") - 1)
-
-    def state_of(self, scale: Array, group: Array) -> Array:
-        """In which state cores of these groups are whose speeds are scaled so: the slowest one that is no slower.
-        ``scale``, int64 (k,): parts per billion. ``group``: int64 (k,). Returns int64 (k,)."""
-        fits = self.speed[:, group] >= np.minimum(scale, WHOLE)
-        return np.asarray(fits.sum(axis=0) - 1)
 
 
 def power_table(platform: Platform, option: str) -> PowerTable:
