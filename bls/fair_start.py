@@ -91,8 +91,7 @@ class _Replay:
         fair: Array = self.start.copy()
         if self._is_fcfs():
             return fair
-        fresh = self.fresh
-        fresh.state.jobs.run_ns[:] = -1  # every start and end is reported
+        self.fresh.state.jobs.run_ns[:] = -1  # every start and end is reported
         rows = [row for row in np.flatnonzero(self.eligible >= 0).tolist() if self._may_differ(row)]
         for row in sorted(rows, key=self.eligible.__getitem__):
             t = int(self.eligible[row])
@@ -192,8 +191,7 @@ class _Replay:
         stay = (job >= jobs.number.size) | np.isin(job, children)
         state.arriving.refill(ns[stay], job[stay])
         children = children[np.lexsort((children, jobs.depends_on[children]))]
-        parents = jobs.depends_on[children]
-        child_first = np.searchsorted(parents, np.arange(self.n + 1))
+        child_first = np.searchsorted(jobs.depends_on[children], np.arange(self.n + 1))
         return state._replace(child_first=child_first, child_row=children)
 
 

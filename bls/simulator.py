@@ -149,8 +149,7 @@ class BatchSimulator(RunningJobs):
         self.decide: Any = as_value(no_decision, DECIDE)
         if isinstance(policy, DecidingPolicy):
             self._policy_decides = policy.decide
-            callback = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(self._called)
-            self.decide = CFunction(callback, DECIDE)
+            self.decide = CFunction(ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(self._called), DECIDE)
         self.state.functions = function_table([self.place, self.score, self.account, self.clock, self.decide])
 
     def fork(self) -> Self:
@@ -424,8 +423,7 @@ class BatchSimulator(RunningJobs):
         longer = self._outages.extend()
         windows, n_hosts = self.constraints.windows, self.platform.n_hosts
         first, down, up = outage_columns(longer, windows, n_hosts)
-        moved = first[:-1] - self.state.outage_first[:-1]
-        self.state.host_status.next_outage += moved
+        self.state.host_status.next_outage += first[:-1] - self.state.outage_first[:-1]
         self.state = self.state._replace(outage_first=first, outage_down=down, outage_up=up)
         self._outages = longer
         self.state.settings.more_outages = int(self._may_go_on())

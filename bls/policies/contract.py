@@ -238,8 +238,7 @@ def ranks(policy: Policy, jobs: KnownJobs, tier: Array | None = None) -> Array:
     sorted_by = [np.arange(n), jobs.submit_ns, keys]
     if tier is not None:
         sorted_by.append(~np.asarray(tier, np.int64))  # -tier - 1, which cannot overflow
-    order = np.lexsort(sorted_by)
-    return np.argsort(order)
+    return np.argsort(np.lexsort(sorted_by))
 
 
 _TYPES = ", ".join(one.__name__ for one in NOTED)

@@ -137,5 +137,4 @@ def _during(intervals: HostIntervals, pieces: _Pieces) -> Energy:
         return Energy(np.zeros(n, np.int64), np.zeros(n, np.int64))
     # Each value holds up to the next instant of the same host; after the last one there is none.
     inside = (hosts[:-1] == hosts[1:]) & (at[:-1] < at[1:]) & (opened[:-1] > closed[:-1])
-    lasts = (at[1:] - at[:-1])[inside]
-    return Energy.of(power[:-1][inside], lasts).by(opened[:-1][inside] - 1, n)
+    return Energy.of(power[:-1][inside], (at[1:] - at[:-1])[inside]).by(opened[:-1][inside] - 1, n)

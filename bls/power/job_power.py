@@ -182,8 +182,7 @@ def power_classes(table: PowerTable, jobs: JobPower, job_id: Array) -> PowerClas
     more = table.active_mw - table.idle_mw
     active = np.stack([table.idle_mw + factored(more, int(one)) for one in power])
     speeds = {one: _speeds(table.speed, one) for one in set(memory.tolist())}
-    speed = np.stack([speeds[one] for one in memory.tolist()])
-    return PowerClasses(place[kind[1:]], speed, active)
+    return PowerClasses(place[kind[1:]], np.stack([speeds[one] for one in memory.tolist()]), active)
 
 
 def factored(mw: Array, factor: int) -> Array:

@@ -250,8 +250,7 @@ def power_plan(
     name, state = options.fallback_of
     limits, domains = Limits(), tuple[Domain, ...]()
     if options.limits is not None:
-        of_all = _limits(options.limits, platform, table)
-        limits, domains = domains_of(of_all, platform, table)
+        limits, domains = domains_of(_limits(options.limits, platform, table), platform, table)
     check(PLAN, PlannedLimits(options.fallback_of, domains, limits.noticed))
     if name == "submit" and not 1 <= state < table.n_states:
         allowed = f"1 to {table.n_states - 1}" if table.n_states > 1 else "none, as the platform's cores have one state"
