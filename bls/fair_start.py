@@ -91,8 +91,7 @@ class _Replay:
         fair: Array = self.start.copy()
         if self._is_fcfs():
             return fair
-        fresh = self.fresh
-        fresh.state.jobs.run_ns[:] = -1  # every start and end is reported
+        self.fresh.state.jobs.run_ns[:] = -1  # every start and end is reported
         rows = [row for row in np.flatnonzero(self.eligible >= 0).tolist() if self._may_differ(row)]
         for row in sorted(rows, key=self.eligible.__getitem__):
             t = int(self.eligible[row])
@@ -174,8 +173,7 @@ class _Replay:
 
     def _without_others(self, rows: Array, joining: Array, row: int, t: int) -> b.BatchState:
         state = self.fresh.state
-        jobs = state.jobs
-        origins = self.origin[rows]
+        jobs, origins = state.jobs, self.origin[rows]
         jobs.run_ns[rows] = self.length[origins]
         jobs.run_ns[row if row < self.n else self.before[row]] = -1  # the engine suspends when it starts
         withdrawn = np.unique(origins[self.cancel[origins] < b.NEVER])
@@ -183,10 +181,8 @@ class _Replay:
         state.next_cancel = state.next_arrival = 0
         state.observe_after_ns = self.cancel[self.origin[row]]
         by_themselves = jobs.depends_on[joining] < 0
-        state = state._replace(
-            arrivals=np.sort(joining[by_themselves]),
-            cancel_order=withdrawn[np.lexsort((withdrawn, self.cancel[withdrawn]))],
-        )
+        cancel_order = withdrawn[np.lexsort((withdrawn, self.cancel[withdrawn]))]
+        state = state._replace(arrivals=np.sort(joining[by_themselves]), cancel_order=cancel_order)
         if not len(state.child_first):
             return state
         # Of the jobs that wait for others, those that join at this instant; and wake-ups.
@@ -195,8 +191,7 @@ class _Replay:
         stay = (job >= jobs.number.size) | np.isin(job, children)
         state.arriving.refill(ns[stay], job[stay])
         children = children[np.lexsort((children, jobs.depends_on[children]))]
-        parents = jobs.depends_on[children]
-        child_first = np.searchsorted(parents, np.arange(self.n + 1))
+        child_first = np.searchsorted(jobs.depends_on[children], np.arange(self.n + 1))
         return state._replace(child_first=child_first, child_row=children)
 
 

@@ -154,27 +154,25 @@ class Observers:
 
 class DataOfNow(Mapping[str, Any]):
     """The additional data of a run, by name, computed when read. ``givers``: the functions by name, in the order of
-    computation. ``failed``: the latest error, whichever reader caused it."""
+    computation. ``failed``: the latest error, whichever reader caused it. ``computing``: the names that are being computed."""
 
     def __init__(self, givers: Mapping[str, Callable[[], Any]], now: Callable[[], int]) -> None:
         self._givers, self._now = givers, now
         self.failed: PluginError | None = None
         self._values: dict[str, Any] = {}
         self._at_ns = -1
-        self._computing: list[str] = []
+        self.computing: list[str] = []
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._givers:
             raise PluginError(f"view.data: {one_of('additional data', name, self._givers)}")
         if self._at_ns != (now_ns := self._now()):
             self._at_ns, self._values = now_ns, {}
-        if self._computing:
-            reader = self._computing[-1]
+        if self.computing:
+            reader = self.computing[-1]
             if name not in self._values:
-                raise PluginError(
-                    f"view.data: {name} is computed after {reader}; allowed: earlier names, "
-                    f"{', '.join(self._values) or 'none here'}"
-                )
+                earlier = ", ".join(self._values) or "none here"
+                raise PluginError(f"view.data: {name} is computed after {reader}; allowed: earlier names, {earlier}")
             return self._values[name]
         for known in self._givers:
             if name in self._values:
@@ -192,18 +190,13 @@ class DataOfNow(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self._givers)
 
-    @property
-    def is_computing(self) -> bool:
-        """Whether one of them is being computed."""
-        return bool(self._computing)
-
     def get(self, name: str, default: Any = None) -> Any:
         """The value, or ``default`` if there is no such name."""
         return self[name] if name in self._givers else default
 
     def _computed(self, name: str) -> Any:
         where = f"observer {name}, at {self._at_ns} ns"
-        self._computing.append(name)
+        self.computing.append(name)
         try:
             return self._givers[name]()
         except PluginError as error:
@@ -213,7 +206,7 @@ class DataOfNow(Mapping[str, Any]):
             self.failed = PluginError(f"{where}: value() failed: {raised_text(error)}")
             raise self.failed from error
         finally:
-            self._computing.pop()
+            self.computing.pop()
 
     def __repr__(self) -> str:
         return f"<additional data: {', '.join(self._givers) or 'none'}>"

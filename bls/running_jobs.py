@@ -150,8 +150,7 @@ class RunningJobs:
         return np.asarray(self.state.host_status.down_until_ns.reshape(-1, n_hosts).max(axis=0, initial=0))
 
     def release(self, row: int, core_number: Array, released_ns: Array, end_ns: int) -> bool:
-        """Report the releases of a job that has started, before its outcome; False if they are not possible
-        (``bls.engine.features.running.releases``)."""
+        """Report the releases of a job that has started, before its outcome; False if they are not possible."""
         return reports.report_job_releases(self.state, row, core_number, released_ns, end_ns) == reports.ACCEPTED
 
     def width_range(self, row: int) -> tuple[int, int]:
@@ -212,8 +211,7 @@ class RunningJobs:
         return bool(take_back(self.state, row))
 
     def put_off_stop(self, row: int, core_number: Array, released_ns: Array) -> bool:
-        """Whether a job will have released the failing hosts before it would be cut: its application must then be simulated
-        up to the new :meth:`stop_ns`."""
+        """Whether a job releases the failing hosts before they cut it: simulate it then up to the new :meth:`stop_ns`."""
         return bool(reports.stop_after(self.state, row, core_number, released_ns))
 
     def origin(self, row: int) -> int:

@@ -86,10 +86,8 @@ class Rules:
             return {"none": 0, "easy": 1}.get(self.backfill, UNBOUNDED)
         if re.fullmatch("[0-9]{1,18}", self.backfill) and int(self.backfill) <= _DEEPEST:
             return int(self.backfill)
-        raise InputError(
-            f"{o.BACKFILL}: {shown(self.backfill)}; allowed: {', '.join(BACKFILL)}, or a number of reservations, 0 to "
-            f"{_DEEPEST}"
-        )
+        allowed = f"{', '.join(BACKFILL)}, or a number of reservations, 0 to {_DEEPEST}"
+        raise InputError(f"{o.BACKFILL}: {shown(self.backfill)}; allowed: {allowed}")
 
     @property
     def waits_for_switches_ns(self) -> int | None:

@@ -115,12 +115,9 @@ class BatchSimulator(RunningJobs):
             from bls.power.table import core_mw  # not needed by most runs
 
             drawn["core_mw"] = core_mw(platform, len(workload), power)
-        known = KnownJobs(
-            *(workload.job_id, workload.submit_ns, self.planned_ns, self.deadline_ns, workload.cores),
-            *(workload.user, workload.group, workload.queue, workload.partition, workload.qos),
-            n_cores,
-            **drawn,
-        )
+        times = (workload.submit_ns, self.planned_ns, self.deadline_ns)
+        groups = (workload.user, workload.group, workload.queue, workload.partition, workload.qos)
+        known = KnownJobs(workload.job_id, *times, workload.cores, *groups, n_cores, **drawn)
         self.signals = None if power is None else power.signals
         self._core_mw = known.core_mw
         if self.rules.predicted:
@@ -152,15 +149,13 @@ class BatchSimulator(RunningJobs):
         self.decide: Any = as_value(no_decision, DECIDE)
         if isinstance(policy, DecidingPolicy):
             self._policy_decides = policy.decide
-            callback = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(self._called)
-            self.decide = CFunction(callback, DECIDE)
+            self.decide = CFunction(ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(self._called), DECIDE)
         self.state.functions = function_table([self.place, self.score, self.account, self.clock, self.decide])
 
     def fork(self) -> Self:
         """Return an independent copy that continues from this instant.
 
-        Both give the same results as a simulation that was never forked. They share constants such as the workload; about
-        350 bytes per job are copied.
+        Both give the same results as a simulation that was never forked. They share constants; 350 bytes per job are copied.
 
         Raises
         ------
@@ -428,8 +423,7 @@ class BatchSimulator(RunningJobs):
         longer = self._outages.extend()
         windows, n_hosts = self.constraints.windows, self.platform.n_hosts
         first, down, up = outage_columns(longer, windows, n_hosts)
-        moved = first[:-1] - self.state.outage_first[:-1]
-        self.state.host_status.next_outage += moved
+        self.state.host_status.next_outage += first[:-1] - self.state.outage_first[:-1]
         self.state = self.state._replace(outage_first=first, outage_down=down, outage_up=up)
         self._outages = longer
         self.state.settings.more_outages = int(self._may_go_on())
@@ -467,9 +461,8 @@ class BatchSimulator(RunningJobs):
         job = int(self.state.jobs.number[row]) if row >= 0 else -1
         if status == BatchStatus.ALLOCATOR_FAULT:
             needs = f"{self.state.jobs.cores[row]} free cores, each once and in ascending intervals"
-            return errors.PluginError(
-                f"allocator {self.allocator.name}: job {job} needs {needs}; it suggested something else"
-            )
+            suggested = f"job {job} needs {needs}; it suggested something else"
+            return errors.PluginError(f"allocator {self.allocator.name}: {suggested}")
         if status == BatchStatus.STUCK:
             if row >= 0 and isinstance(self.policy, contract.OtherProgram):
                 never = f"does not start job {job}, and nothing runs or arrives any more"
@@ -516,12 +509,10 @@ class BatchSimulator(RunningJobs):
         elif limits := {k: mw for k, mw in enumerate(self.state.domains.limit_mw.tolist()) if mw < b.NEVER}:
             of = ("the machine", *self._parts)
             texts = ", ".join(f"{mw / 1000:g} W of {of[k]}" for k, mw in limits.items())
-            reason = (
-                f"it does not fit the permanent power limit, {limits[0] / 1000:g} W, even on the idle machine"
-                if limits.keys() == {0}
-                else f"the permanent power limits, {texts}, leave too few cores for it even on the idle machine "
-                "(it is offered the cores that fit, host by host)"
-            )
+            reason = f"the permanent power limits, {texts}, leave too few cores for it even on the idle machine"
+            reason += " (it is offered the cores that fit, host by host)"
+            if limits.keys() == {0}:
+                reason = f"it does not fit the permanent power limit, {limits[0] / 1000:g} W, even on the idle machine"
         else:
             reason = f"allocator {self.allocator.name} does not place it on the empty machine"
         stuck_at = f"the simulation is stuck at job {job}, at {at}"
@@ -551,8 +542,7 @@ class BatchSimulator(RunningJobs):
         return log.at_ns, log.host, log.state
 
     def predicted_power(self) -> Array | None:
-        """The predicted draw above idle of each row's job, relative to the platform's value, parts per billion: int64; None
-        without predictions."""
+        """The predicted draw above idle of each row relative to the platform's value, parts per billion, int64; or None."""
         predicted = self.state.power.predicted
         return predicted[: int(self.state.n_rows)].copy() if len(predicted) else None
 

@@ -177,8 +177,7 @@ class Stretch:
     simulator: BatchSimulator  # its rows are those of ``number``
     begin_ns: int  # from the first submit on
     end_ns: int  # to the last end
-    # int64 (n,): the place of each row among all rows: jobs from 0, later attempts from :data:`LATER` on; the last job may be
-    # submitted after the section
+    # int64 (n,): place of each row: jobs from 0, later attempts from :data:`LATER` on; the last job may come after the section
     number: Array
     job: Array  # int64 (n,): the place of its job
     ended: Array  # int64: rows that have ended in this section

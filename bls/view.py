@@ -294,7 +294,7 @@ class View:
         return self._present
 
     def _of_a_policy(self, what: str) -> None:
-        if not self._deciding or self._data.is_computing:
+        if not self._deciding or self._data.computing:
             raise PluginError(f"{what}() is for a batch policy while it decides")
 
     def wake_at(self, instant_ns: int) -> None:
@@ -433,8 +433,7 @@ class View:
     def note(self, **values: Any) -> None:
         """For a policy while it decides: note values of this decision, by the names in its ``decision_columns``.
 
-        They appear in the row of this pass in the table of decisions (``decisions``); missing values are None. A later
-        value replaces an earlier one.
+        They appear in the row of this pass in the table of decisions (``decisions``). A later value replaces an earlier one.
 
         Raises
         ------
@@ -477,8 +476,7 @@ class View:
         self._directions.scale(one, factor, cores, held)
 
     def cancel(self, job: SeenJob) -> None:
-        """For a policy while it decides, whose ``directs`` names ``"ends"``: end a job that runs or is started in this pass
-        one nanosecond later.
+        """For a policy while it decides, whose ``directs`` names ``"ends"``: end a job that runs or starts now, 1 ns later.
 
         Its work is lost; its ``state`` is ``cancelled``. Jobs that depend on it become eligible then.
 
@@ -532,12 +530,10 @@ class View:
         self._directions.resize(one, _whole(f"{where}: cores", cores, least, most))
 
     def hint(self, job: SeenJob, cores: Iterable[int] = (), waiting: SeenJob | None = None) -> None:
-        """For a policy while it decides, whose ``directs`` names ``"hints"``, with ``coordination hint``: send a running
-        job a hint.
+        """For a policy while it decides, whose ``directs`` names ``"hints"``, with ``coordination hint``: hint to a job.
 
-        The job serves the named cores last, and releases them as soon as its other cores suffice for the remaining tasks
-        (``docs/explanation/coordination.md``), until the next hint. Hints are sent after the pass, and only if they have
-        changed.
+        Until the next hint, the job serves the named cores last, and releases them as soon as its other cores suffice for
+        the remaining tasks (``docs/explanation/coordination.md``). Hints are sent after the pass if they have changed.
 
         Parameters
         ----------
@@ -584,10 +580,8 @@ class View:
 
     def _directable(self, what: str, job: object) -> SeenJob:
         if not isinstance(job, SeenJob) or (job.row not in self._running and self._waiting.get(job.row) is not job):
-            which, allowed = (
-                _which(job, "neither runs nor waits"),
-                "jobs of view.running, and jobs started in this pass",
-            )
+            which = _which(job, "neither runs nor waits")
+            allowed = "jobs of view.running, and jobs started in this pass"
             raise PluginError(f"{what}() was given {which}; allowed: {allowed}")
         return job
 

@@ -57,8 +57,7 @@ def allocator(name: str, *, where: str = "") -> Allocator:
 
 
 def with_parameters(allocator: Allocator, **known: int) -> Allocator:
-    """The allocator with the numbers that it requests, as ``seed``; itself if it requests none. Raises PluginError if it asks
-    for one that is not known."""
+    """The allocator with the numbers that it requests, as ``seed``. Raises PluginError if it requests an unknown one."""
     for name in allocator.asks:
         if name not in known:
             raise PluginError(f"allocator {allocator.name}: requests {name!r}; known: {', '.join(known) or 'nothing'}")

@@ -51,12 +51,9 @@ def _place(request: PlacementRequest) -> int:
     of_last = n_cores - of_before
     lo = (most + 1 - last if most_first else last) * unit_cores
     hi = lo + unit_cores  # hosts that offer lo … hi-1 give of_last together, those that come before them all
-    missing = n_cores
-    n_out = 0
-    host = 0
+    missing, n_out, host = n_cores, 0, 0
     while missing > 0:
-        offered = host_free[host]
-        here = 0
+        offered, here = host_free[host], 0
         if lo <= offered < hi:
             here = min(lo, of_last)
             of_last -= here

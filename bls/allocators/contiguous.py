@@ -48,8 +48,7 @@ def _place(request: PlacementRequest) -> int:
         core = free_run(words, starts, stop, n_cores)
     if core < 0:
         return 0
-    request.out_lo[0] = core
-    request.out_hi[0] = core + n_cores
+    request.out_lo[0], request.out_hi[0] = core, core + n_cores
     return 1
 
 

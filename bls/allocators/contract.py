@@ -111,8 +111,7 @@ def take_in_order(request: PlacementRequest, first: int, stop: int, n_cores: int
     if unit_cores == 1:  # hosts do not matter
         lo, hi = host_first[first], host_first[stop]
         return free_lowest(words, starts, lo, hi, n_cores, n_out, request.out_lo, request.out_hi)
-    missing = n_cores
-    host = first
+    missing, host = n_cores, first
     while missing > 0 and host < stop:
         core = free_next(words, starts, host_first[host])
         if core < 0:
@@ -121,8 +120,8 @@ def take_in_order(request: PlacementRequest, first: int, stop: int, n_cores: int
             host += 1
         if host == stop:
             break
-        here = min(missing, usable(free_count(words, core, host_first[host + 1]), unit_cores))
         hi = host_first[host + 1]
+        here = min(missing, usable(free_count(words, core, hi), unit_cores))
         n_out, _ = free_lowest(words, starts, core, hi, here, n_out, request.out_lo, request.out_hi)
         missing -= here
         host += 1

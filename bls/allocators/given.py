@@ -32,8 +32,7 @@ def _place(request: PlacementRequest) -> int:
     for k in range(wanted_lo.size):
         if not free_all(request.words, wanted_lo[k], wanted_hi[k]):
             return 0
-        request.out_lo[k] = wanted_lo[k]
-        request.out_hi[k] = wanted_hi[k]
+        request.out_lo[k], request.out_hi[k] = wanted_lo[k], wanted_hi[k]
     if request.unit_cores > 1 and not _whole_units(request):
         return 0
     return int(wanted_lo.size)

@@ -73,10 +73,7 @@ def _cores_of_units(request: PlacementRequest, units: Array, drawn: Array) -> in
     """Write the cores of the drawn units, as intervals; how many. The units of host h are units[h] … units[h+1]-1."""
     words, begins, unit_cores = request.words, request.host_first, request.unit_cores
     out_lo, out_hi = request.out_lo, request.out_hi
-    n_out = 0
-    end = -1
-    host = -1
-    word = 0
+    n_out, end, host, word = 0, -1, -1, 0
     rest = 0  # the cores of that word that have not been passed
     passed = 0  # offered cores of the host that have been
     for group in range(drawn.size):
@@ -105,8 +102,7 @@ def _cores_of_units(request: PlacementRequest, units: Array, drawn: Array) -> in
                 if core == end:
                     out_hi[n_out - 1] = core + 1
                 else:
-                    out_lo[n_out] = core
-                    out_hi[n_out] = core + 1
+                    out_lo[n_out], out_hi[n_out] = core, core + 1
                     n_out += 1
                 end = core + 1
     return n_out

@@ -27,11 +27,9 @@ def _by_amount(leaf_lo: Array, leaf_hi: Array, sums: Array, lo: int, hi: int) ->
             keys[n] = (sums[leaf_lo[leaf]] - sums[leaf_hi[leaf]]) * n_leaves + leaf
             n += 1
     sort_first(keys, n)
-    order = np.empty(n, np.int64)
-    amount = np.empty(n, np.int64)
+    order, amount = np.empty(n, np.int64), np.empty(n, np.int64)
     for k in range(n):
-        order[k] = keys[k] % n_leaves
-        amount[k] = -(keys[k] // n_leaves)
+        order[k], amount[k] = keys[k] % n_leaves, -(keys[k] // n_leaves)
     return order, amount
 
 
@@ -54,17 +52,14 @@ def _switch(request: PlacementRequest, leaf_lo: Array, leaf_hi: Array, sums: Arr
         first = stop
         while stop < switch_lo.size and level[stop] == level[first]:
             stop += 1
-        found = -1
-        fewest = 0
+        found, fewest = -1, 0
         for switch in range(first, stop):
-            lo = switch_lo[switch]
-            hi = switch_hi[switch]
+            lo, hi = switch_lo[switch], switch_hi[switch]
             amount = sums[hi] - sums[lo]
             if amount < n_cores or (found >= 0 and amount >= fewest):
                 continue
             if limit == 0 or _within(leaf_lo, leaf_hi, sums, lo, hi, n_cores, limit):
-                found = switch
-                fewest = amount
+                found, fewest = switch, amount
         if found >= 0:
             return switch_lo[found], switch_hi[found]
     n_hosts = sums.size - 1
@@ -78,8 +73,7 @@ def _shares(leaf_lo: Array, leaf_hi: Array, sums: Array, lo: int, hi: int, n_cor
     """Step 2: what each leaf switch gives."""
     share = np.zeros(leaf_lo.size, np.int64)
     order, amount = _by_amount(leaf_lo, leaf_hi, sums, lo, hi)
-    missing = n_cores
-    k = 0
+    missing, k = n_cores, 0
     while missing > 0:
         best = k
         for other in range(k + 1, order.size):
@@ -102,24 +96,21 @@ def _place(request: PlacementRequest) -> int:
     leaf_of = np.zeros(n_hosts, np.int64)
     sums = np.zeros(n_hosts + 1, np.int64)  # usable cores of the hosts at the places before each
     if n_leaves > 0:
-        leaf_lo = request.switch_lo[:n_leaves]
-        leaf_hi = request.switch_hi[:n_leaves]
+        leaf_lo, leaf_hi = request.switch_lo[:n_leaves], request.switch_hi[:n_leaves]
         for leaf in range(n_leaves):
             for place in range(leaf_lo[leaf], leaf_hi[leaf]):
                 leaf_of[hosts[place]] = leaf
         for place in range(n_hosts):
             sums[place + 1] = sums[place] + usable(host_free[hosts[place]], unit_cores)
     else:
-        leaf_lo = np.zeros(1, np.int64)
-        leaf_hi = np.full(1, n_hosts, np.int64)
+        leaf_lo, leaf_hi = np.zeros(1, np.int64), np.full(1, n_hosts, np.int64)
         for host in range(n_hosts):
             sums[host + 1] = sums[host] + usable(host_free[host], unit_cores)
     lo, hi = _switch(request, leaf_lo, leaf_hi, sums)
     if lo == hi:
         return 0
     share = _shares(leaf_lo, leaf_hi, sums, lo, hi, request.n_cores)
-    n_out = 0
-    host = 0
+    n_out, host = 0, 0
     while host < n_hosts:  # neighbours on one leaf give together what is missing from it
         first = host
         while host < n_hosts and leaf_of[host] == leaf_of[first]:

@@ -11,19 +11,16 @@ from bls.availability.free_cores import free_all
 @allocator_kernel
 def _place(request: PlacementRequest) -> int:
     host_first, out_lo, out_hi = request.host_first, request.out_lo, request.out_hi
-    n_out = 0
-    missing = request.n_cores
+    n_out, missing = 0, request.n_cores
     for host in range(host_first.size - 1):
-        lo = host_first[host]
-        hi = host_first[host + 1]
+        lo, hi = host_first[host], host_first[host + 1]
         counts = usable(min(request.host_free[host], hi - lo), request.unit_cores)
         if counts == 0 or not free_all(request.words, lo, hi):
             continue
         if n_out > 0 and out_hi[n_out - 1] == lo:
             out_hi[n_out - 1] = hi
         else:
-            out_lo[n_out] = lo
-            out_hi[n_out] = hi
+            out_lo[n_out], out_hi[n_out] = lo, hi
             n_out += 1
         missing -= counts
         if missing <= 0:

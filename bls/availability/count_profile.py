@@ -23,8 +23,7 @@ def profile_move(ns: Array, first: int, end: int, now: int) -> int:
 def profile_pack(ns: Array, free: Array, first: int, end: int) -> int:
     """Move the slices to the front of the arrays; returns the new ``end`` (``first`` is then 0)."""
     for k in range(first, end):
-        ns[k - first] = ns[k]
-        free[k - first] = free[k]
+        ns[k - first], free[k - first] = ns[k], free[k]
     return end - first
 
 
@@ -47,10 +46,8 @@ def _split(ns: Array, free: Array, at: int, end: int, instant: int) -> int:
     if ns[at] == instant:
         return 0
     for k in range(end - 1, at, -1):
-        ns[k + 1] = ns[k]
-        free[k + 1] = free[k]
-    ns[at + 1] = instant
-    free[at + 1] = free[at]
+        ns[k + 1], free[k + 1] = ns[k], free[k]
+    ns[at + 1], free[at + 1] = instant, free[at]
     return 1
 
 
@@ -60,15 +57,13 @@ def _join(ns: Array, free: Array, at: int, end: int) -> int:
     if free[at] != free[at - 1]:
         return 0
     for k in range(at, end - 1):
-        ns[k] = ns[k + 1]
-        free[k] = free[k + 1]
+        ns[k], free[k] = ns[k + 1], free[k + 1]
     return 1
 
 
 @compiled(inner=True)
 def profile_add(ns: Array, free: Array, first: int, end: int, begin: int, stop: int, amount: int) -> int:
-    """Add ``amount`` to the free cores of [begin, stop); returns the new ``end``. There must be room for two more slices; equal
-    neighbours are joined."""
+    """Add ``amount`` to the free cores of [begin, stop), with room for two more slices; returns the new ``end``."""
     if begin >= stop:
         return end
     lo = profile_at(ns, first, end, begin)

@@ -107,8 +107,7 @@ def new_free(n_cores: int) -> tuple[Array, Array]:
 @compiled()
 def _mask(word: int, lo: int, hi: int) -> int:
     """The bits of leaf word number `word` that stand for cores in [lo, hi); it holds at least one of them."""
-    first = max(lo - (word << 5), 0)
-    stop = min(hi - (word << 5), 32)
+    first, stop = max(lo - (word << 5), 0), min(hi - (word << 5), 32)
     return ((1 << stop) - 1) & ~((1 << first) - 1)
 
 
@@ -119,8 +118,7 @@ def free_take(words: Array, starts: Array, lo: int, hi: int) -> None:
         if lo >= hi:
             return
         base = starts[level]
-        first = lo >> 5
-        last = (hi - 1) >> 5
+        first, last = lo >> 5, (hi - 1) >> 5
         words[base + first] &= ~_mask(first, lo, hi)
         for word in range(first + 1, last):
             words[base + word] = 0
@@ -138,8 +136,7 @@ def free_give(words: Ints, starts: Ints, lo: int, hi: int) -> None:
         return
     for level in range(starts.size - 1):
         base = starts[level]
-        first = lo >> 5
-        last = (hi - 1) >> 5
+        first, last = lo >> 5, (hi - 1) >> 5
         known = words[base + first] != 0
         words[base + first] |= _mask(first, lo, hi)
         for word in range(first + 1, last):
@@ -148,8 +145,7 @@ def free_give(words: Ints, starts: Ints, lo: int, hi: int) -> None:
             words[base + last] |= _mask(last, lo, hi)
         elif known:  # the word is marked on higher levels already
             return
-        lo = first
-        hi = last + 1
+        lo, hi = first, last + 1
 
 
 @compiled(inner=True)
@@ -179,8 +175,7 @@ def free_count(words: Array, lo: int, hi: int) -> int:
     """Number of free cores in [lo, hi)."""
     if lo >= hi:
         return 0
-    first = lo >> 5
-    last = (hi - 1) >> 5
+    first, last = lo >> 5, (hi - 1) >> 5
     n = bits_of(words[first] & _mask(first, lo, hi))
     for word in range(first + 1, last):
         n += bits_of(words[word])
@@ -239,12 +234,9 @@ def free_lowest(
     ``out_lo``, ``out_hi``, which are not above ``lo``; a run that begins at the end of the last one is joined to it.
     Returns the new number of intervals, and the number of missing cores."""
     # Written out, since calling `free_next` and `free_stop` costs more than their work.
-    left = n_cores
-    core = lo
+    left, core = n_cores, lo
     while left > 0 and core < hi:
-        number = core
-        level = 0
-        at = number >> 5
+        number, level, at = core, 0, core >> 5
         rest = words[at] & ~((1 << (number & 31)) - 1)
         while rest == 0:
             number = at + 1
@@ -272,8 +264,7 @@ def free_lowest(
             if n_out > 0 and out_hi[n_out - 1] == first:
                 out_hi[n_out - 1] = stop
             else:
-                out_lo[n_out] = first
-                out_hi[n_out] = stop
+                out_lo[n_out], out_hi[n_out] = first, stop
                 n_out += 1
             left -= stop - first
         core = base + 32

@@ -1,5 +1,4 @@
-"""Advance reservations and maintenance: windows of time on some cores, known in advance, from a TOML file
-(docs/reference/inputs.md).
+"""Advance reservations and maintenance: known windows of time on some cores, of a TOML file (docs/reference/inputs.md).
 
 The jobs of a reservation run only inside it, and no other jobs run on its cores; hosts in maintenance are down.
 """
@@ -162,8 +161,7 @@ def _check_shared(order: Sequence[Window], cores: Sequence[list[tuple[int, int]]
 
 def load_windows(path: str | os.PathLike[str], platform: Platform) -> Windows:
     """The windows of a TOML file. Raises InputError: one line that names the file and the key or the windows."""
-    source = os.fspath(path)
-    return parse_windows(read_text(path, "window file", "TOML"), platform, source)
+    return parse_windows(read_text(path, "window file", "TOML"), platform, os.fspath(path))
 
 
 def parse_windows(text: str, platform: Platform, source: str = "windows") -> Windows:

@@ -38,8 +38,7 @@ def read_request_file(
     besides ``job_id``. ``known``: job numbers that it may name besides the workload's; their lines are checked and ignored.
     ``readers``: for columns whose values are not integers, ``read(where, text)`` returns an int from 0, or raises an
     InputError. ``kind``: the name of such a file, for messages. Raises InputError, one line that names the file and the line,
-    if a column or job is unknown, a job has two lines, a value is not an integer, or ``unit_cores`` does not divide the job's
-    cores."""
+    if a column or job is unknown, a job has two lines, a value is no integer, or ``unit_cores`` does not divide its cores."""
     source = os.fspath(path)
     lines = read_csv(source, kind)
     _, header = next(lines)

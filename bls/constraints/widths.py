@@ -51,10 +51,8 @@ def widths(
             raise InputError(f"{MALLEABLE:{said}}: of {len(workload)} jobs none is drawn; allowed: a greater share")
         return found
     if isinstance(said, str) and not os.path.exists(said):
-        raise InputError(
-            f"{MALLEABLE}: {shown(said)}: no such file; allowed: SHARE, SHARE:MIN or SHARE:MIN:MAX, as 0.5:0.25:2, "
-            "or a CSV file"
-        )
+        allowed = "SHARE, SHARE:MIN or SHARE:MIN:MAX, as 0.5:0.25:2, or a CSV file"
+        raise InputError(f"{MALLEABLE}: {shown(said)}: no such file; allowed: {allowed}")
     columns = read_request_file(said, workload, ("min_cores", "max_cores"), known)
     nothing = np.full(len(workload), -1, np.int64)
     least, most = (columns.get(name, nothing) for name in ("min_cores", "max_cores"))
@@ -62,11 +60,9 @@ def widths(
     wrong = (found.min_cores < 1) | (found.min_cores > cores) | (found.max_cores < cores) | (found.max_cores > room)
     if wrong.any():
         row = int(np.argmax(wrong))
-        raise InputError(
-            f"{os.fspath(said)}: job {workload.job_id[row]}: min_cores {found.min_cores[row]}, max_cores "
-            f"{found.max_cores[row]}; allowed: 1 to {cores[row]}, what it requests, and {cores[row]} to {room[row]}, what its "
-            "partition has"
-        )
+        given = f"job {workload.job_id[row]}: min_cores {found.min_cores[row]}, max_cores {found.max_cores[row]}"
+        allowed = f"1 to {cores[row]}, what it requests, and {cores[row]} to {room[row]}, what its partition has"
+        raise InputError(f"{os.fspath(said)}: {given}; allowed: {allowed}")
     if not found.malleable.any():
         raise InputError(f"{os.fspath(said)}: the width of no job can change; allowed: min_cores below max_cores")
     return found

@@ -98,9 +98,7 @@ def _before_pass(state: b.BatchState) -> int:
 @compiled(merged=True)
 def _pass(state: b.BatchState) -> int:
     """Make one timed scheduling pass and start its jobs; returns a status."""
-    settings = state.settings
-    presets = state.n_started
-    waiting = state.n_waiting
+    settings, presets, waiting = state.settings, state.n_started, state.n_waiting
     began = _wall_ns(state)
     status = make_pass(state)
     if status != BatchStatus.RUNNING:
@@ -127,8 +125,7 @@ def _pass(state: b.BatchState) -> int:
 @compiled(merged=True)
 def _next_instant(state: b.BatchState, any_event: bool) -> int:
     """The instant of the next event, or ``NEVER``; without outages and wake-ups unless ``any_event``."""
-    settings = state.settings
-    t = b.NEVER
+    settings, t = state.settings, b.NEVER
     if state.next_arrival < state.arrivals.size:
         t = state.jobs.begin_ns[state.arrivals[state.next_arrival]]
     if state.running.n > 0:

@@ -56,8 +56,7 @@ WRITTEN: dict[str, Callable[[str, str], AnyPolicy]] = {"expr": expression, "mult
 
 def reads_deadlines(given: str | AnyPolicy) -> bool:
     """Whether a policy may read deadlines: ``edf``, and every policy from outside the project."""
-    name = given if isinstance(given, str) else given.name
-    plain = name.partition(":")[0]
+    plain = (given if isinstance(given, str) else given.name).partition(":")[0]
     return plain == "edf" or plain not in (*POLICIES, *WRITTEN)
 
 

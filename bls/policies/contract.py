@@ -238,8 +238,7 @@ def ranks(policy: Policy, jobs: KnownJobs, tier: Array | None = None) -> Array:
     sorted_by = [np.arange(n), jobs.submit_ns, keys]
     if tier is not None:
         sorted_by.append(~np.asarray(tier, np.int64))  # -tier - 1, which cannot overflow
-    order = np.lexsort(sorted_by)
-    return np.argsort(order)
+    return np.argsort(np.lexsort(sorted_by))
 
 
 _TYPES = ", ".join(one.__name__ for one in NOTED)
@@ -251,8 +250,7 @@ _LONGEST_NAME = 60
 
 
 def may_not_fit(policy: object) -> bool:
-    """Whether jobs that a policy starts may have no place, and wait then. Raises PluginError if its attribute
-    ``may_not_fit`` is neither True nor False."""
+    """Whether jobs that a policy starts may have no place, and wait then. Raises PluginError if it states no bool."""
     said = getattr(policy, "may_not_fit", False)
     if not isinstance(policy, DecidingPolicy):
         return False

@@ -357,8 +357,6 @@ def prepared(program: ExpressionCode, jobs: KnownJobs, name: str) -> tuple[Array
     if program.names.isdisjoint(POWERED):
         return numbers, memory
     if (jobs.core_mw < 0).any():
-        raise InputError(
-            f"{BLS:{name}}: the platform does not say what its hosts draw; allowed: one whose hosts have all [hosts.power] "
-            f"(docs/reference/power.md), as {PLATFORM:demand-response}"
-        )
+        allowed = f"one whose hosts have all [hosts.power] (docs/reference/power.md), as {PLATFORM:demand-response}"
+        raise InputError(f"{BLS:{name}}: the platform does not say what its hosts draw; allowed: {allowed}")
     return (jobs.cores * jobs.core_mw / 1000)[None], memory

@@ -122,10 +122,8 @@ def scoring(policy: ScoringPolicy, jobs: KnownJobs) -> Scoring:
         numbers, memory = np.array(numbers, np.float64, order="C"), np.array(memory, np.float64, order="C")
     n = len(jobs.job_id)
     if numbers.ndim != 2 or numbers.shape[1] != n or memory.ndim != 1:
-        raise PluginError(
-            f"{blamed}: prepare() gave numbers of shape {numbers.shape} and memory of shape {memory.shape}; "
-            f"allowed: (any, {n}) and (any,)"
-        )
+        gave = f"numbers of shape {numbers.shape} and memory of shape {memory.shape}"
+        raise PluginError(f"{blamed}: prepare() gave {gave}; allowed: (any, {n}) and (any,)")
     if not all(getattr(rule, "is_ours", False) or rule in _TRIED for rule in (scored.score, scored.account)):
         _try_out(scored, jobs, numbers, memory)
         _TRIED.update((scored.score, scored.account))
@@ -146,13 +144,11 @@ def _try_out(policy: ScorePolicy, jobs: KnownJobs, numbers: Array, memory: Array
     """Score, start and end some jobs of a run, on copies of the policy's arrays. Raises PluginError if a function raises,
     writes elsewhere, is killed, or is not made by ``score_kernel`` or ``account_kernel``."""
     who = f"batch policy {policy.name}"
-    n = len(jobs.job_id)
-    rows = np.unique(np.linspace(0, n - 1, _WAITING).astype(np.int64))
+    rows = np.unique(np.linspace(0, len(jobs.job_id) - 1, _WAITING).astype(np.int64))
     kept = {"numbers": np.ravel(numbers), "memory": memory}
-    score = partial(_try_score, who, policy, jobs, rows, kept)
-    account = partial(_try_account, who, policy, jobs, rows, kept)
-    try_rule(who, policy.score, SCORE, "it with score_kernel", score)
-    try_rule(who, policy.account, ACCOUNT, "it with account_kernel", account)
+    given = (who, policy, jobs, rows, kept)
+    try_rule(who, policy.score, SCORE, "it with score_kernel", partial(_try_score, *given))
+    try_rule(who, policy.account, ACCOUNT, "it with account_kernel", partial(_try_account, *given))
 
 
 def _try_score(who: str, policy: ScorePolicy, jobs: KnownJobs, rows: Array, kept: dict[str, Array]) -> None:

@@ -341,8 +341,7 @@ def _scaled(
     since = np.where(begins, start[row], command_ns[before] if n else 0)
     until = np.where(ends, end[row], command_ns[np.minimum(place, max(n - 1, 0))] if n else 0)
     some = until > since
-    columns = (column[row][some] for column in found[:-2])
-    return *columns, since[some], until[some], now[some]
+    return *(column[row][some] for column in found[:-2]), since[some], until[some], now[some]
 
 
 def working_cores(ledger: Ledger) -> tuple[Array, ...]:

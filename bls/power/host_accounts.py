@@ -44,10 +44,8 @@ def sleep_words(plan: PowerPlan) -> Iterator[str]:
             off, idle = plan.table.off_mw[group] / 1000, plan.table.host_idle_mw[group] / 1000
             yield f"{said}: {hosts} save nothing: they draw {off:g} W off, and {idle:g} W idle"
         elif even > after:
-            yield (
-                f"{said}: {hosts} may use more than if they stayed awake: to shut down and boot takes as much as they save in "
-                f"{format_ns(even)}"
-            )
+            takes = f"to shut down and boot takes as much as they save in {format_ns(even)}"
+            yield f"{said}: {hosts} may use more than if they stayed awake: {takes}"
     if plan.options.keep_awake >= int(n_hosts.sum()):
         yield f"{said}: of no effect, as all {int(n_hosts.sum())} hosts are kept awake"
 
@@ -88,8 +86,7 @@ _Pieces: TypeAlias = tuple[Array, Array, Array, Array]
 
 
 def host_energies(run: PowerRun, intervals: HostIntervals) -> HostEnergies:
-    """Compute the energy of hosts during intervals; time outside of them is not counted. Raises
-    InputError as :func:`bls.power.accounting.account`."""
+    """Compute the energy of hosts during intervals only. Raises InputError as :func:`bls.power.accounting.account`."""
     host, begin, end = intervals
     table, lasts = run.table, end - begin
     of_host, idle = table.group_of_host(host), table.cores * table.idle_mw
@@ -103,12 +100,9 @@ def host_energies(run: PowerRun, intervals: HostIntervals) -> HostEnergies:
     # An idle host, but for the cores that jobs hold and for as long as it is up.
     idle_cores = (held_idle, (*away[:3], -idle[group]))
     base = Energy.of(table.base_mw[of_host], lasts).plus(_during(intervals, (*away[:3], -table.base_mw[group])))
-    return HostEnergies(
-        jobs=reduce(Energy.plus, parts),
-        idle_cores=reduce(Energy.plus, [Energy.of(idle[of_host], lasts), *(_during(intervals, p) for p in idle_cores)]),
-        base=base,
-        off=_during(intervals, away),
-    )
+    idle_parts = [Energy.of(idle[of_host], lasts), *(_during(intervals, one) for one in idle_cores)]
+    jobs, idles = (reduce(Energy.plus, some) for some in (parts, idle_parts))
+    return HostEnergies(jobs=jobs, idle_cores=idles, base=base, off=_during(intervals, away))
 
 
 def _away(table: PowerTable, down: Downtime, stopped: HostPassages | None, until_ns: int) -> _Pieces:
@@ -143,5 +137,4 @@ def _during(intervals: HostIntervals, pieces: _Pieces) -> Energy:
         return Energy(np.zeros(n, np.int64), np.zeros(n, np.int64))
     # Each value holds up to the next instant of the same host; after the last one there is none.
     inside = (hosts[:-1] == hosts[1:]) & (at[:-1] < at[1:]) & (opened[:-1] > closed[:-1])
-    lasts = (at[1:] - at[:-1])[inside]
-    return Energy.of(power[:-1][inside], lasts).by(opened[:-1][inside] - 1, n)
+    return Energy.of(power[:-1][inside], (at[1:] - at[:-1])[inside]).by(opened[:-1][inside] - 1, n)

@@ -56,11 +56,6 @@ class PowerClasses(Columns):
     speed: Array  # (K, S, G): as of ``PowerTable``
     active_mw: Array  # (K, S, G): the same
 
-    @property
-    def most_mw(self) -> Array:
-        """The most that a core of each group draws, whosever it is: int64 (G,)."""
-        return np.asarray(self.active_mw[:, 0].max(axis=0))
-
     def of_rows(self, origin: Array) -> "PowerClasses":
         """The same by the rows of a table of jobs, whose jobs are these."""
         return PowerClasses(self.kind[origin], self.speed, self.active_mw)
@@ -75,9 +70,10 @@ class PowerClasses(Columns):
 
 def active_mw(table: PowerTable, classes: PowerClasses | None, row: Array, scale: Array, group: Array) -> Array:
     """The power of working cores, as :meth:`PowerClasses.active`; ``classes``, by rows, None: that of the platform."""
-    if classes is None:
-        return np.asarray(table.active_mw[table.state_of(scale, group), group])
-    return classes.active(row, scale, group)
+    if classes is not None:
+        return classes.active(row, scale, group)
+    fits = table.speed[:, group] >= np.minimum(scale, WHOLE)  # in the slowest state that is no slower
+    return np.asarray(table.active_mw[fits.sum(axis=0) - 1, group])
 
 
 def part_of(where: str, column: str, value: object) -> int:
@@ -111,10 +107,8 @@ def given_columns(given: object) -> dict[str, list[Any]]:
             raise InputError(f"{_KEYWORD}: {name}: {shown(values)}; {allowed}")
         found[name] = list(values)
     if "job_id" not in found or len(found) == 1 or len({len(values) for values in found.values()}) > 1:
-        raise InputError(
-            f"{_KEYWORD}: {', '.join(f'{len(found[name])} of {name}' for name in found) or 'no column'}; "
-            f"allowed: as many of job_id as of {POWER} or {MEMORY_BOUND}"
-        )
+        counts = ", ".join(f"{len(values)} of {name}" for name, values in found.items()) or "no column"
+        raise InputError(f"{_KEYWORD}: {counts}; allowed: as many of job_id as of {POWER} or {MEMORY_BOUND}")
     return found
 
 
@@ -188,8 +182,7 @@ def power_classes(table: PowerTable, jobs: JobPower, job_id: Array) -> PowerClas
     more = table.active_mw - table.idle_mw
     active = np.stack([table.idle_mw + factored(more, int(one)) for one in power])
     speeds = {one: _speeds(table.speed, one) for one in set(memory.tolist())}
-    speed = np.stack([speeds[one] for one in memory.tolist()])
-    return PowerClasses(place[kind[1:]], speed, active)
+    return PowerClasses(place[kind[1:]], np.stack([speeds[one] for one in memory.tolist()]), active)
 
 
 def factored(mw: Array, factor: int) -> Array:
@@ -222,10 +215,9 @@ def _check_most(table: PowerTable, jobs: JobPower, job_id: Array) -> None:
     for hosts, cores, base, idle, active, *rest in zip(*(one.tolist() for one in (*columns, *others)), strict=True):
         total += hosts * max(base + cores * (idle + -(-(active - idle) * most // WHOLE)), *rest)
     if total > MOST_MW:
-        raise InputError(
-            f"{JOB_POWER}: if all cores draw as those of job {job_id[row]} do, of power {jobs.power[row] / WHOLE:g}, the "
-            f"platform's hosts draw {total / 1000:.4g} W; allowed: {MOST_MW / 1000:.4g} W"
-        )
+        as_job = f"if all cores draw as those of job {job_id[row]} do, of power {jobs.power[row] / WHOLE:g}"
+        draw = f"the platform's hosts draw {total / 1000:.4g} W; allowed: {MOST_MW / 1000:.4g} W"
+        raise InputError(f"{JOB_POWER}: {as_job}, {draw}")
 
 
 _STREAM = 0x616C6C6F776564  #: names the stream that the jobs of a share are drawn from
@@ -259,10 +251,8 @@ def allowed_jobs(said: str | os.PathLike[str], workload: Workload, known: Array,
     if text.startswith("users:"):
         return np.isin(workload.user, np.array(_users(text), np.int64))
     if isinstance(said, str) and not os.path.exists(text):
-        raise InputError(
-            f"{ALLOWED}: {shown(text)}: no such file; allowed: none, all, a share as 0.75 or 75%, users:3 17, "
-            "or a CSV file"
-        )
+        allowed = "none, all, a share as 0.75 or 75%, users:3 17, or a CSV file"
+        raise InputError(f"{ALLOWED}: {shown(text)}: no such file; allowed: {allowed}")
     column = read_request_file(text, workload, (_COLUMN,), known).get(_COLUMN)
     if column is None:
         raise InputError(f"{text}: column {_COLUMN}: missing")

@@ -177,7 +177,7 @@ def joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 def read_limits(
     path: str | os.PathLike[str], full_mw: int, full_of: Callable[[str, str], int] | None = None
-) -> tuple[Limit, ...]:  # fmt: skip
+) -> tuple[Limit, ...]:
     """The limits of a file. Shares are of ``full_mw``, or for a part of the machine of ``full_of(name, where)``; without it no
     part can be named. Raises InputError, in one line that names the file and the line, if the file is not valid."""
     source = os.fspath(path)
@@ -325,12 +325,8 @@ def domain_named(text: str, platform: Platform, table: PowerTable, where: str) -
     for first, stop in intervals:
         hosts[first:stop] = True
     group = table.group_of_host(np.flatnonzero(hosts))
-    return Domain(
-        *(name, hosts, lo, hi, platform.first_core[lo], platform.first_core[hi]),
-        idle_mw=int(table.host_idle_mw[group].sum()),
-        full_mw=int(table.host_full_mw[group].sum()),
-        limits=Limits(),
-    )
+    idle_mw, full_mw = (int(each[group].sum()) for each in (table.host_idle_mw, table.host_full_mw))
+    return Domain(name, hosts, lo, hi, platform.first_core[lo], platform.first_core[hi], idle_mw, full_mw, Limits())
 
 
 def domains_of(limits: Sequence[Limit], platform: Platform, table: PowerTable) -> tuple[Limits, tuple[Domain, ...]]:

@@ -65,7 +65,7 @@ class PowerPlan:
         table = self.table
         if self.classes is None or (self.stops and self.predicts):
             return table.host_full_mw
-        return np.asarray(table.base_mw + table.cores * self.classes.most_mw)
+        return np.asarray(table.base_mw + table.cores * self.classes.active_mw[:, 0].max(axis=0))
 
     def most_mw_of(self, domain: Domain) -> int:
         """The same of a part of the machine."""
@@ -249,8 +249,7 @@ def power_plan(
     name, state = options.fallback_of
     limits, domains = Limits(), tuple[Domain, ...]()
     if options.limits is not None:
-        of_all = _limits(options.limits, platform, table)
-        limits, domains = domains_of(of_all, platform, table)
+        limits, domains = domains_of(_limits(options.limits, platform, table), platform, table)
     check(PLAN, PlannedLimits(options.fallback_of, domains, limits.noticed))
     if name == "submit" and not 1 <= state < table.n_states:
         allowed = f"1 to {table.n_states - 1}" if table.n_states > 1 else "none, as the platform's cores have one state"

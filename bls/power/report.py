@@ -205,8 +205,7 @@ class PowerReport:
         _, state, start, end = self._host_spans or (none,) * 4
         for name, what in (("out", b.OUT), ("stopping", b.SHUTTING), ("off", b.OFF), ("booting", b.BOOTING)):
             found[f"hosts_{name}"] = a.covered(at, start[state == what], end[state == what])
-        up = n_hosts - away - sum(found.values())
-        return {"hosts_up": up, **found, "hosts_down": away}
+        return {"hosts_up": n_hosts - away - sum(found.values()), **found, "hosts_down": away}
 
     @cached_property
     def domain_series(self) -> tuple[a.PowerSeries, ...]:
@@ -309,8 +308,7 @@ class PowerReport:
 
     @property
     def _peak_limited_w(self) -> float | None:
-        limited = self.columns["limit_mw"] != NO_LIMIT
-        drawn = self.columns["power_mw"][limited]
+        drawn = self.columns["power_mw"][self.columns["limit_mw"] != NO_LIMIT]
         return int(drawn.max()) / 1000 if len(drawn) and self.until_ns > self.begin_ns else None
 
     def summary(self) -> list[tuple[str, str]]:

@@ -13,7 +13,6 @@ from bls.machine.host_power import HostPower, milliwatts
 from bls.machine.platform import Platform
 from traces.base.columns import Columns
 from traces.base.errors import InputError
-from traces.base.scale import WHOLE
 from traces.compiled import Array
 
 if TYPE_CHECKING:
@@ -82,12 +81,6 @@ class PowerTable(Columns):
         """The group of each core: int64."""
         return np.asarray(np.searchsorted(self.first_core, core, side="right") - 1)
 
-    def state_of(self, scale: Array, group: Array) -> Array:
-        """In which state cores of these groups are whose speeds are scaled so: the slowest one that is no slower.
-        ``scale``, int64 (k,): parts per billion. ``group``: int64 (k,). Returns int64 (k,)."""
-        fits = self.speed[:, group] >= np.minimum(scale, WHOLE)
-        return np.asarray(fits.sum(axis=0) - 1)
-
 
 def power_table(platform: Platform, option: str) -> PowerTable:
     """The table of a platform; ``option`` is what needs it. Raises InputError if it does not say what all of its hosts
@@ -95,10 +88,9 @@ def power_table(platform: Platform, option: str) -> PowerTable:
     powers = [group.power for group in platform.hosts]
     missing = next((place for place, power in enumerate(powers) if power is None), None)
     if missing is not None:
-        raise InputError(
-            f"{option}: the platform has no power data: hosts[{missing}] lacks a [hosts.power] table with idle_w and states; "
-            "docs/reference/power.md describes it, and the platform demand-response has one"
-        )
+        lacks = f"hosts[{missing}] lacks a [hosts.power] table with idle_w and states"
+        where = "docs/reference/power.md describes it, and the platform demand-response has one"
+        raise InputError(f"{option}: the platform has no power data: {lacks}; {where}")
     known = [power for power in powers if power is not None]
     _check_most(platform, known, option)
     states = [power.states_mw for power in known]

@@ -305,11 +305,9 @@ def refusal(
     why = int(state.refused)
     if why == b.NO_POWER:
         more, room, where = state.refused_at, state.refused_of, state.refused_where
+        draws = f"gave job {jobs.number[row]}, which would draw {more / 1000:g} W more than idle cores"
         there = f" of {domains[where - 1]}" if where else ""
-        return (
-            f"gave job {jobs.number[row]}, which would draw {more / 1000:g} W more than idle cores; under the limit to "
-            f"power{there} {max(room, 0) / 1000:g} W are left"
-        )
+        return f"{draws}; under the limit to power{there} {max(room, 0) / 1000:g} W are left"
     first = next(k for k in range(int(state.n_chosen)) if state.chosen[k] == row)
     named = slice(int(state.chosen_first[first]), int(state.chosen_first[first + 1]))
     cores = cores_text(zip(state.chosen_lo[named].tolist(), state.chosen_hi[named].tolist(), strict=True))

@@ -161,11 +161,9 @@ class RunningColumns(_Columns):
         place = order[np.searchsorted(self._rows, row, sorter=order)]
         by_job = np.argsort(place, kind="stable")
         first = np.append(0, np.cumsum(np.bincount(place, minlength=self._n)))
-        self.__dict__.update(
-            host_first=read_only(first), host=read_only(host[by_job]), host_cores=read_only(cores[by_job])
-        )
-        found: Array = self.__dict__[name]
-        return found
+        found = {"host_first": first, "host": host[by_job], "host_cores": cores[by_job]}
+        self.__dict__.update({column: read_only(values) for column, values in found.items()})
+        return found[name]
 
     @cached_property
     def host_units(self) -> Array:

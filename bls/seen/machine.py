@@ -64,8 +64,7 @@ class Present:
     @cached_property
     def free_resources(self) -> Array:
         """Free resources of each host: int64 (H, R), read-only; memory in KB."""
-        platform = self._facts.platform
-        left = platform.host_resources.copy()
+        left = self._facts.platform.host_resources.copy()
         if self._facts.asks and len(self._running):
             row, host, cores = self.held
             units = cores // self._state.jobs.unit_cores[row]

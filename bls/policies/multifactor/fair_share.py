@@ -79,8 +79,7 @@ def _column(memory: Any, name: int) -> Any:
 @compiled(inner=True)
 def forward(memory: Any, now_ns: int) -> None:
     """Bring the users' usage to the newest multiple of the period that is not after ``now_ns``."""
-    period_ns = int(memory[_PERIOD_NS])
-    last = int(memory[_PERIOD])
+    period_ns, last = int(memory[_PERIOD_NS]), int(memory[_PERIOD])
     newest = now_ns // period_ns
     if newest <= last:
         return
@@ -96,8 +95,7 @@ def forward(memory: Any, now_ns: int) -> None:
     gone = newest - last
     if gone > 0:
         log2_decay = memory[_LOG2_DECAY]
-        whole = 2.0 ** (log2_decay * gone)
-        rest = 2.0 ** (log2_decay * (gone - 1))
+        whole, rest = 2.0 ** (log2_decay * gone), 2.0 ** (log2_decay * (gone - 1))
         # 1 + D + D² + … of the periods after the one that has begun
         later = float(gone - 1)
         if log2_decay < 0.0:
@@ -105,8 +103,7 @@ def forward(memory: Any, now_ns: int) -> None:
         for user in range(first, n):
             begun = current[user] + running[user] * ((period_ns - since[user]) / NS_PER_S)
             usage[user] = usage[user] * whole + begun * rest + running[user] * (period_ns / NS_PER_S) * later
-            current[user] = 0.0
-            since[user] = 0.0
+            current[user], since[user] = 0.0, 0.0
     memory[_PERIOD] = newest
     memory[_STALE] = 1.0
 
@@ -178,8 +175,7 @@ def _fair_tree(memory: Any) -> None:
     # By insertion: the order of the last time is nearly right.
     n_users = n - first
     for place in range(1, n_users):
-        user = order[place]
-        at = place
+        user, at = order[place], place
         while at > 0 and _before(paths, levels, level_fs, int(user) - first, int(order[at - 1]) - first) > 0:
             order[at] = order[at - 1]
             at -= 1
@@ -197,8 +193,7 @@ def _before(paths: Any, levels: int, level_fs: Any, one: int, other: int) -> int
     """1: the first comes before the second and is not tied with it; 2: before it, since its path is the begin of the
     other's; 0: they have the same LFs; -1, -2: the other way round."""
     for level in range(levels):
-        a = int(paths[one * levels + level])
-        b = int(paths[other * levels + level])
+        a, b = int(paths[one * levels + level]), int(paths[other * levels + level])
         if a < 0 or b < 0:
             if a == b:
                 return 0

@@ -67,9 +67,7 @@ def prepare(settings: Multifactor, jobs: KnownJobs) -> tuple[Array, Array]:
         static += settings.node * np.minimum(1.0, -(-jobs.cores // per_node) / np.ceil(room / per_node))
     numbers[_STATIC] = static
     memory = new_memory(
-        nodes.parent,
-        nodes.shares,
-        nodes.n_accounts,
+        *(nodes.parent, nodes.shares, nodes.n_accounts),
         rule=CLASSIC if settings.algorithm == "classic" else FAIR_TREE,
         period_ns=settings.calc_period_ns,
         half_life_ns=settings.half_life_ns,

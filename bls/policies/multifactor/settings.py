@@ -76,8 +76,7 @@ class Multifactor:
     max_age_ns: int = 7 * _DAY_NS  # PriorityMaxAge: 1 ns to 2**62, 7 days by default
     half_life_ns: int = 7 * _DAY_NS  # PriorityDecayHalfLife: 0 (usage does not decay) to 2**62, 7 days by default
     calc_period_ns: int = 300 * NS_PER_S  # PriorityCalcPeriod: 1 s to 30 days, 5 minutes by default
-    # as PriorityUsageResetPeriod, but a duration that is counted from instant 0, not by the calendar: 0 (never) or a
-    # multiple of the period
+    # as PriorityUsageResetPeriod, but counted from instant 0, not by the calendar: 0 (never) or a multiple of the period
     reset_ns: int = 0
     algorithm: str = "fair-tree"  # ``fair-tree`` or ``classic`` (NO_FAIR_TREE)
     dampening: float = 1.0  # FairShareDampeningFactor, of the classic algorithm: 1 to 65533
@@ -102,10 +101,8 @@ class Multifactor:
                 given, allowed = getattr(self, f"{name}_ns"), f"{format_ns(lowest)} to {format_ns(highest)}"
                 raise InputError(f"{name}: {format_ns(given)} is out of range; allowed: {allowed}")
         if self.reset_ns % self.calc_period_ns:
-            raise InputError(
-                f"reset: {format_ns(self.reset_ns)} is no multiple of calc_period; "
-                f"allowed: multiples of {format_ns(self.calc_period_ns)}"
-            )
+            reset, period = format_ns(self.reset_ns), format_ns(self.calc_period_ns)
+            raise InputError(f"reset: {reset} is no multiple of calc_period; allowed: multiples of {period}")
         if self.algorithm not in ALGORITHMS:
             raise one_of("algorithm", self.algorithm, ALGORITHMS, "algorithm")
         object.__setattr__(self, "dampening", real("dampening", self.dampening, 1.0, 65533.0))
@@ -141,8 +138,7 @@ class Multifactor:
         cls, text: str, source: str, words: Mapping[str, str] = MappingProxyType({}), where: str = "multifactor"
     ) -> "Multifactor":
         """From the text of a file, ``source``, and from settings in words, which count more and were given ``where``. Raises
-        InputError if the text is no TOML, a key is unknown or missing, or a value cannot be used; the message begins with the
-        source and the key's path."""
+        InputError, which begins with the source and the key's path, if the text, a key or a value cannot be used."""
         content = parse_toml(text, source)
         check_keys(content, [*SETTINGS, *_TABLES], f"{source}: ")
         made = {

@@ -78,9 +78,8 @@ class Nodes:
 
 @dataclass(frozen=True)
 class AccountTree:
-    """A checked tree. Raises InputError if an account or a user comes twice, an account is unknown, accounts are above
-    themselves, or there are more than ``MAX_LEVELS`` (64) levels; the message begins with the path, as
-    ``accounts[2].parent``."""
+    """A checked tree. Raises InputError, which begins with the path, as ``accounts[2].parent``, if an account or a user comes
+    twice, an account is unknown, accounts are above themselves, or there are more than ``MAX_LEVELS`` (64) levels."""
 
     accounts: tuple[Account, ...] = ()  # in any order
     users: tuple[User, ...] = ()  # all of them have a place in the tree whether or not they have jobs
@@ -137,10 +136,8 @@ class AccountTree:
         unnamed = [number for number in np.unique(users).tolist() if number not in named]
         account = ROOT if self.others is None and not self.users and not self.accounts else self.others
         if unnamed and account is None:
-            raise InputError(
-                f"users: {len(unnamed)} users of the workload are not in the tree, as user {unnamed[0]}; "
-                "name them, or give others, the account of all others"
-            )
+            missing = f"{len(unnamed)} users of the workload are not in the tree, as user {unnamed[0]}"
+            raise InputError(f"users: {missing}; name them, or give others, the account of all others")
         return [User(number, account or ROOT) for number in unnamed]
 
 
@@ -171,8 +168,6 @@ def _levels(accounts: Sequence[Account]) -> dict[str, int]:
         for below in reversed(chain):
             level[below] = level[above[below]] + 1
             if level[below] > MAX_LEVELS:
-                raise InputError(
-                    f"accounts[{row[below]}].parent: {shown(below)} is on level {level[below]}; "
-                    f"allowed: 1 to {MAX_LEVELS} levels"
-                )
+                deep = f"{shown(below)} is on level {level[below]}"
+                raise InputError(f"accounts[{row[below]}].parent: {deep}; allowed: 1 to {MAX_LEVELS} levels")
     return level

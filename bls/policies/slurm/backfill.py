@@ -94,8 +94,7 @@ def backfill(
     for job in queue:
         if tried >= how.bf_max_job_test:
             break
-        counted = False
-        later_s = now_s
+        counted, later_s = False, now_s
         while True:
             from_s = later_s
             free, later_s = space.free(from_s, from_s + job.limit_s, machine)

@@ -43,7 +43,7 @@ class SlurmCycle:
     """Slurm's cycle; ``bls slurm:bf_interval=60`` changes it as ``SchedulerParameters`` of slurm.conf do."""
 
     scheduler: str = "backfill"  # {"backfill", "builtin"}: ``SchedulerType``
-    # {"auto", "linear", "cons_tres"}: ``SelectType``: hosts of one core, or cores; auto: linear if all hosts have one core
+    # ``SelectType``: linear, hosts of one core each; cons_tres, cores; auto, as a replay: linear if all hosts have one core
     select: str = "auto"
     priority: str = "basic"  # ``PriorityType``: basic, by submit; multifactor, by size, as without slurmdbd
     weight_job_size: int = 0  # ``PriorityWeightJobSize``, of multifactor

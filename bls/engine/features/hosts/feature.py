@@ -24,9 +24,7 @@ OUTAGES = Feature(
 )
 
 DRAINS = Feature(
-    ("releases",),
-    lambda run: run.settings.releases == b.BY_DRAIN,
-    on={h.HOST: f"{_HERE}.host_events:move_cores"},
+    ("releases",), lambda run: run.settings.releases == b.BY_DRAIN, on={h.HOST: f"{_HERE}.host_events:move_cores"}
 )
 
 RETRIES = Feature(

@@ -57,8 +57,7 @@ def _until(state: b.BatchState, host: int) -> int:
 def handle_host_events(state: b.BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """Handle repairs, then outages, of the instant ``begin``; jobs on hosts that go down have ended before."""
     settings, status = state.settings, state.host_status
-    n_hosts = state.host_first.size - 1
-    n = state.outage_first.size - 1
+    n_hosts, n = state.host_first.size - 1, state.outage_first.size - 1
     if settings.more_outages == 1 and _lists_end(state, now):
         return BatchStatus.OUTAGES_SHORT
     if state.host_events.n > 0 and state.host_events.ns[0] <= now:
@@ -109,8 +108,7 @@ def handle_host_events(state: b.BatchState, _job: int, now: int, _stop: int, _si
 @compiled(HOOK)
 def again(state: b.BatchState, job: int, now: int, _stop: int, _sign: int) -> int:
     """Add a row for another attempt of a cut job, with the same rank."""
-    jobs = state.jobs
-    row = state.n_rows
+    jobs, row = state.jobs, state.n_rows
     state.n_rows = row + 1
     copy_given(jobs, job, row)
     if jobs.was_cores[job] > 0:

@@ -274,8 +274,7 @@ def hold_host_cores(state: b.BatchState, host: int, begin: int, stop: int, sign:
 @compiled(inner=True)
 def _planned_cores(state: b.BatchState) -> int:
     """The largest number of cores that one pass may reserve."""
-    settings = state.settings
-    most = state.n_waiting
+    settings, most = state.settings, state.n_waiting
     if settings.max_reservations < most:
         most = min(most, settings.max_reservations * state.partitions.tier.size)
     cores = most * settings.widest

@@ -61,8 +61,7 @@ def copy_cores(target: Offer, source: Offer) -> None:
 @compiled(inner=True)
 def _withhold(state: b.BatchState, lo: int, hi: int) -> None:
     if state.offered.hosts.size > 0:
-        host = state.host_of[lo]
-        core = lo
+        host, core = state.host_of[lo], lo
         while core < hi:
             stop = min(hi, state.host_first[host + 1])
             state.offered.hosts[host] -= free_count(state.offered.words, core, stop)

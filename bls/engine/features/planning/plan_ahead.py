@@ -43,8 +43,7 @@ def _begin(state: b.BatchState, is_copied: bool) -> None:
     """Reset the blocked jobs of the previous pass, drop a plan that cannot be kept, and prepare the profile."""
     partitions = state.partitions
     # A job that starts on booting hosts holds its cores for longer than planned: drop the reservations that follow it.
-    late = state.n_away > 0 and state.settings.max_boot_wait_ns > 0
-    now, lost = state.now_ns, state.lost == 1 or late
+    now, lost = state.now_ns, state.lost == 1 or (state.n_away > 0 and state.settings.max_boot_wait_ns > 0)
     state.blocked_head = -1
     for p in range(partitions.tier.size):
         partitions.blocked[p] = partitions.waits[p] = 0

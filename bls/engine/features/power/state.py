@@ -52,8 +52,7 @@ class PowerState(State):
 class DomainState(State):
     """The machine and parts with their own power limits: D domains; P partitions."""
 
-    # (D + 1,) and three of one length: domain d has the cores of the intervals ``first[d]:first[d + 1]``: whole hosts,
-    # and one group per interval
+    # (D + 1,) and three of one length: domain d has the intervals ``first[d]:first[d + 1]``, each of whole hosts of a group
     first: Ints
     lo: Ints
     hi: Ints

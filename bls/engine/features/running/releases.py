@@ -235,8 +235,7 @@ def report_loss(state: b.BatchState, job: int, end_ns: int, core: int) -> bool:
     """Report that the running ``job`` has failed because all its cores are lost; ``core``: the last one, or ``CAME_AND_WENT``.
 
     It gets another attempt if jobs cut by host failures do, unless it lost all cores at its start or this was its last attempt.
-    Returns False, with nothing changed, if losses are not allowed or the end is in the past, before its promise, or not before
-    its ``stop_ns``.
+    Returns False, with nothing changed, if losses are not allowed or the end is past, before its promise or not before stop_ns.
     """
     jobs = state.jobs
     before = jobs.promise_ns[job]

@@ -38,8 +38,7 @@ def _usable(state: b.BatchState, job: int, words: Array, host: int) -> int:
     else:
         for core in range(lo, hi):
             n += (words[core >> 5] & state.masks[partition, core >> 5]) >> (core & 31) & 1
-    unit = state.jobs.unit_cores[job]
-    return int(n - n % unit)
+    return int(n - n % state.jobs.unit_cores[job])
 
 
 @compiled(inner=True)
