@@ -20,9 +20,10 @@ import numpy as np
 from bls.metrics import exact as ex
 from bls.metrics.exact import exact_mean, exact_product_sum, exact_quantiles
 from bls.metrics.occupancy import free_blocks, lasting_ns, occupancy
-from bls.metrics.schedule import NO_DOWNTIME, STATES, WHY, Allocations, Downtime, Schedule
+from bls.metrics.schedule import NO_DOWNTIME, Allocations, Downtime, Schedule
 from traces.base.time import NS_PER_S
 from traces.compiled import Array
+from traces.ledger import STATES, WHY
 
 _NS_PER_HOUR = 3600 * NS_PER_S
 BOUND_NS = 10 * NS_PER_S  #: τ of the bounded slowdown (Feitelson et al.; 10 s is what the field uses)

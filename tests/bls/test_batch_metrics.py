@@ -21,7 +21,8 @@ from bls.metrics.batch import (
 from bls.metrics.exact import exact_mean, exact_product_sum, exact_quantiles, exact_sum
 from bls.metrics.node_states import HOST_STATES, HostStates, core_windows, host_states, host_windows
 from bls.metrics.occupancy import free_blocks, occupancy
-from bls.metrics.schedule import STATES, WHY, Allocations, Downtime, Schedule
+from bls.metrics.schedule import Allocations, Downtime, Schedule
+from traces.ledger import STATES, WHY
 
 
 def column(*values: int) -> np.ndarray:

@@ -88,8 +88,7 @@ class _Reader:
         status = _STATUS.get(state, -1)
         cancel = -1
         if run <= 0 or job_id < 0:
-            known = end is not None and end >= submit and limit > 0
-            if not self._cancelled or status not in (0, 5) or not known or end is None or job_id < 0:
+            if end is None or end < submit or not self._cancelled or status not in (0, 5) or limit <= 0 or job_id < 0:
                 return NO_RUN_TIME
             run, cancel = 1, end
         if cores <= 0:
