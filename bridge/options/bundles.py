@@ -82,16 +82,11 @@ def bundled(command: Callable[..., None]) -> Callable[..., None]:
             given = [(one.name, types[one.name], one.default) for one in fields(kind)]
         for name, annotation, default in given:
             missing = default is MISSING or default is inspect.Parameter.empty
+            kept = inspect.Parameter.empty if missing else default
             if declared := declaration(annotation):
-                options[name] = declared, inspect.Parameter.empty if missing else default
-            arguments.append(
-                inspect.Parameter(
-                    name,
-                    inspect.Parameter.KEYWORD_ONLY,
-                    default=inspect.Parameter.empty if missing else default,
-                    annotation=_for_typer(annotation, required=missing, said=default),
-                )
-            )
+                options[name] = declared, kept
+            hint = _for_typer(annotation, required=missing, said=default)
+            arguments.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=kept, annotation=hint))
 
     def flat(**values: Any) -> None:
         command(**{name: bundle.built(values) for name, bundle in bundles.items()}, **values)
@@ -135,9 +130,9 @@ def _for_typer(hint: Any, *, required: bool, said: Any) -> Any:
         plain = f"{declared.default:g}" if isinstance(declared.default, float) else str(declared.default)
         text += f"  [default: {plain}]"  # typer would write it in parentheses
     words = _words(declared) if declared.names or isinstance(declared, Choice) else None
+    panel = declared.panel
     return Annotated[
-        kind,
-        typer.Option(*names, metavar=metavar, help=text, rich_help_panel=declared.panel, autocompletion=words),
+        kind, typer.Option(*names, metavar=metavar, help=text, rich_help_panel=panel, autocompletion=words)
     ]
 
 

@@ -103,10 +103,8 @@ class GrowingColumn:
         """All values, read-only, leaving an empty column: shape (n,), or () for one number, unless ``whole``."""
         if self._values is not None:
             column = self._values[: self._n].copy()
-        elif whole:
-            column = np.full(self._n, self._one)
         else:
-            column = np.array(self._one)
+            column = np.full(self._n, self._one) if whole else np.array(self._one)
         self._n, self._values = 0, None
         return read_only(column)
 
@@ -167,9 +165,7 @@ class Names:
 
     def number(self, name: str) -> int:
         """The number of ``name``."""
-        if name in _UNKNOWN_NAMES:
-            return -1
-        return self.known.setdefault(name, len(self.known) + 1)
+        return -1 if name in _UNKNOWN_NAMES else self.known.setdefault(name, len(self.known) + 1)
 
 
 def text_lines(file: Readable, source: str) -> Iterator[tuple[int, str]]:
