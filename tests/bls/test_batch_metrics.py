@@ -432,4 +432,4 @@ def test_states_are_as_they_are_at_every_instant(small: Small, data: st.DataObje
             else:
                 expected.append((host, t * unit, (t + 1) * unit, state))
     assert rows(states) == expected
-    assert sum(states.host_ns().values()) == len(small.sizes) * (until - begin) * unit
+    assert exact_sum(states.end_ns - states.begin_ns) == len(small.sizes) * (until - begin) * unit
