@@ -95,10 +95,7 @@ def info_command(
 
 
 def cut_command(
-    *,
-    workload: Annotated[str, d.WORKLOAD],
-    select: Annotated[str, SELECT] = SELECT.default,
-    written: _Rewriting,
+    *, workload: Annotated[str, d.WORKLOAD], select: Annotated[str, SELECT] = SELECT.default, written: _Rewriting
 ) -> None:
     """Write a part of a workload, or all of it, as SWF; time 0 is the start of the window."""
     from bls.workloads.reshape import cut

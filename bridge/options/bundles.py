@@ -34,13 +34,12 @@ class TakenOptions:
         """The options that the command takes, and where their values are."""
         only, without = {one.name for one in self.only}, {getattr(one, "name", one) for one in self.without}
         other = {one.name: one for one in self.instead}
-        return [
-            OptionPlace(other[place.option.name], place.path, other[place.option.name].default)
-            if place.option.name in other
-            else place
-            for place in places(kind)
-            if (not only or place.option.name in only) and without.isdisjoint((place.option.name, place.path[0]))
-        ]
+        taken = []
+        for place in places(kind):
+            name, instead = place.option.name, other.get(place.option.name)
+            if (not only or name in only) and without.isdisjoint((name, place.path[0])):
+                taken.append(OptionPlace(instead, place.path, instead.default) if instead else place)
+        return taken
 
 
 @dataclass(frozen=True)
