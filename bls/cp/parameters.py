@@ -89,11 +89,8 @@ class Parameters:
         for name, kind, known in choices:
             if getattr(self, name) not in known:
                 raise one_of(kind, getattr(self, name), known, f"{where}: {name}")
-        for name, least, most in (
-            *((name, 1, 2**31 - 1) for name in ("queue", "lists", "most_variables", "most_box_variables")),
-            ("tries", 0, 1000),
-            ("seed", 0, 2**31 - 1),
-        ):
+        limits = dict.fromkeys(("queue", "lists", "most_variables", "most_box_variables"), (1, 2**31 - 1))
+        for name, (least, most) in (limits | {"tries": (0, 1000), "seed": (0, 2**31 - 1)}).items():
             whole(f"{where}: {name}", getattr(self, name), least, most)
         for name, value, top in zip(DispatchWeights._fields, self.weights, (1e6, 1e6, 1.0, 1e6, 1e6), strict=True):
             real(f"{where}: {name}", value, 0.0, top)
