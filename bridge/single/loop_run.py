@@ -83,7 +83,7 @@ class LoopResult:
     @property
     def ledger(self) -> Ledger:
         """The loop as the only job of a machine, for trace writers: job 0, which starts at 0."""
-        return one_job_ledger("loop", self.options, self.makespan_ns, self.n_chunks, self.tasks, self.metrics)
+        return one_job_ledger("loop", self)
 
 
 def drawn_tasks(model: LengthModel, seed: int, n_tasks: int | None, mean_gflop: float) -> Array:
