@@ -286,12 +286,7 @@ def _kind(annotation: Any) -> Any:
 
 
 def _value(
-    parameter: Any,
-    kind: Any,
-    declared: Option[Any] | None,
-    convert: Callable[[Any, Any], Any],
-    context: Any,
-    value: Any,
+    parameter: Any, kind: Any, declared: Option[Any] | None, convert: Callable[..., Any], context: Any, value: Any
 ) -> Any:
     if declared is not None:
         value = declared.read(value)
