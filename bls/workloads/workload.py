@@ -372,9 +372,7 @@ class Workload:
 OTHER_FORMAT = "; perhaps it is in another format"  #: end of the error if every line is malformed
 
 
-def no_valid_job(
-    source: str, n_lines: int, rejects: Mapping[str, int], rejected: Iterable[RejectedLine] = ()
-) -> InputError:
+def no_valid_job(source: str, n_lines: int, rejects: Mapping[str, int], rejected: Iterable[RejectedLine]) -> InputError:
     """The error for a file without valid jobs."""
     lines = f"{n_lines} line{'s' * (n_lines != 1)}"
     other = OTHER_FORMAT if 0 < n_lines == rejects.get(MALFORMED) else ""

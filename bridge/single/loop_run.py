@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -151,9 +150,7 @@ def _steps(tasks: dict[str, Array], options: LoopOptions) -> list[dict[str, floa
     return found
 
 
-def _chunk_columns(
-    tasks: dict[str, Array], n: int, starts: Array, returned: Sequence[tuple[int, int]]
-) -> dict[str, Array]:
+def _chunk_columns(tasks: dict[str, Array], n: int, starts: Array, returned: list[tuple[int, int]]) -> dict[str, Array]:
     # Tasks combined into chunks. A core requests when its last chunk has ended, the step has begun, or it has returned.
     step, chunk = tasks["task"] // n, tasks["chunk"].astype(np.int64)
     order = np.lexsort((tasks["start_ns"], chunk, step))
