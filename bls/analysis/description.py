@@ -19,8 +19,6 @@ from traces.base.errors import InputError, in_python, spelled
 from traces.base.time import NS_PER_S, format_ns
 from traces.compiled import Array
 
-__all__ = ["Description", "ColumnSpread", "describe", "header_facts"]
-
 _DAY_NS = 24 * 3600 * NS_PER_S
 
 #: Steps of the time line, with their lengths in days: the longest of which the log has at least 20 is taken.

@@ -18,12 +18,14 @@ from bls.cp.problem import Problem
 from bls.cp.scheduling import cp_model, solve
 from traces.compiled import Array
 
+_Places = dict[int, Array]  #: int64 (units,): the node of every unit, by job
 
-def best_fit(problem: Problem, free: Array, starting: Array) -> tuple[dict[int, Array], list[int]]:
+
+def best_fit(problem: Problem, free: Array, starting: Array) -> tuple[_Places, list[int]]:
     """Place jobs on nodes. ``free``, int64 (nodes, resources). ``starting``: the jobs, in the order in which they choose.
     Returns the node of every unit by job, int64 (units,); and the jobs that do not fit."""
     free = free.copy()
-    placed: dict[int, Array] = {}
+    placed: _Places = {}
     without = []
     for job in starting.tolist():
         room = problem.units_on(job, free)
@@ -42,7 +44,7 @@ def best_fit(problem: Problem, free: Array, starting: Array) -> tuple[dict[int, 
 
 def class_places(
     classes: NodeClasses, starting: Array, class_units: Array, weights: list[int], parameters: Parameters
-) -> tuple[dict[int, Array], list[int], bool, int]:
+) -> tuple[_Places, list[int], bool, int]:
     """Place jobs on nodes. ``starting``: the jobs, highest priority first. ``class_units``, int64 (k, classes): units of each
     job per class. ``weights``: the cost of a job's wait, by job. ``parameters``: limits of the search. Returns the node of
     every unit by job, ascending; the jobs without a place; whether the clock ended the search; and the number of runs of
@@ -63,7 +65,7 @@ def class_places(
     return dict(sorted((placed | elsewhere).items())), without, was_stopped, solves
 
 
-def _greedy(classes: NodeClasses, order: Array, class_units: Array) -> dict[int, Array]:
+def _greedy(classes: NodeClasses, order: Array, class_units: Array) -> _Places:
     """Place job by job on the fullest nodes of its classes."""
     problem, free = classes.problem, classes.problem.free.copy()
     placed = {}
@@ -83,13 +85,8 @@ def _greedy(classes: NodeClasses, order: Array, class_units: Array) -> dict[int,
 
 
 def _solved(
-    classes: NodeClasses,
-    starting: Array,
-    class_units: Array,
-    weights: list[int],
-    parameters: Parameters,
-    hint: dict[int, Array],
-) -> tuple[dict[int, Array], bool, int]:
+    classes: NodeClasses, starting: Array, class_units: Array, weights: list[int], parameters: Parameters, hint: _Places
+) -> tuple[_Places, bool, int]:
     """The places that lose least, or those of the hint; whether the clock stopped the solver; and the number of its runs."""
     problem, nodes = classes.problem, _nodes(classes, starting)
     room = {job: problem.units_on(job, problem.free)[nodes] for job in starting.tolist()}

@@ -89,32 +89,14 @@ class Parameters:
         for name, kind, known in choices:
             if getattr(self, name) not in known:
                 raise one_of(kind, getattr(self, name), known, f"{where}: {name}")
-        for name, least, most in (
-            *((name, 1, 2**31 - 1) for name in ("queue", "lists", "most_variables", "most_box_variables")),
-            ("tries", 0, 1000),
-            ("seed", 0, 2**31 - 1),
-        ):
+        limits = dict.fromkeys(("queue", "lists", "most_variables", "most_box_variables"), (1, 2**31 - 1))
+        for name, (least, most) in (limits | {"tries": (0, 1000), "seed": (0, 2**31 - 1)}).items():
             whole(f"{where}: {name}", getattr(self, name), least, most)
-        self._check_weights(where)
-        for name in ("limit_s", "more_s", "wall_s"):
-            value = getattr(self, name)
-            if isinstance(value, float | int) and not 0.0 < value <= 1e9:
-                raise InputError(f"{where}: {name}: {value:g}; allowed: above 0, up to 1e+09")
-            real(f"{where}: {name}", value, 0.0, 1e9)
-        real(f"{where}: longest_s", self.longest_s, 0.0, 1e9)
-        if self.search != "lns" and self.lists != _LISTS:
-            raise InputError(f"{where}: lists: {self.lists}: no other search makes lists; allowed: with search=lns")
-        for name in ("presolve", "warm"):
-            if not isinstance(getattr(self, name), bool):
-                raise InputError(f"{where}: {name}: {getattr(self, name)!r}; allowed: True or False")
-
-    def _check_weights(self, where: str) -> None:
-        given = self.weights
-        for name, value, most in zip(DispatchWeights._fields, given, (1e6, 1e6, 1.0, 1e6, 1e6), strict=True):
-            real(f"{where}: {name}", value, 0.0, most)
+        for name, value, top in zip(DispatchWeights._fields, self.weights, (1e6, 1e6, 1.0, 1e6, 1e6), strict=True):
+            real(f"{where}: {name}", value, 0.0, top)
             if 0.0 < value < _LEAST:
-                raise InputError(f"{where}: {name}: {value:g}; allowed: 0, or {_LEAST:g} to {most:g}")
-        if self.goal != "weighted" and given != SLOWDOWNS:
+                raise InputError(f"{where}: {name}: {value:g}; allowed: 0, or {_LEAST:g} to {top:g}")
+        if self.goal != "weighted" and self.weights != SLOWDOWNS:
             raise InputError(
                 f"{where}: slowdown, wait, fairness, energy and carbon are weights; allowed: with goal=weighted"
             )
@@ -126,6 +108,17 @@ class Parameters:
             raise InputError(f"{where}: ahead_h: {self.ahead_h:g}; allowed: above 0, up to 1e+05")
         if self.ahead_h != _AHEAD_H and not self.weighs_energy:
             raise InputError(f"{where}: ahead_h: {self.ahead_h:g}: prices are not used; allowed: with energy or carbon")
+        for name in ("limit_s", "more_s", "wall_s"):
+            value = getattr(self, name)
+            if isinstance(value, float | int) and not 0.0 < value <= 1e9:
+                raise InputError(f"{where}: {name}: {value:g}; allowed: above 0, up to 1e+09")
+            real(f"{where}: {name}", value, 0.0, 1e9)
+        real(f"{where}: longest_s", self.longest_s, 0.0, 1e9)
+        if self.search != "lns" and self.lists != _LISTS:
+            raise InputError(f"{where}: lists: {self.lists}: no other search makes lists; allowed: with search=lns")
+        for name in ("presolve", "warm"):
+            if not isinstance(getattr(self, name), bool):
+                raise InputError(f"{where}: {name}: {getattr(self, name)!r}; allowed: True or False")
 
     @property
     def weights(self) -> DispatchWeights:

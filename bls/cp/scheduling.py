@@ -85,7 +85,6 @@ def solve(model: Any, variables: Sequence[Any], parameters: Parameters, *, limit
 class Scheduling:
     """A model under construction."""
 
-    problem: Problem
     model: Any
     starts: list[Any]  # by job
     intervals: list[Any]  # by job
@@ -157,7 +156,7 @@ def scheduling(problem: Problem, objective: Objective) -> Scheduling:
         boxes = [intervals[job] for job in wanting] + [running[end] for end, _ in held]
         demands = [units[job] * asked[job] for job in wanting] + [amount for _, amount in held]
         model.add_cumulative(boxes, demands, total)
-    made = Scheduling(problem, model, starts, intervals, running)
+    made = Scheduling(model, starts, intervals, running)
     made.minimise(objective)
     return made
 

@@ -138,6 +138,4 @@ def _value(value: Any) -> str:
         return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
     if isinstance(value, Mapping):
         return "{ " + ", ".join(f"{name} = {_value(amount)}" for name, amount in value.items()) + " }"
-    if isinstance(value, list):
-        return "[" + ", ".join(_value(one) for one in value) + "]"
-    return repr(value)
+    return f"[{', '.join(map(_value, value))}]" if isinstance(value, list) else repr(value)

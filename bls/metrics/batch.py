@@ -20,9 +20,10 @@ import numpy as np
 from bls.metrics import exact as ex
 from bls.metrics.exact import exact_mean, exact_product_sum, exact_quantiles
 from bls.metrics.occupancy import free_blocks, lasting_ns, occupancy
-from bls.metrics.schedule import NO_DOWNTIME, STATES, WHY, Allocations, Downtime, Schedule
+from bls.metrics.schedule import NO_DOWNTIME, Allocations, Downtime, Schedule
 from traces.base.time import NS_PER_S
 from traces.compiled import Array
+from traces.ledger import STATES, WHY
 
 _NS_PER_HOUR = 3600 * NS_PER_S
 BOUND_NS = 10 * NS_PER_S  #: τ of the bounded slowdown (Feitelson et al.; 10 s is what the field uses)
@@ -154,10 +155,6 @@ def _figures(parts: Iterable[Schedule], bound_ns: int, name: str, *figures: str)
     return {f"{figure}_{name}": found[figure] for figure in figures}
 
 
-def _total(parts: Iterable[Schedule], of: Callable[[Schedule], int]) -> int:
-    return sum(map(of, parts))
-
-
 def _span_ns(parts: Iterable[Schedule]) -> tuple[int, int]:
     spans = [part.span_ns for part in parts if part.of_counted(part.started).any()]
     return (min(begin for begin, _ in spans), max(until for _, until in spans)) if spans else (0, 0)
@@ -178,13 +175,13 @@ def _down(begin_ns: int, end_ns: int, downtime: Downtime) -> int:
 def _utilisation(
     parts: Iterable[Schedule], n_cores: int, begin_ns: int, end_ns: int, downtime: Downtime = NO_DOWNTIME
 ) -> float:
-    held = _total(parts, lambda part: _held(part, begin_ns, end_ns))
+    held = sum(_held(part, begin_ns, end_ns) for part in parts)
     return _ratio(held, n_cores * (end_ns - begin_ns) - _down(begin_ns, end_ns, downtime))
 
 
 def _main(parts: Iterable[Schedule], n_cores: int, bound_ns: int) -> dict[str, Any]:
     begin, until = _span_ns(parts)
-    jobs = _total(parts, lambda part: int(np.count_nonzero(part.ran)))
+    jobs = sum(int(np.count_nonzero(part.ran)) for part in parts)
     return {
         "jobs": jobs,
         "makespan_ns": until - begin,
@@ -206,13 +203,13 @@ def _jobs_in_detail(parts: Iterable[Schedule], bound_ns: int) -> dict[str, Any]:
             columns = (_COLUMNS[name](part, bound_ns) for name in names)
             return exact_product_sum(part.cores[part.measured], end - start, *columns)
 
-        return _total(parts, one)
+        return sum(map(one, parts))
 
     work = weighted_ns()
     specific = [specific_response_sums(*part.times, part.cores[part.measured]) for part in parts]
     above, below = (sum(sums) for sums in zip(*specific, strict=True))
     return {
-        "measured_jobs": _total(parts, lambda part: int(np.count_nonzero(part.measured))),
+        "measured_jobs": sum(int(np.count_nonzero(part.measured)) for part in parts),
         **_figures(parts, bound_ns, "wait_ns", "median", "p95", "p99"),
         **_figures(parts, bound_ns, "wait_since_eligible_ns", "mean", "max"),
         **_figures(parts, bound_ns, "response_ns", "median", "p95", "p99"),
@@ -230,7 +227,7 @@ def _machine_in_detail(parts: Iterable[Schedule], n_cores: int, downtime: Downti
     first = (part.start_ns[part.of_counted(part.started)] for part in parts)
     first_start = min((int(starts.min()) for starts in first if len(starts)), default=until)
     done = STATES.index("completed")
-    completed = _total(parts, lambda part: int(np.count_nonzero(part.of_counted(part.started) & (part.state == done))))
+    completed = sum(int(np.count_nonzero(part.of_counted(part.started) & (part.state == done))) for part in parts)
     return {
         "makespan_rm_replay_ns": until - first_start,
         "utilisation_of_up_capacity": _utilisation(parts, n_cores, begin, until, downtime),

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bls.metrics.exact import exact_sum
 from bls.metrics.schedule import Allocations
 from traces.compiled import Array, compiled, own
 from traces.kernels.signatures import Ints, Ints2
@@ -61,11 +60,6 @@ class HostStates:
 
     def __len__(self) -> int:
         return len(self.host)
-
-    def host_ns(self) -> dict[str, int]:
-        """Host-nanoseconds in each state, exactly."""
-        lasting = self.end_ns - self.begin_ns
-        return {name: exact_sum(lasting[self.state == number]) for number, name in enumerate(HOST_STATES)}
 
 
 def host_states(

@@ -13,8 +13,6 @@ from traces.holdings import Holdings
 from traces.kernels.signatures import Ints
 from traces.ledger import STATES, WHY
 
-__all__ = ["NO_DOWNTIME", "STATES", "WHY", "Allocations", "Downtime", "HeldCores", "Schedule"]
-
 _PRESET, _NEVER = WHY.index("preset"), WHY.index("never")
 _CANCELLED, _REQUEUED = STATES.index("cancelled"), STATES.index("requeued")
 

@@ -33,20 +33,16 @@ def kept_column(values: Any, n: int, optional: bool, where: str) -> Array:
     """``values`` as a read-only column; if all rows have the same number, one number only."""
     given = np.asarray(values, dtype=np.int64)
     if optional and given.ndim == 0:
-        return _constant(int(given), n)
+        return np.broadcast_to(np.int64(given), (n,))
     if given.shape != (n,):
         raise InputError(f"{where} has shape {given.shape}; allowed: ({n},)")
     if optional and n:
         lowest, highest = ends(given)
         if lowest == highest:
-            return _constant(lowest, n)
+            return np.broadcast_to(np.int64(lowest), (n,))
     if given.base is None and not given.flags.writeable and given.flags.c_contiguous:
         return given
     return read_only(np.array(given))
-
-
-def _constant(value: int, n: int) -> Array:
-    return np.broadcast_to(np.int64(value), (n,))
 
 
 def _is_constant(column: Array) -> bool:

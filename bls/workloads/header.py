@@ -122,10 +122,7 @@ def without_job_names(header: Iterable[str], job_id: Array | None = None) -> tup
 
 
 def merged_header(
-    workloads: Sequence[Workload],
-    n_jobs: int,
-    start_s: int | None,
-    labels: Mapping[str, Mapping[int, str]] | None = None,
+    workloads: Sequence[Workload], n_jobs: int, start_s: int | None, labels: Mapping[str, Mapping[int, str]]
 ) -> tuple[str, ...]:
     """The common header of several workloads. Facts that all share appear once, with ``UnixStartTime`` (if there is a start),
     the number of jobs, and the names of queues, partitions and QOS (``labels``). The headers of all logs follow, marked
@@ -140,7 +137,7 @@ def merged_header(
     lines += [] if start_s is None else [f"; UnixStartTime: {start_s}"]
     lines += [f"; MaxJobs: {n_jobs}", f"; MaxRecords: {n_jobs}"]
     for column, title in TITLES.items():
-        named = sorted((labels or {}).get(column, {}).items())[:MOST_NAMES]
+        named = sorted(labels.get(column, {}).items())[:MOST_NAMES]
         lines += [f"; {title}: {number} {name}" for number, name in named]
     for number, workload in enumerate(workloads, 1):
         lines.append(f"; Note: log {number} of {len(workloads)} is {log_name(workload)}, {len(workload)} jobs")

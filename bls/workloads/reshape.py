@@ -58,12 +58,9 @@ def filter_jobs(
     bound. Raises InputError if no job is left, or the lower bound is above the upper one."""
     kept = np.ones(len(workload), bool)
     stated: list[str] = []
-    for name, column, numbers in (
-        ("users", workload.user, users),
-        ("queues", workload.queue, queues),
-        ("partitions", workload.partition, partitions),
-        ("status", workload.status, status),
-    ):
+    given = {"users": users, "queues": queues, "partitions": partitions, "status": status}
+    columns = workload.user, workload.queue, workload.partition, workload.status
+    for (name, numbers), column in zip(given.items(), columns, strict=True):
         if numbers is not None:
             wanted = np.unique(np.fromiter(numbers, np.int64))
             kept &= np.isin(column, wanted)

@@ -157,16 +157,15 @@ class Workload:
 
     def _repr_html_(self) -> str:
         span = (int(self.submit_ns[0]), int(self.submit_ns[-1]))
-        return html_table(
-            [
-                ("workload", self.source or "–"),
-                ("jobs", f"{len(self)}"),
-                ("lines", f"{self.n_lines}, {rejects_text(self.rejects, self.rejected)}"),
-                ("submits", " to ".join(map(format_ns, span))),
-                ("cores of a job", f"{self.cores.min()} to {self.cores.max()}"),
-                ("run times", f"{format_ns(int(self.run_ns.min()))} to {format_ns(int(self.run_ns.max()))}"),
-            ]
-        )
+        rows = {
+            "workload": self.source or "–",
+            "jobs": f"{len(self)}",
+            "lines": f"{self.n_lines}, {rejects_text(self.rejects, self.rejected)}",
+            "submits": " to ".join(map(format_ns, span)),
+            "cores of a job": f"{self.cores.min()} to {self.cores.max()}",
+            "run times": f"{format_ns(int(self.run_ns.min()))} to {format_ns(int(self.run_ns.max()))}",
+        }
+        return html_table(list(rows.items()))
 
     @property
     def earliest_ns(self) -> Array:
@@ -373,9 +372,7 @@ class Workload:
 OTHER_FORMAT = "; perhaps it is in another format"  #: end of the error if every line is malformed
 
 
-def no_valid_job(
-    source: str, n_lines: int, rejects: Mapping[str, int], rejected: Iterable[RejectedLine] = ()
-) -> InputError:
+def no_valid_job(source: str, n_lines: int, rejects: Mapping[str, int], rejected: Iterable[RejectedLine]) -> InputError:
     """The error for a file without valid jobs."""
     lines = f"{n_lines} line{'s' * (n_lines != 1)}"
     other = OTHER_FORMAT if 0 < n_lines == rejects.get(MALFORMED) else ""

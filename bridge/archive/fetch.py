@@ -261,9 +261,8 @@ def _blocks(response: HTTPResponse, url: str, timeout_s: float, watch: Watch | N
             # Wait for the first block in full, since it shows the kind of file; later blocks are what has arrived.
             block = response.read1(_BLOCK) if so_far else response.read(_FIRST)
         except TimeoutError:
-            raise FetchError(
-                f"{url}: the server stopped sending for {timeout_s:g} s, after {so_far:,}{said} bytes"
-            ) from None
+            got = f"after {so_far:,}{said} bytes"
+            raise FetchError(f"{url}: the server stopped sending for {timeout_s:g} s, {got}") from None
         except (OSError, HTTPException) as error:
             raise FetchError(f"{url}: the connection broke after {so_far:,}{said} bytes: {_reason(error)}") from None
         if not block:

@@ -9,8 +9,6 @@ from typing import Final
 
 from bridge.standard_error import keep_standard_streams, say
 
-__all__ = ["INTERRUPTED", "command", "main"]
-
 INTERRUPTED: Final = 130  #: what the shell sees after an interrupt
 
 

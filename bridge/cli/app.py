@@ -156,21 +156,16 @@ def _usage(error: Any) -> str:
         words = get_close_matches(name.lstrip("-"), known, cutoff=_NEAR)
         words = words or [word for word in known if sorted(word) == sorted(name.lstrip("-"))]  # of short ones, as bsl
         near = [known[word] for word in words]
-        lists = "--help" if _has_commands(context.command) else "--help-all"
+        lists = "--help" if hasattr(context.command, "commands") else "--help-all"
         which = f"did you mean {' or '.join(near)}?" if near else f"{command} {lists} lists all options"
         return f"No such option: {name}; {which}"
     if message.startswith("No such command"):
         name = message.split("'")[1]
-        groups = {
-            one: command.commands for one, command in context.command.commands.items() if hasattr(command, "commands")
-        }
-        if meant := [f"{command} {one} {name}" for one, commands in groups.items() if name in commands]:
+        commands = context.command.commands
+        groups = {one: group.commands for one, group in commands.items() if hasattr(group, "commands")}
+        if meant := [f"{command} {one} {name}" for one, group in groups.items() if name in group]:
             return f"No such command '{name}'; did you mean {' or '.join(meant)}?"
     return message
-
-
-def _has_commands(command: Any) -> bool:
-    return hasattr(command, "commands")
 
 
 def _lost_output() -> int:

@@ -106,9 +106,8 @@ def _power(
                 )
         return [], None
     computed = [afterwards.of(StoredRun(run.folder))[0] if afterwards else {} for run in (a, b)]
-    metrics = {
-        name: [more.get(name, run.metric(name)) for run, more in zip((a, b), computed, strict=True)] for name in METRICS
-    }
+    runs = list(zip((a, b), computed, strict=True))
+    metrics = {name: [more.get(name, run.metric(name)) for run, more in runs] for name in METRICS}
     written = {name: pair for name, pair in metrics.items() if pair != [None, None]} | found.record()
     rows = index_rows(found, metrics)
     if rates is not None:

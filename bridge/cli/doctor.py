@@ -11,8 +11,6 @@ from pathlib import Path
 from bridge.runs.library_versions import NOT_INSTALLED, versions, versions_of
 from bridge.standard_error import lined_up
 
-__all__ = ["Finding", "examine", "report", "versions"]
-
 Finding = tuple[str, str, bool]  #: (what was looked at, what was found, whether it is well)
 
 #: What is installed at the top, by the name that is imported.

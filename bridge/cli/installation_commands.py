@@ -1,6 +1,8 @@
 """The commands about the installation: ``warm-up``, which compiles kernels before a run needs them, ``doctor`` and ``cite``."""
 
+import io
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Annotated
@@ -88,9 +90,6 @@ def _helpers(wanted: Mapping[str, int]) -> Iterator[None]:
 
 
 def _compile(parent: int, modules: list[str]) -> None:
-    import io
-    import sys
-
     from bridge.workers.process_names import die_with_parent
     from traces.kernels.units import prepare
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -124,8 +125,6 @@ def metrics_command(
     metrics, columns = Afterwards(fair_start=fair_start).of(run)
     found = {**run.metrics, **metrics}
     if as_json:
-        import json
-
         put_text(json.dumps(found) + "\n")
     else:
         _put_metrics(found)

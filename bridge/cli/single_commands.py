@@ -10,7 +10,6 @@ from als.options import ALS, CORES, LENGTHS, N_TASKS, NETWORK, STEPS, VARIATION
 from bls.options import TOPOLOGY
 from bridge.options import declared as d
 from bridge.options.bundles import bundled, declaration
-from bridge.options.declared import CHUNKS, LENGTH_UNIT, LENGTHS_FILE, MEAN
 from bridge.options.output import PaperOptions
 from bridge.runs.directory import check_target, fresh_directory, named_folder
 from bridge.standard_error import put_text, say
@@ -62,31 +61,31 @@ class Written:
 class LoopTasks:
     """Where a loop's tasks come from: they are read, or drawn. None stands for an option that is not given."""
 
-    lengths_file: Annotated[str | None, LENGTHS_FILE] = None
+    lengths_file: Annotated[str | None, d.LENGTHS_FILE] = None
     n: Annotated[int | None, N_TASKS] = None
     lengths: Annotated[
         str | None, replace(LENGTHS, help="Distribution of task lengths, e.g. gamma:cov=0.5; needs --n")
     ] = None
-    mean: Annotated[float | None, replace(MEAN, help="Mean task length; needs --n")] = None
+    mean: Annotated[float | None, replace(d.MEAN, help="Mean task length; needs --n")] = None
     variation: Annotated[
         float | None,
         replace(VARIATION, help="Variation of task lengths, standard deviation over mean, if SPEC has none; needs --n"),
     ] = None
-    unit: Annotated[str | None, LENGTH_UNIT] = None
+    unit: Annotated[str | None, d.LENGTH_UNIT] = None
 
     @property
     def drawing(self) -> dict[str, object]:
         """Options of the distribution of lengths, by name, with their values."""
-        return {str(LENGTHS): self.lengths, str(MEAN): self.mean, str(VARIATION): self.variation}
+        return {str(LENGTHS): self.lengths, str(d.MEAN): self.mean, str(VARIATION): self.variation}
 
     def names(self) -> dict[str, Any]:
         """As plain values, for a record of the run; what was not said as what holds."""
         return {
             "lengths_file": self.lengths_file,
-            "unit": self.unit or LENGTH_UNIT.default,
+            "unit": self.unit or d.LENGTH_UNIT.default,
             "n": self.n,
             "lengths": self.lengths or LENGTHS.default,
-            "mean_gflop": MEAN.default if self.mean is None else self.mean,
+            "mean_gflop": d.MEAN.default if self.mean is None else self.mean,
             "variation": self.variation or VARIATION.default,
         }
 
@@ -99,7 +98,7 @@ def loop_command(
     cores: CoreOptions,
     costs: ChunkCosts,
     steps: Annotated[int, STEPS] = STEPS.default,
-    chunks: Annotated[bool, CHUNKS] = CHUNKS.default,
+    chunks: Annotated[bool, d.CHUNKS] = d.CHUNKS.default,
     written: Written,
     paper: PaperOptions,
 ) -> None:
@@ -117,7 +116,7 @@ def loop_command(
         _print_chunks(als, tasks.n, len(speed_gflops), written.seed)
         return
     _check_source(tasks)
-    target = named_folder(written.out, why="missing", instead=f"; or {CHUNKS}, which only prints")
+    target = named_folder(written.out, why="missing", instead=f"; or {d.CHUNKS}, which only prints")
     check_target(target, written.force)
     options = LoopOptions(als, speed_gflops, **costs.given(), **cores.given(), steps=steps, seed=written.seed)
     trace = further_traces(written.trace, "task")
@@ -144,7 +143,7 @@ def _check_chunks(speed_gflops: tuple[float, ...], steps: int, *bundles: Any) ->
     for name in [*given, *([str(STEPS)] if steps != STEPS.default else [])]:
         if name not in used:
             raise InputError(
-                f"{name}: not with {CHUNKS}, which prints chunks of equal tasks on equal cores, without costs"
+                f"{name}: not with {d.CHUNKS}, which prints chunks of equal tasks on equal cores, without costs"
             )
 
 
@@ -157,7 +156,7 @@ def _print_chunks(als: str, n: int | None, cores: int, seed: int) -> None:
         raise InputError(f"{N_TASKS}: missing; allowed: the number of tasks")
     found = loop_technique(als)
     if not isinstance(found, Technique):
-        raise InputError(f"{ALS}: {als} selects among techniques; allowed with {CHUNKS}: one technique")
+        raise InputError(f"{ALS}: {als} selects among techniques; allowed with {d.CHUNKS}: one technique")
     print(*chunk_sequence(found, n, cores, seed=seed))
 
 
@@ -165,11 +164,11 @@ def _check_source(tasks: LoopTasks) -> None:
     # The lengths are read, or drawn.
     said = [name for name, value in {str(N_TASKS): tasks.n, **tasks.drawing}.items() if value is not None]
     if tasks.lengths_file is not None and said:
-        raise InputError(f"{said[0]}: not with {LENGTHS_FILE}, from which the lengths are read; give one of them")
+        raise InputError(f"{said[0]}: not with {d.LENGTHS_FILE}, from which the lengths are read; give one of them")
     if tasks.lengths_file is None and tasks.n is None and tasks.lengths is None:
-        raise InputError(f"{LENGTHS_FILE}: missing; give a file of task lengths, or {N_TASKS} to draw them")
+        raise InputError(f"{d.LENGTHS_FILE}: missing; give a file of task lengths, or {N_TASKS} to draw them")
     if tasks.lengths_file is None and tasks.unit is not None:
-        raise InputError(f"{LENGTH_UNIT}: only with {LENGTHS_FILE}; {MEAN} is in GFLOP")
+        raise InputError(f"{d.LENGTH_UNIT}: only with {d.LENGTHS_FILE}; {d.MEAN} is in GFLOP")
 
 
 def _tasks(arguments: dict[str, Any], seed: int) -> Array:
@@ -178,8 +177,8 @@ def _tasks(arguments: dict[str, Any], seed: int) -> Array:
     from bridge.single.loop_run import drawn_tasks
 
     if arguments["lengths_file"] is not None:
-        return read_lengths(arguments["lengths_file"], LENGTH_UNIT.check(arguments["unit"]))
-    mean = MEAN.check(arguments["mean_gflop"])
+        return read_lengths(arguments["lengths_file"], d.LENGTH_UNIT.check(arguments["unit"]))
+    mean = d.MEAN.check(arguments["mean_gflop"])
     check_variation(arguments["lengths"], arguments["variation"])
     model = lengths(arguments["lengths"], str(LENGTHS), variation=arguments["variation"])
     return drawn_tasks(model, seed, arguments["n"], mean)
@@ -197,7 +196,7 @@ class GraphDrawing:
     """Of a generator's graph, and of a file's, as in ``GraphSource``; None stands for an option that is not given."""
 
     tasks: Annotated[int | None, d.GRAPH_TASKS] = None
-    mean: Annotated[float | None, replace(MEAN, help="Mean work of a task; needs a generator")] = None
+    mean: Annotated[float | None, replace(d.MEAN, help="Mean work of a task; needs a generator")] = None
     variation: Annotated[
         float | None,
         replace(

@@ -1,5 +1,6 @@
 """The commands ``twolevel trace``: what is in a trace, a part of it, another format."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -20,8 +21,6 @@ def info_command(
     as_json: AS_JSON = False,
 ) -> None:
     """Describe the tables and traces of a run, or an OTF2 archive: locations, regions, events, time span, sizes."""
-    import json
-
     from bridge.runs.trace_info import described, info_rows
 
     found = described(Path(results))

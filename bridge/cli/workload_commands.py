@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from bls import options as b
-from bls.options import ALIGN, CANCELLED, NUMBERS, OVERSIZE, PLATFORM, SELECT
+from bls.options import ALIGN, CANCELLED, JOBS, METHOD, NODES_FACTOR, NUMBERS, OVERSIZE, PLATFORM, SELECT, SPEED_FACTOR
 from bridge.options import declared as d
 from bridge.options.bundles import group
 from bridge.options.output import PaperOptions
@@ -95,10 +94,7 @@ def info_command(
 
 
 def cut_command(
-    *,
-    workload: Annotated[str, d.WORKLOAD],
-    select: Annotated[str, SELECT] = SELECT.default,
-    written: _Rewriting,
+    *, workload: Annotated[str, d.WORKLOAD], select: Annotated[str, SELECT] = SELECT.default, written: _Rewriting
 ) -> None:
     """Write a part of a workload, or all of it, as SWF; time 0 is the start of the window."""
     from bls.workloads.reshape import cut
@@ -185,13 +181,13 @@ def export_command(
 class GenerationRequest:
     """Request for ``jobs`` jobs like those of a workload, or of a published model."""
 
-    jobs: Annotated[int, b.JOBS]
+    jobs: Annotated[int, JOBS]
     like: Annotated[str, d.LIKE]
     seed: Annotated[int, SEED] = SEED.default
-    method: Annotated[str, b.METHOD] = b.METHOD.default
+    method: Annotated[str, METHOD] = METHOD.default
     platform: Annotated[str | None, replace(PLATFORM, rule="as the header of the log states")] = PLATFORM.default
-    speed_factor: Annotated[float, b.SPEED_FACTOR] = b.SPEED_FACTOR.default
-    nodes_factor: Annotated[float, b.NODES_FACTOR] = b.NODES_FACTOR.default
+    speed_factor: Annotated[float, SPEED_FACTOR] = SPEED_FACTOR.default
+    nodes_factor: Annotated[float, NODES_FACTOR] = NODES_FACTOR.default
     gpus: Annotated[str | None, d.GPUS] = None
     limit: Annotated[list[str] | None, d.LIMIT] = None
     plot: Annotated[str | None, d.LIKENESS_PLOT] = None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import math
 import re
+import shutil
 import tempfile
 from dataclasses import fields, replace
 from pathlib import Path
@@ -187,9 +189,6 @@ def _put(written: Path, target: Path) -> None:
     if not target.name.endswith(".gz"):
         written.replace(target)
         return
-    import gzip
-    import shutil
-
     with written.open("rb") as plain, target.open("wb") as file, gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
         shutil.copyfileobj(plain, packed)
 

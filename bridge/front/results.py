@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from bridge.studies.grid import GridRows
     from bridge.studies.study import Study
 
-
 _RECORDS = ("run.json", STUDY, COMPARISON)  #: the records in folders of results
 
 

@@ -35,13 +35,12 @@ class TakenOptions:
         """The options that the command takes, and where their values are."""
         only, without = {one.name for one in self.only}, {getattr(one, "name", one) for one in self.without}
         other = {one.name: one for one in self.instead}
-        return [
-            OptionPlace(other[place.option.name], place.path, other[place.option.name].default)
-            if place.option.name in other
-            else place
-            for place in places(kind)
-            if (not only or place.option.name in only) and without.isdisjoint((place.option.name, place.path[0]))
-        ]
+        taken = []
+        for place in places(kind):
+            name, instead = place.option.name, other.get(place.option.name)
+            if (not only or name in only) and without.isdisjoint((name, place.path[0])):
+                taken.append(OptionPlace(instead, place.path, instead.default) if instead else place)
+        return taken
 
 
 @dataclass(frozen=True)
@@ -83,16 +82,11 @@ def bundled(command: Callable[..., None]) -> Callable[..., None]:
             given = [(one.name, types[one.name], one.default) for one in fields(kind)]
         for name, annotation, default in given:
             missing = default is MISSING or default is inspect.Parameter.empty
+            kept = inspect.Parameter.empty if missing else default
             if declared := declaration(annotation):
-                options[name] = declared, inspect.Parameter.empty if missing else default
-            arguments.append(
-                inspect.Parameter(
-                    name,
-                    inspect.Parameter.KEYWORD_ONLY,
-                    default=inspect.Parameter.empty if missing else default,
-                    annotation=_for_typer(annotation, required=missing, said=default),
-                )
-            )
+                options[name] = declared, kept
+            hint = _for_typer(annotation, required=missing, said=default)
+            arguments.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=kept, annotation=hint))
 
     def flat(**values: Any) -> None:
         command(**{name: bundle.built(values) for name, bundle in bundles.items()}, **values)
@@ -136,9 +130,9 @@ def _for_typer(hint: Any, *, required: bool, said: Any) -> Any:
         plain = f"{declared.default:g}" if isinstance(declared.default, float) else str(declared.default)
         text += f"  [default: {plain}]"  # typer would write it in parentheses
     words = _words(declared) if declared.names or isinstance(declared, Choice) else None
+    panel = declared.panel
     return Annotated[
-        kind,
-        typer.Option(*names, metavar=metavar, help=text, rich_help_panel=declared.panel, autocompletion=words),
+        kind, typer.Option(*names, metavar=metavar, help=text, rich_help_panel=panel, autocompletion=words)
     ]
 
 
@@ -298,12 +292,7 @@ def _kind(annotation: Any) -> Any:
 
 
 def _value(
-    parameter: Any,
-    kind: Any,
-    declared: Option[Any] | None,
-    convert: Callable[[Any, Any], Any],
-    context: Any,
-    value: Any,
+    parameter: Any, kind: Any, declared: Option[Any] | None, convert: Callable[..., Any], context: Any, value: Any
 ) -> Any:
     if declared is not None:
         value = declared.read(value)

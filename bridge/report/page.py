@@ -83,10 +83,8 @@ class Page:
 
     def _repr_html_(self) -> str:
         # In a sandboxed frame, so that the page cannot change the notebook.
-        attributes = (
-            f'sandbox="allow-scripts allow-downloads" width="100%" height="{_FRAME_PX}" title="{text(self.title)}"'
-        )
-        return f'<iframe {attributes} srcdoc="{text(self.html())}"></iframe>'
+        look = f'width="100%" height="{_FRAME_PX}" title="{text(self.title)}"'
+        return f'<iframe sandbox="allow-scripts allow-downloads" {look} srcdoc="{text(self.html())}"></iframe>'
 
 
 @cache

@@ -78,8 +78,7 @@ class GraphResult:
         if sent is not None:
             kept = {name: sent[name].copy() for name in ("source", "target", "bytes", "sent_ns", "arrived_ns")}
             transfers = TransferRecords(first=np.array([0, len(sent["source"])]), **kept)
-        result = self.makespan_ns, self.n_chunks, self.tasks, self.metrics
-        return one_job_ledger("graph", self.options, *result, transfers)
+        return one_job_ledger("graph", self, transfers)
 
 
 def check_memory(name: str, n_tasks: int, n_edges: int, options: GraphOptions) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -83,7 +82,7 @@ class LoopResult:
     @property
     def ledger(self) -> Ledger:
         """The loop as the only job of a machine, for trace writers: job 0, which starts at 0."""
-        return one_job_ledger("loop", self.options, self.makespan_ns, self.n_chunks, self.tasks, self.metrics)
+        return one_job_ledger("loop", self)
 
 
 def drawn_tasks(model: LengthModel, seed: int, n_tasks: int | None, mean_gflop: float) -> Array:
@@ -151,9 +150,7 @@ def _steps(tasks: dict[str, Array], options: LoopOptions) -> list[dict[str, floa
     return found
 
 
-def _chunk_columns(
-    tasks: dict[str, Array], n: int, starts: Array, returned: Sequence[tuple[int, int]]
-) -> dict[str, Array]:
+def _chunk_columns(tasks: dict[str, Array], n: int, starts: Array, returned: list[tuple[int, int]]) -> dict[str, Array]:
     # Tasks combined into chunks. A core requests when its last chunk has ended, the step has begun, or it has returned.
     step, chunk = tasks["task"] // n, tasks["chunk"].astype(np.int64)
     order = np.lexsort((tasks["start_ns"], chunk, step))

@@ -23,6 +23,8 @@ from traces.base.time import MAX_NS
 from traces.compiled import Array, own
 
 if TYPE_CHECKING:
+    from bridge.single.graph_run import GraphResult
+    from bridge.single.loop_run import LoopResult
     from traces.ledger import Ledger, TransferRecords
 
 _INSTANTS = 10_000  #: number of instants of changing speeds that are processed together
@@ -111,26 +113,19 @@ class OwnCores:
         return named | {"als": als, "cores": self.n_cores, "core_speed_gflops": speeds}
 
 
-def one_job_ledger(
-    name: str,
-    options: OwnCores,
-    makespan_ns: int,
-    n_chunks: int,
-    tasks: Mapping[str, Array | list[str]],
-    metrics: Mapping[str, float],
-    transfers: TransferRecords | None = None,
-) -> Ledger:
+def one_job_ledger(name: str, result: LoopResult | GraphResult, transfers: TransferRecords | None = None) -> Ledger:
     """A loop or a graph as the only job of a machine of this name, for trace writers: job 0, which starts at 0."""
     from traces.ledger import JobRecords, Ledger, MachineShape, TaskRecords
 
+    options, tasks, metrics = result.options, result.tasks, result.metrics
     n_tasks = len(tasks["task"])
     records = {name: np.array(tasks[name]) for name in ("start_ns", "end_ns", "core", "chunk", "length_gflop")}
     jobs = JobRecords(
         **{name: np.zeros(1, np.int64) for name in ("job_id", "submit_ns", "start_ns", "allocation_lo")},
-        **{name: np.array([makespan_ns]) for name in ("end_ns", "estimate_ns", "deadline_ns")},
+        **{name: np.array([result.makespan_ns]) for name in ("end_ns", "estimate_ns", "deadline_ns")},
         **{name: np.array([options.n_cores]) for name in ("cores", "allocation_hi")},
         tasks=np.array([n_tasks]),
-        chunks=np.array([n_chunks]),
+        chunks=np.array([result.n_chunks]),
         length_gflop=np.array([records["length_gflop"].sum()]),
         imbalance=np.array([metrics["imbalance"]]),
         cov=np.array([metrics["cov"]]),

@@ -23,8 +23,7 @@ from traces.tables import write_rows
 def write_graph(result: GraphResult, folder: Path, arguments: Mapping[str, Any], *, trace: TraceRequest | None) -> None:
     """Write run.json, tables of tasks and transfers, graph.png and schedule.png, and traces if requested."""
     options, graph = result.options, result.graph
-    record = {
-        **record_head(options, arguments, result.makespan_ns),
+    record = record_head(options, arguments, result.makespan_ns) | {
         "tasks": graph.n_tasks,
         "edges": graph.n_edges,
         "chunks": result.n_chunks,
@@ -131,8 +130,7 @@ def write_loop(result: LoopResult, folder: Path, arguments: Mapping[str, Any], *
     save(figure, folder / "loop.png")
     if trace is not None:
         trace.write(result.ledger, folder / "trace")
-    record = {
-        **record_head(options, arguments, result.makespan_ns),
+    record = record_head(options, arguments, result.makespan_ns) | {
         "tasks": len(result.tasks["task"]),
         "chunks": result.n_chunks,
         "length_gflop": float(result.tasks["length_gflop"].sum()),

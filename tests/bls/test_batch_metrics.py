@@ -21,7 +21,8 @@ from bls.metrics.batch import (
 from bls.metrics.exact import exact_mean, exact_product_sum, exact_quantiles, exact_sum
 from bls.metrics.node_states import HOST_STATES, HostStates, core_windows, host_states, host_windows
 from bls.metrics.occupancy import free_blocks, occupancy
-from bls.metrics.schedule import STATES, WHY, Allocations, Downtime, Schedule
+from bls.metrics.schedule import Allocations, Downtime, Schedule
+from traces.ledger import STATES, WHY
 
 
 def column(*values: int) -> np.ndarray:
@@ -431,4 +432,4 @@ def test_states_are_as_they_are_at_every_instant(small: Small, data: st.DataObje
             else:
                 expected.append((host, t * unit, (t + 1) * unit, state))
     assert rows(states) == expected
-    assert sum(states.host_ns().values()) == len(small.sizes) * (until - begin) * unit
+    assert exact_sum(states.end_ns - states.begin_ns) == len(small.sizes) * (until - begin) * unit

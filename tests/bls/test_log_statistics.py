@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tables import table_rows
 
-from bls.analysis.description import describe, header_facts
+from bls.analysis.description import describe
 from bls.analysis.statistics import (
     ColumnSpread,
     Members,
@@ -25,7 +25,7 @@ from bls.analysis.statistics import (
     work_core_s,
 )
 from bls.machine.platform import HostGroup, Platform
-from bls.workloads.header import Calendar, names_in
+from bls.workloads.header import Calendar, header_facts, names_in
 from bls.workloads.readers.swf import parse_swf
 from bls.workloads.selection import fit
 from bls.workloads.workload import Workload

@@ -24,7 +24,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from bridge.cli.doctor import versions
+from bridge.runs.library_versions import versions
 from tools.bench.cases import CASES, ON_DEMAND
 from tools.bench.rows import HEAD, ROOT, Missing, Row, Slowness, line, measured, timed
 from traces.base.process import processor_model

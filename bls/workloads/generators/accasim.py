@@ -154,13 +154,7 @@ class DrawnRequests(NamedTuple):
 
 
 def drawn_requests(
-    source: Workload,
-    rows: Array,
-    before: EqualNodes,
-    machine: EqualNodes,
-    limits: dict[str, tuple[int, int]],
-    method: str,
-    seed: int,
+    source: Workload, rows: Array, before: EqualNodes, machine: EqualNodes, limits: Limits, method: str, seed: int
 ) -> DrawnRequests:
     """Requests of jobs generated from the jobs ``rows`` of a source, which fit its machine ``before``; ``machine`` is the
     machine of the generated jobs, ``limits`` are those of :func:`checked_limits`, ``method`` selects the first phase."""
@@ -174,7 +168,7 @@ def drawn_requests(
         parallel = stream(seed, "types").random(n) >= len(serial) / len(source)
         parallel |= work > (serial.max() if len(serial) else 0.0)
         nodes = np.where(parallel, sizes.drawn(n, machine.nodes, stream(seed, "nodes")), 1)
-        limits = {"cores": (1, machine.node_cores)} | limits
+        limits = {"cores": (1, machine.node_cores), **limits}
         width = nodes
     else:
         width = _scaled(source.cores[rows], before, machine)

@@ -131,9 +131,7 @@ def _plain_numbers(ids: Iterable[str | None]) -> dict[str, int]:
 
 def _seconds(value: Any) -> int | None:
     """Seconds of JSON in ns; None if it is no number or beyond ±2**62 ns."""
-    if isinstance(value, bool) or not isinstance(value, int | Decimal):
-        return None
-    return exact_ns(value)
+    return exact_ns(value) if isinstance(value, int | Decimal) and not isinstance(value, bool) else None
 
 
 def _asked(job: Any) -> tuple[int | None, int | None, int | None]:
@@ -173,9 +171,7 @@ class _RunTimes:
         return self._found[key]
 
     def _of(self, profile: Any, depth: int) -> int | str:
-        if not isinstance(profile, dict):
-            return MALFORMED
-        kind = profile.get("type")
+        kind = profile.get("type") if isinstance(profile, dict) else None
         if not isinstance(kind, str):
             return MALFORMED
         if kind in _DELAYS:
@@ -185,9 +181,7 @@ class _RunTimes:
             if key in profile:
                 run = _seconds(profile[key])
                 return MALFORMED if run is None else run
-        if kind in _SEQUENCES:
-            return self._sequence(profile, depth)
-        return RUN_TIME_NOT_KNOWN
+        return self._sequence(profile, depth) if kind in _SEQUENCES else RUN_TIME_NOT_KNOWN
 
     def _sequence(self, profile: dict[str, Any], depth: int) -> int | str:
         times, parts = profile.get("repeat", profile.get("nb", 1)), profile.get("seq")

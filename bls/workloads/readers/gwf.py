@@ -10,15 +10,16 @@ Source: A. Iosup et al., "The Grid Workloads Archive", FGCS 24(7), 2008, doi:10.
 
 import os
 
-from bls.workloads.readers.lines import JobRows, Names, kilobytes, number, seconds_ns, text_lines, whole
+from bls.workloads.readers.lines import JobRows, kilobytes, number, seconds_ns, text_lines, whole
 from bls.workloads.workload import MALFORMED, NO_PROCESSORS, NO_RUN_TIME, Workload
 from traces.base.given_file import GivenFile
 from traces.base.time import MAX_NS, NS_PER_S
 
 _FIELDS = 29
 _SINCE_1970_S = 315_532_800  # 1980; no log lasts ten years
-_NAMES = {"user": 11, "group": 12, "application": 13, "queue": 14, "partition": 15}
+# Columns of names, with their fields; the further ones are not the simulator's.
 _FURTHER = {"orig_site": 16, "run_site": 17, "vo": 27, "project": 28}
+_NAMES = {"user": 11, "group": 12, "application": 13, "queue": 14, "partition": 15} | _FURTHER
 
 
 def read_gwf(path: str | os.PathLike[str], *, cancelled: bool = False) -> Workload:
@@ -42,10 +43,8 @@ def _fields(text: str) -> list[str]:
 class _Reader:
     def __init__(self, source: str, cancelled: bool) -> None:
         self._cancelled = cancelled
-        self._rows = JobRows(source, _FURTHER)
+        self._rows = JobRows(source, _FURTHER, _NAMES)
         self._earliest = MAX_NS
-        self._names = {name: (Names(), place) for name, place in (_NAMES | _FURTHER).items()}
-        self._rows.labels = {name: names for name, (names, _) in self._names.items() if name != "application"}
 
     def read(self, line: int, text: str) -> None:
         fields = _fields(text)
@@ -81,7 +80,7 @@ class _Reader:
         asked, used = kilobytes(number(fields[9])), kilobytes(number(fields[6]))
         self._rows.add(
             *(job_id, submit, run, cores, estimate if estimate > 0 else run, line),
-            **{name: names.number(fields[place]) for name, (names, place) in self._names.items()},
+            **{name: self._rows.names[name].number(fields[place]) for name, place in _NAMES.items()},
             wait_ns=-1 if wait is None else max(-1, wait),
             memory_kb=asked if asked > 0 else used,
             status=-1 if status is None else max(-1, status),
@@ -92,6 +91,6 @@ class _Reader:
     def workload(self) -> Workload:
         start_s = self._earliest // NS_PER_S
         if not len(self._rows) or start_s < _SINCE_1970_S:
-            return self._rows.workload(names=self._names["application"][0])
+            return self._rows.workload()
         self._rows.header.append(f"; UnixStartTime: {start_s}")
-        return self._rows.workload(start_s * NS_PER_S, self._names["application"][0])
+        return self._rows.workload(start_s * NS_PER_S)

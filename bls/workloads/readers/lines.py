@@ -103,10 +103,8 @@ class GrowingColumn:
         """All values, read-only, leaving an empty column: shape (n,), or () for one number, unless ``whole``."""
         if self._values is not None:
             column = self._values[: self._n].copy()
-        elif whole:
-            column = np.full(self._n, self._one)
         else:
-            column = np.array(self._one)
+            column = np.full(self._n, self._one) if whole else np.array(self._one)
         self._n, self._values = 0, None
         return read_only(column)
 
@@ -167,9 +165,7 @@ class Names:
 
     def number(self, name: str) -> int:
         """The number of ``name``."""
-        if name in _UNKNOWN_NAMES:
-            return -1
-        return self.known.setdefault(name, len(self.known) + 1)
+        return -1 if name in _UNKNOWN_NAMES else self.known.setdefault(name, len(self.known) + 1)
 
 
 def text_lines(file: Readable, source: str) -> Iterator[tuple[int, str]]:
@@ -184,9 +180,10 @@ def text_lines(file: Readable, source: str) -> Iterator[tuple[int, str]]:
 
 
 class JobRows:
-    """Jobs and rejects of a file that Python reads line by line. ``further``: names of columns of ``Workload.extras``."""
+    """Jobs and rejects of a file that Python reads line by line. ``further``: names of columns of ``Workload.extras``;
+    ``named``: columns whose numbers stand for ``names``, those of ``application`` being names of jobs."""
 
-    def __init__(self, source: str, further: Iterable[str] = ()) -> None:
+    def __init__(self, source: str, further: Iterable[str] = (), named: Iterable[str] = ()) -> None:
         self.source = source
         self.header: list[str] = []
         self.rejects = {MALFORMED: 0, NO_RUN_TIME: 0, NO_PROCESSORS: 0}
@@ -195,7 +192,7 @@ class JobRows:
         self.also_preceding: dict[int, tuple[int, ...]] = {}
         self.rejected: list[RejectedLine] = []
         self.remarks: list[str] = []
-        self.labels: dict[str, Names] = {}
+        self.names = {column: Names() for column in named}
         self._base = [array("q") for _ in range(6)]
         self._others: dict[str, array[int]] = {}
         self._further = tuple(further)
@@ -222,8 +219,8 @@ class JobRows:
         for name, value in others.items():
             self._others[name].append(value)
 
-    def workload(self, start_ns: int = 0, names: Names | None = None) -> Workload:
-        """The workload, with time 0 at ``start_ns``; ``names``: of applications. Raises InputError if there is no job."""
+    def workload(self, start_ns: int = 0) -> Workload:
+        """The workload, with time 0 at ``start_ns``. Raises InputError if there is no job."""
         base = [np.array(column, np.int64) for column in self._base]
         base[1] -= start_ns
         others = {name: np.array(column, np.int64) for name, column in self._others.items()}
@@ -232,6 +229,7 @@ class JobRows:
             instant[instant >= 0] -= start_ns
         for column in (*base, *others.values()):
             column.flags.writeable = False  # so that the workload takes them as they are
+        labels = {column: {k: name for name, k in names.known.items()} for column, names in self.names.items()}
         return Workload.from_lines(
             base,
             header=self.header,
@@ -240,10 +238,10 @@ class JobRows:
             n_lines=self.n_lines,
             extra={name: column for name, column in others.items() if name in OPTIONAL},
             extras={name: column for name, column in others.items() if name in self._further},
-            names=None if names is None else {number: name for name, number in names.known.items()},
+            names=labels.pop("application", None),
             ids=self.ids,
             also_preceding=self.also_preceding,
             rejected=first_rejects(self.rejected),
             remarks=self.remarks,
-            labels={column: {k: name for name, k in names.known.items()} for column, names in self.labels.items()},
+            labels=labels,
         )

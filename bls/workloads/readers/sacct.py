@@ -15,7 +15,7 @@ import os
 from collections.abc import Mapping
 
 from bls.workloads.readers import sacct_columns as sc
-from bls.workloads.readers.lines import JobRows, Names, number, seconds_ns, whole
+from bls.workloads.readers.lines import JobRows, number, seconds_ns, whole
 from bls.workloads.readers.sacct_dump import Dump
 from bls.workloads.workload import MALFORMED, NO_PROCESSORS, NO_RUN_TIME, Workload
 from traces.base.given_file import GivenFile
@@ -48,11 +48,9 @@ class _Reader:
 
     def __init__(self, source: str, dump: Dump, cancelled: bool) -> None:
         self._cancelled = cancelled
-        self._rows = JobRows(source, dump.further)
+        self._rows = JobRows(source, dump.further, _NAMED)
         self._columns = dump.names
         self._earliest = MAX_NS
-        self._names = {name: Names() for name in _NAMED}
-        self._rows.labels = {name: names for name, names in self._names.items() if name != "application"}
         self._ambiguous = f"free text in {' or '.join(dump.free)}"
 
     def read(self, line: int, words: list[dict[str, str]]) -> None:
@@ -88,8 +86,7 @@ class _Reader:
         status = _STATUS.get(state, -1)
         cancel = -1
         if run <= 0 or job_id < 0:
-            known = end is not None and end >= submit and limit > 0
-            if not self._cancelled or status not in (0, 5) or not known or end is None or job_id < 0:
+            if end is None or end < submit or not self._cancelled or status not in (0, 5) or limit <= 0 or job_id < 0:
                 return NO_RUN_TIME
             run, cancel = 1, end
         if cores <= 0:
@@ -97,7 +94,7 @@ class _Reader:
         nodes, eligible = _held(word, "node", ("nodes",), ()) or 0, sc.time_ns(word["eligible"])
         # An instant after the start belongs to another attempt.
         held = eligible is not None and submit < eligible and (start is None or eligible <= start)
-        numbers = {name: names.number(word[name]) for name, names in self._names.items()}
+        numbers = {name: names.number(word[name]) for name, names in self._rows.names.items()}
         self._rows.add(
             *(job_id, submit, run, cores, limit if limit > 0 else run, line),
             **numbers,
@@ -117,11 +114,11 @@ class _Reader:
         named = [
             f"; {title}: {value} {name}"
             for title, key in (("Partition", "partition"), ("QOS", "qos"))
-            for name, value in list(self._names[key].known.items())[:_MOST_NAMES]
+            for name, value in list(self._rows.names[key].known.items())[:_MOST_NAMES]
         ]
         self._rows.header += [f"; {comment.lstrip('# ')}" for comment in header]
         self._rows.header += [f"; UnixStartTime: {start_s}", *named]
-        return self._rows.workload(start_s * NS_PER_S, self._names["application"])
+        return self._rows.workload(start_s * NS_PER_S)
 
 
 def _decides(reason: str, words: list[dict[str, str]], columns: Mapping[str, str]) -> tuple[str, str]:

@@ -297,7 +297,8 @@ class DumpColumns:
         for place in self._free_places if surplus else ():
             name = self.mark.join(fields[place : place + surplus + 1])
             candidates.append([*fields[:place], name, *fields[place + surplus + 1 :]])
-        return [self._by_use(candidate) for candidate in candidates if self._is_sound(candidate, text)]
+        sound = ([field.strip() for field in one] + [""] for one in candidates if self._is_sound(one, text))
+        return [{use: words[place] for use, place in self._places.items()} for words in sound]  # [-1] is ""
 
     def goes_on(self, text: str) -> bool:
         """Whether a line may end within a word of free text, so that the next line continues it."""
@@ -327,11 +328,6 @@ class DumpColumns:
         if self._ends_in_mark and len(fields) > self._width and not fields[-1].strip():
             del fields[-1]
         return fields
-
-    def _by_use(self, fields: list[str]) -> dict[str, str]:
-        words = [field.strip() for field in fields]
-        words.append("")  # the place -1
-        return {use: words[place] for use, place in self._places.items()}
 
 
 def further_columns(uses: set[str]) -> tuple[str, ...]:
