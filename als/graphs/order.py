@@ -18,8 +18,7 @@ def index_edges(source: Ints, target: Ints, n_tasks: int, out_first: Ints, in_fi
     ``in_edge[in_first[k]:in_first[k+1]]``. ``source`` and ``target`` are sorted by (source, target)."""
     n_edges = len(source)
     for task in range(n_tasks + 1):
-        out_first[task] = 0
-        in_first[task] = 0
+        out_first[task] = in_first[task] = 0
     for edge in range(n_edges):
         out_first[source[edge] + 1] += 1
         in_first[target[edge] + 1] += 1
