@@ -1,17 +1,11 @@
 """Errors for an application that cannot continue."""
 
-from typing import TYPE_CHECKING
-
 from als.engine import codes
 from als.engine import state as s
 from als.engine.rule_table import RuleRows
 from als.planners.contract import MAPPED
 from traces.base.errors import InputError, PluginError
 from traces.base.time import MAX_NS
-
-if TYPE_CHECKING:
-    from als.application import ApplicationSimulator
-
 
 #: What a technique or a planner did, by status.
 _DID = {
@@ -44,11 +38,11 @@ def application_fault(status: int, state: s.ApplicationState, rules: RuleRows, j
     )
 
 
-def lost_error(application: "ApplicationSimulator") -> InputError:
-    """Return the error for an application that is :attr:`ApplicationSimulator.lost`, for a caller that cannot continue without
-    it."""
-    left = int(application.state.n_left)
-    if application.last_lost < 0:
+def lost_error(state: s.ApplicationState) -> InputError:
+    """Return the error for an application that is :attr:`als.application.ApplicationSimulator.lost`, for a caller that cannot
+    continue without it."""
+    left = int(state.n_left)
+    if state.last_lost < 0:
         return InputError(
             f"{left} tasks are left, and cores are lost before any of them ends; allowed: cores that stay longer"
         )

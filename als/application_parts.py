@@ -133,6 +133,8 @@ def _given(kinds: Sequence[Any], part_first: Array, hosts: dict[int, int], n_cor
     return given
 
 
+Kinds = Sequence[AnyScheduler | GraphPart | None]  #: the phases of an application, as given
+
 MAX_CORES = 2**31 - 1  #: most cores of an application
 
 #: The scheduler of a phase, whether it is a graph, and how its tasks are assigned and wait.
@@ -159,7 +161,7 @@ def phase_rules(keys: tuple[PhaseKey, ...]) -> tuple[RuleRows, s.Phases]:
     return rules, s.Phases(*np.ascontiguousarray(np.array(phases, np.int64).T))
 
 
-def why_rigid(kinds: Sequence[AnyScheduler | GraphPart | None], network: NetworkState) -> str:
+def why_rigid(kinds: Kinds, network: NetworkState) -> str:
     """Return why an application of these phases cannot change its cores while it runs; empty if it can."""
     for kind in kinds:
         if isinstance(kind, GraphPart) and isinstance(kind.scheduler, Mapped):
@@ -180,12 +182,7 @@ def checked_wishes(given: Sequence[int], n_phases: int) -> Array:
     return np.array(given, np.int64)
 
 
-def part_first(
-    kinds: Sequence[AnyScheduler | GraphPart | None],
-    part_tasks: Sequence[int] | Array | None,
-    n_tasks: int,
-    n_cores: int,
-) -> Array:
+def part_first(kinds: Kinds, part_tasks: Sequence[int] | Array | None, n_tasks: int, n_cores: int) -> Array:
     """Return the first task of each part, and after them the number of tasks, int64 (parts + 1,). Raises InputError if the
     parts are not the phases, once or more, or their tasks not all tasks, or a scheduler is not for them."""
     for part in kinds:

@@ -82,19 +82,11 @@ def new_state(components: Sequence[Component], n_cores: int, seed: int) -> Speed
         numbers[:, k] = one.kind, one.period_ns, one.offset_ns, one.high_ns, CORE_SPEEDS + (n_noises << 32)
         n_pieces += len(one.piece_ns)
         n_noises += one.kind == NOISE
-    return SpeedState(
-        begin,
-        component,
-        piece_begin,
-        piece_stop,
-        *numbers,
-        np.array([one.level for one in components], np.float64),
-        np.concatenate([np.zeros(0, np.int64), *(one.piece_ns for one in components)]),
-        np.concatenate([np.zeros(0, np.float64), *(one.piece_factor for one in components)]),
-        np.array([seed], np.uint64),
-        np.zeros(20, np.uint64),
-        np.zeros(4, np.uint64),
-    )
+    level = np.array([one.level for one in components], np.float64)
+    piece_ns = np.concatenate([np.zeros(0, np.int64), *(one.piece_ns for one in components)])
+    piece_factor = np.concatenate([np.zeros(0), *(one.piece_factor for one in components)])
+    random = np.array([seed], np.uint64), np.zeros(20, np.uint64), np.zeros(4, np.uint64)
+    return SpeedState(begin, component, piece_begin, piece_stop, *numbers, level, piece_ns, piece_factor, *random)
 
 
 @compiled(inner=True)
@@ -211,8 +203,7 @@ def list_changes(
     (the new factor), with room for at least P; and ``progress``: the number of instants inspected, at most ``most``, and the
     instant up to which the list is complete (0: none was inspected)."""
     written = 0
-    progress[0] = 0
-    progress[1] = 0
+    progress[0] = progress[1] = 0
     while True:
         now_ns = NEVER
         for c in range(cores.size):

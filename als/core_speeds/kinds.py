@@ -76,9 +76,11 @@ def of_pieces(pieces: Mapping[int, Sequence[tuple[int, float]]], period_ns: int 
     """Return the component that gives each core its pieces, (instant in ns, factor), repeated after a period unless it is 0."""
     cores = sorted(pieces)
     stop = np.cumsum([len(pieces[core]) for core in cores], dtype=np.int64)
-    at_ns, factors = zip(*(piece for core in cores for piece in pieces[core]), strict=True)
-    columns = stop - [len(pieces[core]) for core in cores], stop, np.array(at_ns, np.int64), np.array(factors)
-    return Component(PIECES, np.array(cores, np.int64), max(1.0, *factors), period_ns, 0, 0, 0.0, *columns)
+    begin = np.append(0, stop)[:-1]
+    at_ns = np.array([at for core in cores for at, _ in pieces[core]], np.int64)
+    factors = np.array([factor for core in cores for _, factor in pieces[core]], np.float64)
+    highest = float(factors.max(initial=1.0))
+    return Component(PIECES, np.array(cores, np.int64), highest, period_ns, 0, 0, 0.0, begin, stop, at_ns, factors)
 
 
 def chosen_cores(text: str, n_cores: int, where: str, *, all_if_empty: bool = True) -> Array:

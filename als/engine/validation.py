@@ -121,9 +121,8 @@ class GraphChecks(Checks):
             return
         slots = graph.flows.edge_slot[: graph.n_edges]
         wrong = ((sent >= 0) & (arrived < 0)) != (slots >= 0)
-        self.none(
-            wrong, lambda k: f"transfer {k}, sent {sent[k]}, arrived {arrived[k]} ns, is under way in slot {slots[k]}"
-        )
+        said = "transfer {}, sent {}, arrived {} ns, is under way in slot {}"
+        self.none(wrong, lambda k: said.format(k, sent[k], arrived[k], slots[k]))
         used = slots[slots >= 0]
         if len(used) != len(np.unique(used)):
             self.fault("two transfers are under way in one slot")

@@ -4,7 +4,6 @@ A graph is given by its edges, sorted by (source, target): task k's out-edges ar
 in-edges ``in_edge[in_first[k]:in_first[k+1]]``.
 """
 
-from traces.algorithms.copying import copy_first
 from traces.compiled import Array, compiled
 from traces.kernels.signatures import Floats, Ints
 
@@ -18,8 +17,7 @@ def index_edges(source: Ints, target: Ints, n_tasks: int, out_first: Ints, in_fi
     ``in_edge[in_first[k]:in_first[k+1]]``. ``source`` and ``target`` are sorted by (source, target)."""
     n_edges = len(source)
     for task in range(n_tasks + 1):
-        out_first[task] = 0
-        in_first[task] = 0
+        out_first[task] = in_first[task] = 0
     for edge in range(n_edges):
         out_first[source[edge] + 1] += 1
         in_first[target[edge] + 1] += 1
@@ -112,8 +110,14 @@ def _merge(ranks: Array, given: Array, begin: int, run: int, last: int, merged: 
             merged[into] = given[left]
             left += 1
         into += 1
-    copy_first(merged[into:], given[left:], middle - left)
-    copy_first(merged[into + middle - left :], given[right:], last - right)
+    while left < middle:
+        merged[into] = given[left]
+        left += 1
+        into += 1
+    while right < last:
+        merged[into] = given[right]
+        right += 1
+        into += 1
 
 
 @compiled(inner=True)
@@ -141,6 +145,7 @@ def by_rank(ranks: Array, order: Array, position: Array, at: Array, first: int) 
         aside = not aside
         run *= 2
     if aside:
-        copy_first(at[first:], position, n_tasks)
+        for place in range(n_tasks):
+            at[first + place] = position[place]
     for place in range(first, last):
         position[at[place]] = place

@@ -1,7 +1,5 @@
 """A task graph: tasks with work, and edges with the data that one task needs from another. Converts from and to networkx."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import InitVar, dataclass
@@ -164,7 +162,7 @@ class TaskGraph:
         return f"the {count}tasks {' -> '.join([*names, names[0]])} wait for each other"
 
     @classmethod
-    def from_networkx(cls, graph: nx.DiGraph, *, where: str = "graph", name: str = "") -> TaskGraph:
+    def from_networkx(cls, graph: "nx.DiGraph", *, where: str = "graph", name: str = "") -> "TaskGraph":
         """Return the tasks and edges of a networkx graph, in its order.
 
         Parameters
@@ -202,7 +200,7 @@ class TaskGraph:
         host, core = (_places(graph, where, what) for what in ("host", "core"))
         return cls(gflop, source, target, data, tuple(map(str, graph)), host, name or str(graph.name), core, where)
 
-    def to_networkx(self) -> nx.DiGraph:
+    def to_networkx(self) -> "nx.DiGraph":
         """Return the graph for networkx: nodes named by their labels with ``gflop``, and ``host`` and ``core`` if given, and
         edges with ``bytes``."""
         nx = _networkx()
@@ -279,7 +277,7 @@ def _work(where: str, attributes: dict[str, Any]) -> float:
     raise InputError(f"{where}: has no flops; allowed: flops (FLOP) or gflop (GFLOP) at every task")
 
 
-def _places(graph: nx.DiGraph, where: str, what: str) -> Array | None:
+def _places(graph: "nx.DiGraph", where: str, what: str) -> Array | None:
     given = dict(graph.nodes(data=what))
     without = [node for node, place in given.items() if place is None]
     if len(without) == len(given):

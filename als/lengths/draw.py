@@ -189,14 +189,11 @@ def drawn(
     memo = np.empty(model.memo_size)
     keys, cursor, words = new_stream(seed, job, TASK_LENGTHS)
     size, n = model.room(n), model.tasks(n)
-    stream, of_model = (keys, cursor, words, memo), (rule[0], params, model.pattern)
+    given = keys, cursor, words, memo, rule[0], params, model.pattern, model.mode
     while True:
         lengths = np.empty(size, np.float64)
         start_stream(cursor, TASK_LENGTHS)
-        stop = draw_loop(
-            *(lengths, *stream, *of_model, model.mode),
-            n, mean_gflop, total_gflop, n_cores, core_ns, speed_gflops,
-        )  # fmt: skip
+        stop = draw_loop(lengths, *given, n, mean_gflop, total_gflop, n_cores, core_ns, speed_gflops)
         if stop >= 0:
             return lengths[:stop]
         if stop == IMPOSSIBLE or size >= MAX_TASKS_PER_JOB or not model.fills:

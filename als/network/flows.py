@@ -325,12 +325,6 @@ def pop_flow(flows: FlowState) -> int:
 
 
 @compiled(inner=True)
-def set_clock(flows: FlowState, t: int) -> None:
-    """Set the clock to ``t`` for the next calls."""
-    flows.now = max(flows.now, float(t - flows.base_ns))
-
-
-@compiled(inner=True)
 def share(flows: FlowState, net: NetworkState) -> None:
     """Compute the rates of all transfers that may have changed since the last call, at the present clock."""
     for k in range(flows.n_dirty):

@@ -28,8 +28,7 @@ class Arrivals(NamedTuple):
 @compiled(inner=True)
 def mean_s_per_gflop(speed: Array) -> float:
     """Return the mean of 1/speed over the present cores, s; 0 if there is none."""
-    total = 0.0
-    present = 0
+    total, present = 0.0, 0
     for core in range(len(speed)):
         if speed[core] > 0.0:
             total += 1.0 / speed[core]
@@ -47,8 +46,7 @@ def edge_cost(size: float, latency_s: float, s_per_byte: float) -> float:
 def mean_edge_costs(speed: Array, core_host: Array, costs: Array) -> tuple[float, float]:
     """Return the edge costs that ranks use (:func:`edge_cost`): latency in s, and s per byte. Between hosts, if there are cores
     on several hosts; else within the host, if it has several cores; else 0."""
-    present = 0
-    host = -1
+    present, host = 0, -1
     for core in range(len(speed)):
         if speed[core] > 0.0:
             present += 1
@@ -130,9 +128,7 @@ def find_arrivals(arrivals: Arrivals, task: int) -> None:
     for place in range(first, last):
         maker = planned[source[in_edge[place]]]
         host = core_host[maker]
-        own[maker] = 0.0
-        near[host] = 0.0
-        near_but[host] = 0.0
+        own[maker] = near[host] = near_but[host] = 0.0
         near_core[host] = -1
 
 

@@ -12,6 +12,7 @@ whose data arrive everywhere before any core is free, the one with the least (mo
 """
 
 import math
+from typing import Any
 
 from als.graphs.order import by_rank
 from als.planners.contract import NO_CORE, Planner, PlanningProblem, planner_kernel
@@ -199,17 +200,13 @@ def _plan_max_min(problem: PlanningProblem) -> int:
     return 0
 
 
-def _floats(tasks: int, edges: int, cores: int) -> int:
-    return 5 * tasks + (1 + ARRIVAL_FLOATS) * cores
-
-
-def _ints(tasks: int, edges: int, cores: int) -> int:
-    return 5 * tasks + ARRIVAL_INTS * cores
-
-
+_ROOM: dict[str, Any] = {
+    "floats": lambda tasks, edges, cores: 5 * tasks + (1 + ARRIVAL_FLOATS) * cores,
+    "ints": lambda tasks, edges, cores: 5 * tasks + ARRIVAL_INTS * cores,
+}
 _SOURCE = (
     "Maheswaran et al. 1999, doi:10.1006/jpdc.1999.1581, section 4; for graphs: Blythe et al. 2005, "
     "doi:10.1109/CCGRID.2005.1558639"
 )
-MIN_MIN = Planner("min-min", _plan_min_min, _SOURCE, _floats, _ints)
-MAX_MIN = Planner("max-min", _plan_max_min, _SOURCE, _floats, _ints)
+MIN_MIN = Planner("min-min", _plan_min_min, _SOURCE, **_ROOM)
+MAX_MIN = Planner("max-min", _plan_max_min, _SOURCE, **_ROOM)

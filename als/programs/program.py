@@ -6,8 +6,6 @@ s·T on one core, while the others wait; a loop or a task graph of share s has s
 everything. A job of one loop is the paper's plain case.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from dataclasses import InitVar, dataclass, field, replace
@@ -88,7 +86,7 @@ class Loop:
             raise InputError(f"{key_of(where, 'als')}: mapped is for graphs whose tasks have hosts; a loop's have none")
         return found
 
-    def found_lengths(self, where: str = "loop", *, variation: float = VARIATION.default) -> LengthModel:
+    def found_lengths(self, where: str = "loop", *, variation: float = VARIATION.default) -> "LengthModel":
         """Return the model of its task lengths; ``variation`` is the run's, for lengths that are not given another."""
         from als.lengths import lengths
 
@@ -117,7 +115,7 @@ class Graph:
     share: float = 1.0  #: as for :class:`Loop`
     cores: float | None = None  #: as for :class:`Serial`
     #: The graph, by the run's variation.
-    models: dict[float, GraphModel] = field(init=False, default_factory=dict, repr=False, compare=False)
+    models: dict[float, "GraphModel"] = field(init=False, default_factory=dict, repr=False, compare=False)
     where: InitVar[str] = "graph"
 
     def __post_init__(self, where: str) -> None:
@@ -151,7 +149,7 @@ class Graph:
             )
         return found
 
-    def found_graph(self, where: str = "graph", *, variation: float = VARIATION.default) -> GraphModel:
+    def found_graph(self, where: str = "graph", *, variation: float = VARIATION.default) -> "GraphModel":
         """Return the model of the graph; ``variation`` is the run's, for graphs that are not given another."""
         from als.graphs import graph_model
 
@@ -277,7 +275,7 @@ class Program:
         *,
         where: str = "",
         name: str = "",
-    ) -> Program:
+    ) -> "Program":
         """Return one loop, executed once: a job of the paper.
 
         Parameters
@@ -336,7 +334,7 @@ class Program:
 
         return [requested_width(share, asked, least, most) for share in self.wishes]
 
-    def filled(self, run: Loop, where: str = "program") -> Program:
+    def filled(self, run: Loop, where: str = "program") -> "Program":
         """Return the program with its phases completed: technique, lengths, number of tasks.
 
         Parameters
@@ -407,7 +405,7 @@ class Program:
         return to_json(self)
 
     @classmethod
-    def from_json(cls, text: str) -> Program:
+    def from_json(cls, text: str) -> "Program":
         """Return the program of a text from :meth:`to_json`.
 
         Raises

@@ -94,10 +94,9 @@ def program_of(table: Mapping[str, Any], path: str, also: Sequence[str] = ()) ->
         if not isinstance(given, list) or not all(isinstance(phase, dict) for phase in given):
             raise InputError(f"{path}.phases: {shown(given)}; allowed: a list of tables")
         phases = tuple(_phase_of(phase, f"{path}.phases[{place}]") for place, phase in enumerate(given))
-    elif "graph" in table:
-        phases = (Graph(**_given(table, _GRAPH_KEYS, path), where=path),)
     else:
-        phases = (Loop(**_given(table, _LOOP_KEYS, path), where=path),)
+        kind, keys = (Graph, _GRAPH_KEYS) if "graph" in table else (Loop, _LOOP_KEYS)
+        phases = (kind(**_given(table, keys, path), where=path),)
     others = {key: table[key] for key in ("steps", "redraw", "name") if key in table}
     return Program(phases, **others, where=path)
 

@@ -23,7 +23,7 @@ import copy
 import ctypes
 import inspect
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from operator import index
 from typing import Any
@@ -172,7 +172,7 @@ class _Calls:
     failed: tuple[BaseException, str] | None = None
     jobs: dict[int, _Job] = field(default_factory=dict)
     ahead: int = 0
-    keys: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
+    keys: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     chunk_c: Any = None
     begin_c: Any = None
 

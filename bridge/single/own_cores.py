@@ -188,5 +188,5 @@ def advance_to_end(application: ApplicationSimulator, speeds: CoreSpeeds, base_g
         at = found.complete_ns
     application.advance()
     if application.lost:
-        raise lost_error(application)
+        raise lost_error(application.state)
     return returned

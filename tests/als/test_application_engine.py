@@ -215,7 +215,7 @@ def test_an_application_whose_cores_never_stay_for_a_task_ends_with_the_last_los
     application.set_speed(1.0, 0)  # there is nothing more for it to do
     assert application.advance()
     said = "1 tasks are left, and cores are lost before any of them ends; allowed: cores that stay longer"
-    assert str(lost_error(application)) == said
+    assert str(lost_error(application.state)) == said
 
 
 @pytest.mark.parametrize("by", [SS, GraphPart(SS), GraphPart(planner("heft"))], ids=["loop", "graph", "planned"])

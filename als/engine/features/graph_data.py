@@ -5,7 +5,7 @@ import math
 from als.engine.dag.state import GraphState
 from als.engine.dag.tasks import host_of
 from als.engine.hooks import GRAPH_HOOK
-from als.network.flows import begin_flows, cancel, next_event, next_flow_ns, pop_flow, send, set_clock, share
+from als.network.flows import begin_flows, cancel, next_event, next_flow_ns, pop_flow, send, share
 from als.network.routes import longest_route, mean_costs
 from traces.compiled import compiled
 
@@ -44,7 +44,7 @@ def arrived(graph: GraphState, rounded: int, t: int) -> int:
             if not (at <= until or (rounded != 0 and next_flow_ns(flows) == t)):
                 flows.instant = math.nan
                 if rounded == 0:
-                    set_clock(flows, t)
+                    flows.now = max(flows.now, float(t - flows.base_ns))
                 return -1
             flows.instant = at
         edge = pop_flow(flows)

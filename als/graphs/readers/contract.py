@@ -4,6 +4,7 @@ import math
 from array import array
 from collections import defaultdict
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Protocol
 
 import numpy as np
@@ -99,18 +100,15 @@ class GraphRows:
 
     def amount(self, place: str, what: str, value: object) -> float:
         """Return a number from a file, or from its text: finite, at least 0. Raises InputError otherwise."""
-        number = math.nan
+        number = None
         if isinstance(value, str) and len(value) <= _LONGEST_NUMBER and value.isascii():
-            try:
+            with suppress(ValueError):
                 number = parse_real(value.strip())
-            except ValueError:
-                raise self.error(place, f"{what}: {shown(value)} is not a number; allowed: at least 0") from None
         elif isinstance(value, int | float) and not isinstance(value, bool):
-            try:
+            number = math.inf
+            with suppress(OverflowError):  # a whole number beyond every float
                 number = float(value)
-            except OverflowError:  # a whole number beyond every float
-                number = math.inf
-        else:
+        if number is None:
             raise self.error(place, f"{what}: {shown(value)} is not a number; allowed: at least 0")
         if not 0.0 <= number < math.inf:
             raise self.error(place, f"{what}: {shown(value)} is out of range; allowed: finite, at least 0")

@@ -7,17 +7,13 @@ from als.graphs.readers.contract import GraphRows
 from traces.base.given_file import parsing
 
 Place = Callable[[], str]  #: returns the parser's position, such as ``"line 12"``
+Begin = Callable[[str, dict[str, str], Place], None]  #: gets the tag and the attributes of an element
+End = Callable[[str, str, Place], None]  #: gets its tag and its text
 
 _NO_MEMORY = expat.errors.codes[expat.errors.XML_ERROR_NO_MEMORY]
 
 
-def read_xml(
-    data: bytes,
-    rows: GraphRows,
-    form: str,
-    begin: Callable[[str, dict[str, str], Place], None],
-    end: Callable[[str, str, Place], None],
-) -> None:
+def read_xml(data: bytes, rows: GraphRows, form: str, begin: Begin, end: End) -> None:
     """Read XML as events, without keeping it. ``form`` is the expected format, such as ``"GraphML"``.
 
     ``begin(tag, attributes, place)`` is called where an element begins, without namespace prefixes (attributes with prefixes

@@ -69,14 +69,11 @@ def dragonfly_route(parameters: Array, src: int, dst: int, keys: Array) -> int:
 @compiled(inner=True)
 def dragonfly_cables(parameters: Array, key: int) -> int:
     """Return the number of cables of a link; its bandwidth is this multiple of the platform's."""
-    cables = 1
     if key >= parameters[FIRST_BLUE]:
-        cables = parameters[BLUE]
-    elif key >= parameters[FIRST_BLACK]:
-        cables = parameters[BLACK]
-    elif key >= parameters[FIRST_GREEN]:
-        cables = parameters[GREEN]
-    return cables
+        return int(parameters[BLUE])
+    if key >= parameters[FIRST_BLACK]:
+        return int(parameters[BLACK])
+    return int(parameters[GREEN]) if key >= parameters[FIRST_GREEN] else 1
 
 
 @dataclass(frozen=True)

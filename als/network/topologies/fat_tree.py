@@ -37,8 +37,7 @@ _VALUES = re.compile(r"[0-9]{1,9}(?:x[0-9]{1,9})*")
 @compiled(inner=True)
 def fat_tree_route(parameters: Array, src: int, dst: int, keys: Array) -> int:
     """Write the links from leaf ``src`` up to the first switch above ``dst`` and down; return their number."""
-    n = 0
-    level = 0
+    n, level = 0, 0
     # The current switch: its first `level` digits as one number of `width` values; the others are the digits of src or, from
     # the switch above dst on, of dst: from_src and from_dst as one number.
     chosen, width = 0, 1

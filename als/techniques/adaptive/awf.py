@@ -118,21 +118,15 @@ def _next_chunk(
 class _Weights(
     RuleParameters, next_chunk=_next_chunk, memo_size=_HEAD, memo_per_core=_PER_CORE, learns=True, source=_SOURCE
 ):
-    """Parameters of all variants; ``updates``: when the weights of each change."""
+    """Parameters of all variants; ``when``: when the weights of each change."""
 
-    updates: ClassVar = {
-        "awf": _BY_STEP,
-        "awf-b": _BY_BATCH,
-        "awf-c": _BY_CHUNK,
-        "awf-d": _BY_BATCH,
-        "awf-e": _BY_CHUNK,
-    }
+    when: ClassVar = {"awf": _BY_STEP, "awf-b": _BY_BATCH, "awf-c": _BY_CHUNK, "awf-d": _BY_BATCH, "awf-e": _BY_CHUNK}
 
     def numbers(self) -> tuple[float, ...]:
         total = self.name in ("awf-d", "awf-e") or getattr(self, "time", "work") == "total"
         words = {"start": "tenth", "unmeasured": "skip", "base": "halving", "round": "half"}
         flags = [float(getattr(self, field, "") == word) for field, word in words.items()]
-        return self.updates[self.name], f.LAST_TOTAL_NS if total else f.LAST_WORK_NS, *flags, getattr(self, "min", 1)
+        return self.when[self.name], f.LAST_TOTAL_NS if total else f.LAST_WORK_NS, *flags, getattr(self, "min", 1)
 
 
 class StepWeights(_Weights, name="awf"):

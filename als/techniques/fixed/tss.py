@@ -31,9 +31,7 @@ def _next_chunk(
         steps = 2 * n_tasks // (first + last)
         if params[4] == 0.0 and steps * (first + last) < 2 * n_tasks:
             steps += 1
-        memo[0] = first
-        memo[1] = last
-        memo[2] = max(2, steps)
+        memo[0], memo[1], memo[2] = first, last, max(2, steps)
     first, last, steps = int(memo[0]), int(memo[1]), int(memo[2])
     if params[0] == 0.0:
         size = first - request * ((first - last) // (steps - 1))
