@@ -21,8 +21,7 @@ POWER_STATES: Final = ("", "out", "stopping", "off", "booting")
 
 
 def node_columns(result: Result) -> dict[str, Any]:
-    """Intervals of equal state of each host, ``host, begin_ns, end_ns, state``, and its energies if known; none if nothing
-    ran."""
+    """Intervals of equal state of each host, ``host, begin_ns, end_ns, state``, and energies if known; none if nothing ran."""
     jobs, first_core, down = result.ledger.jobs, result.ledger.machine.first_core, result.notes.downtime
     begin_ns = int(jobs.submit_ns.min())
     until_ns = max(begin_ns, int(jobs.end_ns.max()))
@@ -48,8 +47,7 @@ def node_columns(result: Result) -> dict[str, Any]:
     )
     names = [*HOST_STATES, *POWER_STATES[1:]]
     found = states.host, states.begin_ns, states.end_ns, states.state.astype(np.int64)
-    power = result.power
-    if power is not None and power.stopped is not None:
+    if (power := result.power) is not None and power.stopped is not None:
         found = _with_stopped(*found, power.stopped, until_ns)
     host, begin, end, state = found
     values = [host, begin, end, np.array(names)[state].tolist()]

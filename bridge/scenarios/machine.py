@@ -35,15 +35,12 @@ def given_platform(platform: Platform | str | Path | None) -> Platform | None:
 def platform_for(platform: Platform | str | Path | None, log: Workload, *, replayed: bool) -> Platform:
     """The machine for a log: the given one, or with ``log``, or None and replayed jobs, the one that the log names; else the
     paper's. Raises InputError if a file cannot be used, or with ``log`` the log names none."""
-    given = given_platform(platform)
-    if given is not None:
+    if (given := given_platform(platform)) is not None:
         return given
     named = named_machine(log) if replayed or platform == _LOG else None
     if named is None and platform == _LOG:
-        raise InputError(
-            f"{PLATFORM:{_LOG}}: {log.source} names no machine (MaxProcs in its header); allowed: {_PAPER}, "
-            "or a file, as twolevel platform > FILE begins one"
-        )
+        what = f"{PLATFORM:{_LOG}}: {log.source} names no machine (MaxProcs in its header)"
+        raise InputError(f"{what}; allowed: {_PAPER}, or a file, as twolevel platform > FILE begins one")
     return named or Platform()
 
 
