@@ -67,7 +67,7 @@ def _helpers(wanted: Mapping[str, int]) -> Iterator[None]:
     # Compile in other processes, too. Each starts at another module, and finds in the store what the others have compiled.
     import multiprocessing
 
-    from bridge.studies.executors.spawned import deaf_children, nothing_imported
+    from bridge.workers.process_names import deaf_children, nothing_imported
     from traces.kernels.store import has
 
     missing = [module for module in wanted if not has(module)]

@@ -184,8 +184,7 @@ def grid_command(
     force: Annotated[bool, _FORCE] = d.FORCE.default,
 ) -> None:
     """Simulate every combination of policies, techniques and variations; write their tables and figures."""
-    from bridge.studies.input.grid_text import grid_text
-    from bridge.studies.input.study_file import parse_study
+    from bridge.studies.input.study_file import grid_text, parse_study
 
     text = grid_text(workload, bls, als, variation, seeds, shared, replicate, warmup, shake)
     study = parse_study(text, [Path.cwd()], "grid", "--{}")
@@ -207,7 +206,7 @@ def repeat_command(
     """Run a study again from the record in its folder, and compare every number."""
     from bridge.live.progress import StudyProgress
     from bridge.runs.kernels import prepare_run
-    from bridge.studies.repeat import repeat_study
+    from bridge.studies.run_study import repeat_study
 
     prepare_run(applications=True)
     with StudyProgress() as watch:

@@ -111,8 +111,7 @@ class FairStarts:
 
 
 class StoredRun(WithCosts):
-    """A written run; tables are read when they are used. ``record`` is its ``run.json``. Raises InputError if it is no
-    result."""
+    """A written run; tables are read when used. ``record`` is its ``run.json``. Raises InputError if it is no result."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.record = folder, read_record(folder)
@@ -132,7 +131,13 @@ class StoredRun(WithCosts):
 
     @cached_property
     def jobs(self) -> pd.DataFrame:
-        """One row per attempt at a job, with the columns of ``Result.jobs``. Raises InputError if the table cannot be read."""
+        """One row per attempt at a job, with the columns of ``Result.jobs``.
+
+        Raises
+        ------
+        InputError
+            If the table cannot be read.
+        """
         from bridge.runs.again import completed, facts_of_record
         from bridge.runs.stored import hosts
 
@@ -141,13 +146,19 @@ class StoredRun(WithCosts):
 
     @cached_property
     def tasks(self) -> pd.DataFrame:
-        """One row per task. Raises InputError if the run did not keep them (``--tasks``), or the table cannot be read."""
+        """One row per task.
+
+        Raises
+        ------
+        InputError
+            If the run did not keep them (``--tasks``), or the table cannot be read.
+        """
         from traces.ledger_tables import TASKS
 
         return TASKS.read(self.folder / TASKS.file)
 
     def story(self, job: int | str) -> str:
-        """Return the events of one job, one per line, with the reasons for its wait."""
+        """List the events of one job and their causes, as ``Result.story``."""
         from bridge.runs.story import story_of_results
 
         return story_of_results(self.folder, str(job))
@@ -190,16 +201,13 @@ class StoredRun(WithCosts):
 
     @cached_property
     def fair_start_ns(self) -> Array:
-        """The fair start time of each row of its table of jobs, from a repetition of its batch level with recorded run
-        times."""
+        """The fair start time of each row of its table of jobs; its batch level is repeated with recorded run times."""
         jobs = ledger_of_results(self.folder, tasks=False).jobs
         try:
             return FairStarts(self._ready).of(jobs)
         except RuntimeError as error:
-            raise InputError(
-                f"{self.folder}: the run cannot be repeated: {error}; allowed: with the same workload and files, by the same "
-                "version"
-            ) from None
+            allowed = "with the same workload and files, by the same version"
+            raise InputError(f"{self.folder}: the run cannot be repeated: {error}; allowed: {allowed}") from None
 
     @property
     def fairness(self) -> Mapping[str, Any]:

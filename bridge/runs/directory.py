@@ -145,9 +145,8 @@ def check_target(target: Path, force: bool, *, shared: bool = False) -> None:
                 raise InputError(f"{OUT}: {target} exists; choose another folder, or replace it with {FORCE}")
             empty = target.is_dir() and not any(target.iterdir())
             if target.is_symlink() or not (empty or (shared and target.is_dir()) or ours_in(target)):
-                raise InputError(
-                    f"{OUT}: {target} has no record that says it is a result of twolevel, so {FORCE} does not replace it"
-                )
+                lacks = "has no record that says it is a result of twolevel"
+                raise InputError(f"{OUT}: {target} {lacks}, so {FORCE} does not replace it")
         check_place(target, str(OUT))
     except OSError as error:
         raise unusable(target, str(OUT), error) from None
@@ -264,8 +263,7 @@ def write_record(path: Path, record: Mapping[str, Any]) -> None:
 
 
 def read_record(folder: Path, name: str = "run.json", what: str = "run") -> dict[str, Any]:
-    """Read the run.json of a result, or another record of a ``twolevel`` command. Raises InputError if there is no
-    readable record of ours."""
+    """Read run.json, or another record of a ``twolevel`` command. Raises InputError if there is no readable one of ours."""
     path = folder / name
     try:
         record = parse_json(path.read_bytes(), str(path))

@@ -67,8 +67,7 @@ class RunFigure:
     """One kind of figure of a run."""
 
     needs: Literal["jobs", "tasks", "power", "decisions"]  # the table that it is drawn from
-    # takes that table and a :class:`FigureView`, and gives the figure
-    draw: Callable[[pd.DataFrame, FigureView], Figure]
+    draw: Callable[[pd.DataFrame, FigureView], Figure]  # takes that table and what to draw, and gives the figure
     shows: str = ""  # a caption, in which {n} is the number of rows of the table
     columns: tuple[str, ...] = ()  # the columns of that table that are read; empty: all
 
@@ -77,9 +76,8 @@ def _utilisation(jobs: pd.DataFrame, view: FigureView) -> Figure:
     # Always of all jobs and cores: a part of the queue has no meaning.
     from traces.figures.run.utilisation import utilisation_figure
 
-    return utilisation_figure(
-        jobs, cores=int(view.first_core[-1]), releases=view.releases, widths=view.widths, title=view.title
-    )
+    cores = int(view.first_core[-1])
+    return utilisation_figure(jobs, cores=cores, releases=view.releases, widths=view.widths, title=view.title)
 
 
 def _figure(function: str, *takes: str, chosen: bool = True) -> Callable[[pd.DataFrame, FigureView], Figure]:
@@ -110,8 +108,7 @@ def _power(power: pd.DataFrame, view: FigureView) -> Figure:
     return power_figure(power, until_ns=until_ns, domains=view.domains, title=view.title)
 
 
-# Parameters of figures of tasks.
-_CORES = ("first_core", "host_names", "jobs", "cores")
+_CORES = ("first_core", "host_names", "jobs", "cores")  # parameters of figures of tasks
 _heat = _figure("run.core_heat:heat_figure", *_CORES, "releases", "widths", chosen=False)
 
 #: The figures of a run by name, which is also the name of their files.
@@ -168,8 +165,7 @@ _READERS: Mapping[str, Callable[[Path], pd.DataFrame]] = {
     "decisions": lambda path: read_columns(path, ("waiting", "decision_ns")),
 }
 
-# Tables without jobs: their figures always show the whole run.
-_OF_ALL = {"power", "decisions"}
+_OF_ALL = {"power", "decisions"}  # tables without jobs: their figures always show the whole run
 
 _HOW = {"jobs": "", "power": f"; simulate again with {POWER:held}", "decisions": f"; simulate again with {DECISIONS}"}
 
@@ -222,9 +218,8 @@ def draw_run_figures(
     record = read_record(folder)
     tables = _tables(folder, names)
     view = _view(folder, tables, jobs, cores, run_title(record) if how.titled else "")
-    if view.jobs is not None and all(
-        _chosen(figure_table(table, ("job_id",)), view).empty for name, table in tables.items() if name not in _OF_ALL
-    ):
+    with_jobs = [table for name, table in tables.items() if name not in _OF_ALL]
+    if view.jobs is not None and all(_chosen(figure_table(one, ("job_id",)), view).empty for one in with_jobs):
         raise InputError(f"{PART_JOBS}: {folder} has no such job")
     written: list[Path] = []
     captions: dict[str, str] = {}
@@ -354,11 +349,9 @@ class Plots:
     chunks = _method("chunks", "The sizes of chunks.")
     lengths = _method("lengths", "The lengths of tasks.")
     power = _method(
-        "power", "The power of the machine and its limit over time, and the level, or the hosts out of service."
+        "power", "Power of the machine and its limit over time, and the level, or the hosts out of service."
     )
-    decisions = _method(
-        "decisions", "The time of scheduling passes by the number of waiting jobs (needs ``keep_decisions``)."
-    )
+    decisions = _method("decisions", "Time of scheduling passes by number of waiting jobs (needs ``keep_decisions``).")
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(str(one_of("figure", name, RUN_FIGURES)))

@@ -188,9 +188,7 @@ def _metrics(metrics: Mapping[str, Any]) -> list[p.PagePart]:
 
 def _says_anything(value: Any) -> bool:
     # Without an application level its metrics have no distribution.
-    if not isinstance(value, Mapping):
-        return value is not None
-    return any(map(_says_anything, value.values()))
+    return any(map(_says_anything, value.values())) if isinstance(value, Mapping) else value is not None
 
 
 def _figures(parts: RunParts) -> list[tuple[str, str]]:

@@ -58,8 +58,7 @@ def write_run(
     trace: TraceRequest | bool | None,
     nodes: bool = False,
 ) -> list[Path]:
-    """Write run.json, the tables and traces, by default a complete one in OTF2; return the files to open in the folder
-    ``trace``."""
+    """Write run.json, tables and traces, by default a complete one in OTF2; return the files to open in ``trace``."""
     scenario = result.scenario
     metrics = dict(result.metrics)  # before the Parquet library takes its memory
     give_back_memory(len(result.ledger.jobs))

@@ -52,8 +52,7 @@ class BatchNotes:
     # int64 (rows,) or None: the run times used for planning, as known when each job arrived; None for the requested ones
     planned_ns: Array | None = None
     rejections: Mapping[int, str] = field(default_factory=dict)  # reasons for rejections by a deciding policy, by row
-    # its reasons for starts, where stated, by row
-    start_reasons: Mapping[int, str] = field(default_factory=dict)
+    start_reasons: Mapping[int, str] = field(default_factory=dict)  # its reasons for starts, where stated, by row
     # the log's name of each row's job, empty where unknown; None if the log has no names
     names: Sequence[str] | None = None
     # (instants, hosts, states) or None: passages of hosts that were stopped under power limits, or slept; None if no host
@@ -63,8 +62,7 @@ class BatchNotes:
     predicted_power: Array | None = None
     # int64 or None: time that each row waited for its hosts to boot while it held its cores; None if no hosts sleep
     boot_wait_ns: Array | None = None
-    # number of rows planned with a predicted run time; None without prediction
-    predicted: int | None = None
+    predicted: int | None = None  # number of rows planned with a predicted run time; None without prediction
 
     def further_columns(self, rows: int) -> dict[str, Any]:
         """Columns of the table of jobs besides the usual ones; it has ``rows`` rows."""
@@ -95,13 +93,11 @@ class ApplicationNotes:
     @property
     def further_columns(self) -> dict[str, Any]:
         """Further columns of the table of jobs."""
-        further: dict[str, Any] = {}
-        for place, (name, _) in enumerate(LOOP_METRICS):
-            if name not in ("cov", "imbalance", "rounds"):  # these are usual columns, the last one as chunks
-                further[name] = self.loops[:, place]
+        usual = ("cov", "imbalance", "rounds")  # columns that every table of jobs has, the last one as chunks
+        further: dict[str, Any] = {name: self.loops[:, place] for place, (name, _) in enumerate(LOOP_METRICS)}
+        further = {name: column for name, column in further.items() if name not in usual}
         if self.graphs is not None:
-            for place, (name, _) in enumerate(GRAPH_METRICS):
-                further[name] = self.graphs[:, place]
+            further |= {name: self.graphs[:, place] for place, (name, _) in enumerate(GRAPH_METRICS)}
         if self.programs is not None:
             names, place_of = self.programs
             further["application"] = [names[place] for place in place_of]
@@ -340,7 +336,13 @@ class Result(WithCosts):
     @cached_property
     def fair_start_ns(self) -> Array:
         """The fair start time of each row of ``jobs`` (``bls.fair_start``): int64 (rows,), -1 for rows without one. The batch
-        level is simulated again. Raises InputError if parts of the run cannot be repeated."""
+        level is simulated again.
+
+        Raises
+        ------
+        InputError
+            If parts of the run cannot be repeated.
+        """
         from bridge.runs.afterwards import FairStarts
 
         return FairStarts(self.scenario).of(self.ledger.jobs)
@@ -354,15 +356,26 @@ class Result(WithCosts):
 
     @cached_property
     def power_over_time(self) -> pd.DataFrame:
-        """One row per change of the machine's power draw, limit, power level, or number of hosts in service. Raises InputError
-        without a power model."""
+        """One row per change of the machine's power draw, limit, power level, or number of hosts in service.
+
+        Raises
+        ------
+        InputError
+            Without a power model.
+        """
         if self.power is None:
             raise InputError(f"this result has no power data: the run was made without {POWER:held}")
         return tables.rows_frame(self.power.columns)
 
     @cached_property
     def power_of_domains(self) -> pd.DataFrame:
-        """The same for each part of the machine that has its own limits. Raises InputError if none has."""
+        """The same for each part of the machine that has its own limits.
+
+        Raises
+        ------
+        InputError
+            If no part has.
+        """
         if self.power is None or not self.power.plan.domains:
             raise InputError(f"no part of this result's machine has its own power limits ({LIMITS})")
         return tables.rows_frame(self.power.domain_columns)
@@ -411,8 +424,7 @@ class Result(WithCosts):
 
     @cached_property
     def metrics(self) -> Mapping[str, Any]:
-        """Batch and application metrics by name (``bls.metrics.batch``, ``als.metrics.loops``); times in ns, shares as
-        fractions."""
+        """Batch and application metrics by name (``bls.metrics.batch``, ``als.metrics.loops``); times in ns, shares 0 to 1."""
         jobs, machine = self.ledger.jobs, self.ledger.machine
         allocations = Allocations(jobs.allocation_first, jobs.allocation_lo, jobs.allocation_hi)
         how: dict[str, Any] = {"host_first": machine.first_core, "downtime": self.notes.downtime}
@@ -472,12 +484,17 @@ class Result(WithCosts):
         return tables.rows_frame(self.notes.observations or {"observer": [], "now_ns": np.empty(0, np.int64)})
 
     def story(self, job: int | str) -> str:
-        """The events of one job and their causes, one line each.
+        """List the events of one job and their causes.
 
         Parameters
         ----------
         job : int or str
             Its number, or another word that names it (``bls.workloads.job_words``), such as ``"900_2"``.
+
+        Returns
+        -------
+        str
+            One line per event.
 
         Raises
         ------

@@ -45,23 +45,18 @@ def _check_memory(scenario: ReadyScenario) -> None:
     tasks = scenario.programs.expected_tasks(scenario.program, scenario.workload.cores)
     transfers = scenario.programs.expected_edges(scenario.program, scenario.workload.cores) if scenario.sends else 0
     needed = tasks * _RECORD_BYTES + transfers * _TRANSFER_BYTES
-    free = free_memory_bytes()
-    if free is not None and needed > free:
+    if (free := free_memory_bytes()) is not None and needed > free:
         records = f"{tasks} tasks" + f" and {transfers} transfers" * (transfers > 0)
-        raise InputError(
-            f"the records of about {records} need {needed / 2**30:.1f} GiB and {free / 2**30:.1f} are free; "
-            f"run without them ({NO_TASKS}, with no table of them)"
-        )
+        need = f"the records of about {records} need {needed / 2**30:.1f} GiB and {free / 2**30:.1f} are free"
+        raise InputError(f"{need}; run without them ({NO_TASKS}, with no table of them)")
 
 
 def _check_widths(scenario: ReadyScenario, coupling_name: str) -> None:
     from bridge.protocol.messages import MAX_CORES  # not needed inline
 
     if (widest := int(scenario.workload.cores.max())) > MAX_CORES:
-        raise InputError(
-            f"{COUPLING:{coupling_name}}: a job requests {widest} cores; a message of the bridge holds up to {MAX_CORES}; "
-            f"use {COUPLING:inline}"
-        )
+        what = f"a job requests {widest} cores; a message of the bridge holds up to {MAX_CORES}"
+        raise InputError(f"{COUPLING:{coupling_name}}: {what}; use {COUPLING:inline}")
 
 
 def _run_batch_level(simulator: BatchSimulator, watch: Watch) -> None:

@@ -80,9 +80,8 @@ class Simulation:
         """
         upto_ns = MAX_NS if until_ns is None else whole("until_ns", until_ns, 0, MAX_NS)
         if upto_ns < self._until_ns:
-            raise InputError(
-                f"until_ns: {format_ns(upto_ns)} is past; the simulation is at {format_ns(self._until_ns)}"
-            )
+            now = format_ns(self._until_ns)
+            raise InputError(f"until_ns: {format_ns(upto_ns)} is past; the simulation is at {now}")
         if not self.done:
             self._simulator.pause_after(until_ns)
             self.done = self._run.go_on(lambda ended, now_ns: None)

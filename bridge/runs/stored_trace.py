@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bridge.options.declared import KEEP_TASKS, OUT, TRACE_CORES, TRACE_DETAIL, TRACE_FORMATS, TRACE_WINDOW
+from bridge.options.declared import KEEP_TASKS, OUT, TRACE_CORES, TRACE_DETAIL, TRACE_WINDOW
 from bridge.runs.directory import check_place, named_folder, open_folder, read_record, temporary_folder, unusable
 from bridge.runs.stored import hosts, ids_of, no_tasks
 from bridge.runs.tracing import TraceRequest, formats_of, technique_labels
@@ -185,7 +185,7 @@ def write_part(
     """Write a part of a result as traces into a new folder; return the files for viewers. ``say`` gets lines for the user.
     Raises InputError if an option or the folder is not allowed, or the part is empty."""
     target = named_folder(out)
-    request = TraceRequest(formats_of(formats, str(TRACE_FORMATS)), TRACE_DETAIL.check(detail), part).checked()
+    request = TraceRequest(formats_of(formats), TRACE_DETAIL.check(detail), part).checked()
     try:
         if target.exists() or target.is_symlink():
             raise InputError(f"{OUT}: {target} exists; choose another folder")

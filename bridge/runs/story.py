@@ -179,13 +179,11 @@ class _Jobs:
         ran = format_ns(int(self.end[row] - self.start[row]))
         because = self.word(CUT_BECAUSE, row) if CUT_BECAUSE in self.columns else ""
         text = f"{describe(Stage.RUNNING, self.word('state', row), because)}, after {ran}"
-        tasks = self.value("tasks", row)
-        if tasks:
+        if tasks := self.value("tasks", row):
             text += f"; {counted(int(tasks), 'task')}"
             if chunks := self.value("chunks", row):
                 text += f" in {counted(int(chunks), 'chunk')}"
-            imbalance = self.value("imbalance", row)
-            if imbalance is not None and np.isfinite(imbalance):
+            if (imbalance := self.value("imbalance", row)) is not None and np.isfinite(imbalance):
                 text += f", imbalance {imbalance:.3g}"
         return text
 

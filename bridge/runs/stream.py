@@ -68,9 +68,8 @@ class _Jobs:
     @staticmethod
     def joined(parts: list[_Jobs]) -> _Jobs:
         columns = {name: np.concatenate([part.columns[name] for part in parts]) for name in parts[0].columns}
-        return _Jobs(
-            columns, *(np.concatenate([getattr(part, name) for part in parts]) for name in ("count", "lo", "hi"))
-        )
+        held = (np.concatenate([getattr(part, name) for part in parts]) for name in ("count", "lo", "hi"))
+        return _Jobs(columns, *held)
 
 
 class _InOrder:
@@ -111,9 +110,8 @@ class _InOrder:
         while len(jobs) - at >= tables.JOB_GROUP or (everything and at < len(jobs)):
             stop = min(at + tables.JOB_GROUP, len(jobs))
             group = jobs.take(np.arange(at, stop))
-            columns = {
-                name: column for name, column in group.columns.items() if name in (*tables.JOB_COLUMNS, tables.BEGIN)
-            }
+            known = (*tables.JOB_COLUMNS, tables.BEGIN)
+            columns = {name: column for name, column in group.columns.items() if name in known}
             first = np.concatenate([[0], np.cumsum(group.count)])
             records = JobRecords(**columns, allocation_first=first, allocation_lo=group.lo, allocation_hi=group.hi)
             further = {name: group.columns[name] for name in (tables.PLANNED, tables.BEGIN) if name in group.columns}
@@ -237,9 +235,8 @@ def run_stream(
     cost = {"name": "inline", "simulation_s": working_s() - began}
     no_tasks, unknown = np.zeros(1, np.int64), np.full(1, np.nan)
     written = _Written(path, over_time.n_cores, tables.BEGIN if arrivals.held else "submit_ns")
-    metrics = streamed_metrics(written, over_time, downtime) | application_metrics(
-        no_tasks, no_tasks, unknown, unknown, np.full((len(LOOP_METRICS), 1), np.nan), 0.0
-    )
+    nothing = no_tasks, no_tasks, unknown, unknown, np.full((len(LOOP_METRICS), 1), np.nan), 0.0
+    metrics = streamed_metrics(written, over_time, downtime) | application_metrics(*nothing)
     account = account_of_log(arrivals, arrivals.jobs) | ({IDS: True} if scenario.workload.ids else {})
     return Streamed(metrics, decisions, account, cost)
 
@@ -258,9 +255,8 @@ def _simulate(
     with tables.JobsWriter(path) as writer:
         in_order = _InOrder(machine, writer)
         texts: dict[str, dict[int, str]] = {tables.REJECTED_BECAUSE: {}, tables.STARTED_BECAUSE: {}}
-        for stretch in stretches(
-            arrivals, simulator, jobs=stretch_jobs, outages=outages, watch=watch, pace=Pace().ends
-        ):
+        pieces = stretches(arrivals, simulator, jobs=stretch_jobs, outages=outages, watch=watch, pace=Pace().ends)
+        for stretch in pieces:
             span.add(stretch)
             in_order.add(_ended(scenario, stretch, _begins(scenario, arrivals)))
             run = stretch.simulator

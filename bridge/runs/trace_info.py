@@ -28,8 +28,7 @@ _TRACES = {
 
 
 def described(path: Path) -> dict[str, Any]:
-    """Contents of a result of ``twolevel run``, or of an OTF2 archive. Raises InputError if it is neither, or cannot be
-    read."""
+    """Contents of a result of ``twolevel run``, or of an OTF2 archive. Raises InputError if it cannot be read as either."""
     if path.suffix == ".otf2" and path.is_file():
         return {"archive": str(path), **_archive(path)}
     if not path.exists():
@@ -44,9 +43,8 @@ def described(path: Path) -> dict[str, Any]:
 def _run(folder: Path) -> dict[str, Any]:
     record = read_record(folder)
     first_core, names = hosts(folder)
-    tables = {
-        file.name: {"rows": table_rows(file), "bytes": file.stat().st_size} for file in sorted(folder.glob("*.parquet"))
-    }
+    files = sorted(folder.glob("*.parquet"))
+    tables = {one.name: {"rows": table_rows(one), "bytes": one.stat().st_size} for one in files}
     jobs = read_jobs(folder / "jobs.parquet")
     started = jobs["start_ns"].to_numpy(np.int64) >= 0
     last = int(jobs["end_ns"].max()) if started.any() else None

@@ -63,37 +63,33 @@ class TraceRequest:
         """Write the traces of a ledger; return the files for viewers. Raises InputError if the part is empty, or there is a
         trace."""
         ledger = cut_ledger(ledger, self.part)
-        return [
-            exporter(name)(with_detail(ledger, self._detail(name, ledger.machine)), folder) for name in self.formats
-        ]
+        details = [(name, self._detail(name, ledger.machine)) for name in self.formats]
+        return [exporter(name)(with_detail(ledger, detail), folder) for name, detail in details]
 
 
 def requested(options: RunOutput) -> TraceRequest | None:
     """The traces that the options of a run request; None without a trace. Raises InputError or PluginError."""
     detail = TRACE_DETAIL.check(options.trace_detail)
-    window = None if options.trace_window is None else window_ns(options.trace_window, str(TRACE_WINDOW))
-    cores = None if options.trace_cores is None else _intervals(options.trace_cores, str(TRACE_CORES))
-    if not options.traced:
-        return None
-    return TraceRequest(formats_of(options.trace, str(TRACE_FORMATS)), detail, Excerpt(window, cores)).checked()
+    part = part_of(options.trace_window, options.trace_cores, None, JobWords())
+    return TraceRequest(formats_of(options.trace), detail, part).checked() if options.traced else None
 
 
 def further_traces(formats: str | None, detail: str) -> TraceRequest | None:
     """The traces that ``--trace`` requests, in this detail; None without it. Raises InputError or PluginError."""
     if formats is None or formats == NO_FORMATS:
         return None
-    return TraceRequest(formats_of(formats, str(TRACE_FORMATS)), detail).checked()
+    return TraceRequest(formats_of(formats), detail).checked()
 
 
-def formats_of(text: str, where: str) -> tuple[str, ...]:
-    """The names in a comma-separated list, each once. Raises InputError if there is none."""
+def formats_of(text: str) -> tuple[str, ...]:
+    """The names in a comma-separated list of formats, each once. Raises InputError if there is none."""
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     if not names:
-        raise InputError(f"{where}: {shown(text)} names no format; allowed: e.g. otf2,perfetto")
+        raise InputError(f"{TRACE_FORMATS}: {shown(text)} names no format; allowed: e.g. otf2,perfetto")
     if names == (NO_FORMATS,):  # which only a run accepts
-        raise InputError(f"{where}: {shown(text)}: there is nothing to write; allowed: e.g. otf2,perfetto")
+        raise InputError(f"{TRACE_FORMATS}: {shown(text)}: there is nothing to write; allowed: e.g. otf2,perfetto")
     if NO_FORMATS in names:
-        raise InputError(f"{where}: {shown(text)}: {NO_FORMATS} stands alone")
+        raise InputError(f"{TRACE_FORMATS}: {shown(text)}: {NO_FORMATS} stands alone")
     return names
 
 

@@ -90,8 +90,13 @@ class MappedJobs:
 
 @dataclass(frozen=True)
 class ApplicationMap:
-    """The program of every job of a workload. Raises InputError if it is empty, a name is there twice, or one can never
-    match."""
+    """The program of every job of a workload.
+
+    Raises
+    ------
+    InputError
+        If it is empty, a name is there twice, or an application can never match.
+    """
 
     source: str  # the file, for messages
     applications: tuple[MappedJobs, ...]  # tried in order
@@ -117,9 +122,28 @@ class ApplicationMap:
                 raise InputError(f"{where}.match: every job matches, so that application[{place + 1}] never does")
 
     def assign(self, workload: Workload, seed: int, default: Program) -> tuple[tuple[Program, ...], Array]:
-        """The programs of the applications in order, then the default one; and the index of each job's program, int64 (n,).
-        ``default`` is the run's: its first loop fills in missing parameters. Raises InputError if a job cannot run its
-        program."""
+        """Find the program of each job.
+
+        Parameters
+        ----------
+        workload : Workload
+        seed : int
+            Of the shares of applications.
+        default : Program
+            The run's: its first loop fills in missing parameters.
+
+        Returns
+        -------
+        programs : tuple of Program
+            Those of the applications in order, then the default one.
+        place : ndarray of int64, shape (n,)
+            The index of each job's program.
+
+        Raises
+        ------
+        InputError
+            If a job cannot run its program.
+        """
         run = default.loops[0] if default.loops else Loop()
         given = {f"{self.source}: application[{k}]": one.program for k, one in enumerate(self.applications)}
         given["" if self.default is None else f"{self.source}: {DEFAULT}"] = self.default or default
@@ -133,15 +157,41 @@ class ApplicationMap:
         return tuple(programs), place
 
     def allowed(self, place: Array, otherwise: Array) -> Array:
-        """Which jobs may be slowed to save power, bool (n,), by the index of each job's program; else ``otherwise``."""
+        """Return which jobs may be slowed to save power.
+
+        Parameters
+        ----------
+        place : ndarray of int64, shape (n,)
+            As :meth:`assign` returns it.
+        otherwise : ndarray of bool, shape (n,)
+            For jobs whose application does not say it.
+
+        Returns
+        -------
+        ndarray of bool, shape (n,)
+        """
         said = [*(one.allowed for one in self.applications), self.default_allowed]
         known = np.array([one is not None for one in said])[place]
         found: Array = np.where(known, np.array([bool(one) for one in said])[place], otherwise)
         return found
 
     def draws(self, place: Array, key: str, otherwise: Array) -> Array | None:
-        """``power`` or ``memory_bound`` of jobs, parts per billion, int64 (n,), by the index of each job's program; else
-        ``otherwise``. None if no application has it."""
+        """Return a property of jobs that affects their power.
+
+        Parameters
+        ----------
+        place : ndarray of int64, shape (n,)
+            As :meth:`assign` returns it.
+        key : str
+            ``power`` or ``memory_bound``.
+        otherwise : ndarray of int64, shape (n,)
+            For jobs whose application does not have it, parts per billion.
+
+        Returns
+        -------
+        ndarray of int64, shape (n,), or None
+            Parts per billion; None if no application has it.
+        """
         said = [*(one.draws.get(key, -1) for one in self.applications), self.default_draws.get(key, -1)]
         if max(said) < 0:
             return None
@@ -150,7 +200,8 @@ class ApplicationMap:
         return found
 
     def counts(self, place: Array) -> dict[str, int]:
-        """How many jobs each application has, by its name, those of none under ``default``, from what ``assign`` gave."""
+        """Count the jobs of each application, by its name; jobs without one are under ``default``. ``place`` is as
+        :meth:`assign` returns it."""
         found = np.bincount(place, minlength=len(self.applications) + 1)
         names = [*(one.name for one in self.applications), DEFAULT]
         return dict(zip(names, found.tolist(), strict=True))
@@ -209,16 +260,13 @@ def parse_application_map(text: str, source: str) -> ApplicationMap:
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise InputError(f"{source}: application: {shown(tables)}; allowed: [[application]] tables")
     applications = tuple(_application(table, f"{source}: application[{k}]") for k, table in enumerate(tables))
-    default = content.get(DEFAULT)
-    if default is None:
+    if (default := content.get(DEFAULT)) is None:
         return ApplicationMap(source, applications)
     if not isinstance(default, dict):
         raise InputError(f"{source}: {DEFAULT}: {shown(default)}; allowed: a [{DEFAULT}] table")
-    if "name" in default:
-        raise InputError(
-            f"{source}: {DEFAULT}.name: {shown(default['name'])}; allowed: none, as it is called {DEFAULT}"
-        )
     where = f"{source}: {DEFAULT}"
+    if "name" in default:
+        raise InputError(f"{where}.name: {shown(default['name'])}; allowed: none, as it is called {DEFAULT}")
     program = program_of(default, where, (ALLOWED, *DRAWS))
     return ApplicationMap(source, applications, program, _allowed(default, where), _draws(default, where))
 
@@ -232,16 +280,14 @@ def _application(table: Mapping[str, Any], path: str) -> MappedJobs:
 
 
 def _allowed(table: Mapping[str, Any], path: str) -> bool | None:
-    found = table.get(ALLOWED)
-    if found is None or isinstance(found, bool):
+    if (found := table.get(ALLOWED)) is None or isinstance(found, bool):
         return found
     raise InputError(f"{path}.{ALLOWED}: {shown(found)}; allowed: true or false, whether these jobs may be slowed")
 
 
 def _draws(table: Mapping[str, Any], path: str) -> dict[str, int]:
-    return {
-        key: round(real(f"{path}.{key}", table[key], 0, most) * WHOLE) for key, most in DRAWS.items() if key in table
-    }
+    given = {key: real(f"{path}.{key}", table[key], 0, most) for key, most in DRAWS.items() if key in table}
+    return {key: round(value * WHOLE) for key, value in given.items()}
 
 
 def _match(given: object, path: str) -> Match:
@@ -252,17 +298,10 @@ def _match(given: object, path: str) -> Match:
     return Match(**values, share=given.get("share", 1.0), where=path)
 
 
-def _is_number(given: object) -> bool:
-    return isinstance(given, int) and not isinstance(given, bool) and given >= 0
-
-
 def _numbers(given: object, where: str) -> str:
     parts = given if isinstance(given, list) else [given]
-    texts = [
-        part if isinstance(part, str) else str(part) for part in parts if isinstance(part, str) or _is_number(part)
-    ]
+    texts = [str(part) for part in parts if isinstance(part, str) or (type(part) is int and part >= 0)]
     if len(texts) < len(parts) or not " ".join(texts).strip():
-        raise InputError(
-            f"{where}: {shown(given)}; allowed: a number from 0, a list of them, or a text as '0-63 128 256-'"
-        )
+        allowed = "a number from 0, a list of them, or a text as '0-63 128 256-'"
+        raise InputError(f"{where}: {shown(given)}; allowed: {allowed}")
     return " ".join(texts)

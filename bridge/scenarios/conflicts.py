@@ -331,18 +331,14 @@ REPLAY: Final[tuple[Conflict, ...]] = (
 )
 
 #: Options of a scenario that no cell has: a study has seeds and workloads, keeps decisions, and no other hosts join its runs.
-NOT_OF_CELLS: Final = tuple(
-    option.name for option in (SEED, d.WORKLOAD, b.DECISIONS, d.LISTEN, d.TOKEN_FILE, d.CERTIFICATE)
-)
+NOT_OF_CELLS: Final = tuple(one.name for one in (SEED, d.WORKLOAD, b.DECISIONS, d.LISTEN, d.TOKEN_FILE, d.CERTIFICATE))
 
 WITHOUT_EFFECT: Final = (d.COUPLING.name, d.WORKERS.name, d.TIMEOUT.name)  #: options that cannot change a result
 
 #: Options that say how our engine schedules; a cell that the real Slurm schedules ignores them.
 OF_ENGINE: Final = tuple(
     option.name
-    for option in (
-        b.BLS, b.BLS_COMMAND, b.BACKFILL, b.ALLOCATOR, b.ESTIMATES, b.KILL_AT_WALLTIME, b.DECISION_COST
-    )
+    for option in (b.BLS, b.BLS_COMMAND, b.BACKFILL, b.ALLOCATOR, b.ESTIMATES, b.KILL_AT_WALLTIME, b.DECISION_COST)
 )
 
 #: What a replay takes of a scenario.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
@@ -59,12 +59,10 @@ class ReadyScenario:
     model: TaskModel
     requested: Mapping[int, str] | None = None  # cores by job number, for the allocator ``given``
     constraints: JobConstraints = field(default_factory=JobConstraints)
-    # observers, and objects that compute additional data for the policy
-    observers: tuple[AnyObserver, ...] = ()
+    observers: tuple[AnyObserver, ...] = ()  # and objects that compute additional data for the policy
     applications: tuple[Program, ...] = ()  # what jobs may compute; empty if they last their recorded run times
     programs: Programs | None = None  # the same, looked up
-    # int64 (n,): index of each job's program
-    program: Array = field(default_factory=lambda: np.zeros(0, np.int64))
+    program: Array = field(default_factory=lambda: np.zeros(0, np.int64))  # int64 (n,): index of each job's program
     speeds: CoreSpeeds = field(default_factory=lambda: core_speeds((), 1, 0))
     network: NetworkState = NO_NETWORK  # between hosts
     power: PowerPlan | None = None  # None without any power option
@@ -115,18 +113,29 @@ class ReadyScenario:
     ) -> ReadyScenario:
         """Check the options against each other, look the plug-ins up, and read what constrains the jobs.
 
-        ``workload`` and ``platform`` are taken as they are; the parts ``workload`` and ``machine`` of the options are ignored.
-        ``known_jobs`` are all job numbers that a file of requests may name, as those of a log before a selection.
+        Parameters
+        ----------
+        workload, platform : Workload, Platform
+            They are taken as they are.
+        options : Scenario
+            The parts ``workload`` and ``machine`` are ignored.
+        requested : mapping of int to str, optional
+            Cores by job number, for the allocator ``given``.
+        observers : sequence of str, Observer or AdditionalData
+        known_jobs : ndarray of int64, optional
+            All job numbers that a file of requests may name, as those of a log before a selection.
+
+        Returns
+        -------
+        ReadyScenario
 
         Raises
         ------
         InputError, PluginError
             If something is unknown or out of range.
         """
-        known: AnyScheduler | None = None
         level = options.application
-        if level.simulated:
-            known = _technique(level.technique)
+        known = _technique(level.technique) if level.simulated else None
         check(SCENARIO, options)
         model = TaskModel(level.variation, level.tasks_per_core, options.seed)
         known_policy: object = options.batch.decides
@@ -143,7 +152,7 @@ class ReadyScenario:
         place = np.zeros(len(workload), np.int64)
         programs = None
         if known is not None:
-            plain = Program.plain(options.application.technique, level.lengths, level.tasks_per_core)
+            plain = Program.plain(level.technique, level.lengths, level.tasks_per_core)
             if level.map is None:
                 check_variation(level.lengths, level.variation)
                 applications = (plain,)
@@ -151,25 +160,14 @@ class ReadyScenario:
             else:
                 applications, place = level.map.assign(workload, options.seed, plain)
             programs = Programs(applications, level.variation)
-        network = platform_network(platform, level.network)
+        link = platform.network
+        of_links = {name: getattr(link, name) for name in ("bandwidth_gbps", "latency_ns", "memory_gbps")}
+        network = network_state(network_model(level.network), link.topology, hosts=platform.n_hosts, **of_links)
         speeds = core_speeds(level.speeds, platform.n_cores, options.seed)
+        power = _power(options, workload, platform, known_jobs, place, constraints.partition)
+        of_jobs = constraints, seen, applications, programs, place
         ready = cls(
-            workload,
-            platform,
-            options,
-            chosen,
-            placed,
-            known,
-            model,
-            requested,
-            constraints,
-            seen,
-            applications,
-            programs,
-            place,
-            speeds,
-            network,
-            _power(options, workload, platform, known_jobs, place, constraints.partition),
+            workload, platform, options, chosen, placed, known, model, requested, *of_jobs, speeds, network, power
         )
         check(READY, ready)
         return ready
@@ -178,16 +176,15 @@ class ReadyScenario:
 def check_ready(scenario: object) -> None:
     """Raise InputError if this is not a scenario that is ready to run."""
     if not isinstance(scenario, ReadyScenario):
-        raise InputError(
-            f"scenario: {shown(scenario)}; allowed: a bridge.ReadyScenario, as ReadyScenario.of returns it"
-        )
+        allowed = "a bridge.ReadyScenario, as ReadyScenario.of returns it"
+        raise InputError(f"scenario: {shown(scenario)}; allowed: {allowed}")
 
 
 def _power(
     options: Scenario,
     workload: Workload,
     platform: Platform,
-    known_jobs: Array | None,
+    others: Array | None,
     place: Array,
     partition: Array | None,
 ) -> PowerPlan | None:
@@ -195,18 +192,10 @@ def _power(
         return None
     from bls.power.plan import power_plan  # which most runs need not load
 
-    others = np.zeros(0, np.int64) if known_jobs is None else known_jobs
-    applications = options.application.map
-    said = None if applications is None else partial(applications.allowed, place)
-    drawn = None if applications is None else partial(applications.draws, place)
-    return power_plan(
-        *(options.power, workload, platform),
-        known_jobs=others,
-        seed=options.seed,
-        said=said,
-        drawn=drawn,
-        partition=partition,
-    )
+    given: dict[str, Any] = {"known_jobs": np.zeros(0, np.int64) if others is None else others, "seed": options.seed}
+    if (applications := options.application.map) is not None:
+        given |= {"said": partial(applications.allowed, place), "drawn": partial(applications.draws, place)}
+    return power_plan(options.power, workload, platform, partition=partition, **given)
 
 
 def _technique(given: object) -> AnyScheduler:
@@ -215,20 +204,6 @@ def _technique(given: object) -> AnyScheduler:
     if isinstance(given, Technique | Selection | Planner | Mapped):
         return given
     raise InputError(f"als: {shown(given)}; allowed: a name, a Technique, a Selection or a Planner")
-
-
-def platform_network(platform: Platform, model: str) -> NetworkState:
-    """The network of a platform for applications. Raises InputError if the model is unknown, or hosts do not fit the
-    topology."""
-    network = platform.network
-    return network_state(
-        network_model(model),
-        network.topology,
-        hosts=platform.n_hosts,
-        bandwidth_gbps=network.bandwidth_gbps,
-        latency_ns=network.latency_ns,
-        memory_gbps=network.memory_gbps,
-    )
 
 
 def _observer(given: str | AnyObserver) -> AnyObserver:
@@ -258,10 +233,9 @@ def load_workload(
     selection: str = b.SELECT.default,
     oversize: str = b.OVERSIZE.default,
     preset: bool | None = b.PRESET.default,
-    cancelled: bool = b.CANCELLED.default,
 ) -> Workload:
     """A workload, fitted to the platform and selected. Raises InputError if it cannot be read, or nothing is left."""
-    whole = workload if isinstance(workload, Workload) else read_workload(workload, cancelled=cancelled)
+    whole = workload if isinstance(workload, Workload) else read_workload(workload)
     fitting = fit(whole, platform.n_cores, oversize)
     return select(fitting, selection, preset=preset, n_cores=platform.n_cores, whole=whole)
 

@@ -24,13 +24,8 @@ def remarks_of_run(scenario: ReadyScenario) -> Iterator[str]:
     options, jobs, machine = scenario.options, scenario.workload, scenario.platform
     yield from machine_words(jobs, machine, options.machine.platform, replayed=scenario.technique is None)
     yield from log_words(jobs, machine, [options])
-    more = (
-        time_limit_words(jobs, [options]),
-        balance_words([options]),
-        wish_words(scenario),
-        unmatched_words(scenario),
-    )
-    yield from filter(None, more)
+    about_applications = wish_words(scenario), unmatched_words(scenario)
+    yield from filter(None, (time_limit_words(jobs, [options]), balance_words([options]), *about_applications))
     yield from power_words(scenario)
 
 
@@ -90,12 +85,11 @@ def held_words(jobs: int) -> str:
     """A line about jobs that were held after their submit; empty if there are none."""
     if not jobs:
         return ""
-    was, rest = (
-        ("was", "it starts at that time at the earliest, and its wait counts")
-        if jobs == 1
-        else ("were", "they start at that time at the earliest, and their waits count")
+    was, starts, waits = (
+        ("was", "it starts", "its wait counts") if jobs == 1 else ("were", "they start", "their waits count")
     )
-    return f"{_jobs(jobs)} {was} held after the submit (begin, Eligible): {rest} from then"
+    held = f"{_jobs(jobs)} {was} held after the submit (begin, Eligible)"
+    return f"{held}: {starts} at that time at the earliest, and {waits} from then"
 
 
 def _jobs(n: int) -> str:
@@ -117,11 +111,10 @@ def time_limit_words(jobs: Workload, options: Iterable[Scenario]) -> str:
             who[f"backfilling {one.batch.backfill}"] = None
     if not who:
         return ""
-    plans = "plan" if len(who) > 1 else "plans"
-    return (
-        f"the log has no time limits: {' and '.join(who)} {plans} with the true run times, which no scheduler knows; "
-        f"{recommended(jobs)}"
+    plan = (
+        f"{' and '.join(who)} {'plan' if len(who) > 1 else 'plans'} with the true run times, which no scheduler knows"
     )
+    return f"the log has no time limits: {plan}; {recommended(jobs)}"
 
 
 def balance_words(options: Iterable[Scenario]) -> str:
@@ -174,8 +167,7 @@ _MOST = 20  #: so many users are named at most
 
 def power_words(scenario: ReadyScenario) -> Iterator[str]:
     """Lines about limits that cannot be kept, options without effect, users without jobs, and useless sleep."""
-    plan = scenario.power
-    if plan is None:
+    if (plan := scenario.power) is None:
         return
     from bls.power.host_accounts import sleep_words  # not needed by most runs
     from bls.power.job_power import unknown_users
@@ -187,8 +179,7 @@ def power_words(scenario: ReadyScenario) -> Iterator[str]:
     parts = [("", plan.limits, plan.least_mw, whole)]
     parts += [(f"{one.name}: ", one.limits, one.idle_mw, "idle it draws") for one in plan.domains]
     for name, limits, least_mw, draws in parts:
-        below = [one.power_mw for one in limits.limits if one.power_mw < least_mw]
-        if below:
+        if below := [one.power_mw for one in limits.limits if one.power_mw < least_mw]:
             which = f"{name}{len(below)} of {len(limits.limits)} cannot be kept"
             lowest = f"the lowest is {min(below) / 1000:g} W"
             yield f"{b.LIMITS}: {which}: {draws} {least_mw / 1000:g} W, and {lowest}"

@@ -41,15 +41,6 @@ def why_no_comparison(study: Study) -> str:
     return ""
 
 
-def _all_of(study: Study, results: pd.DataFrame) -> list[ComparedOption]:
-    if study.comparisons:
-        return list(study.comparisons)
-    metrics = tuple(name for name in COMPARED if name in results.columns)
-    metrics = metrics or tuple(metric_names(results)[:3])
-    first = study.cells[0]
-    return [ComparedOption(name, first.value(name), metrics) for name in study.varied]
-
-
 def compare_study(study: Study, results: pd.DataFrame, folder: Path) -> list[pd.DataFrame]:
     """Compare, and write comparisons.parquet; return a table for each comparison. Raises InputError if a metric is unknown."""
     target = folder / COMPARISONS
@@ -88,8 +79,11 @@ def compared(study: Study, results: pd.DataFrame) -> tuple[list[pd.DataFrame], p
     """A table for each comparison, and all in one; None if there is nothing to compare. Errors as :func:`compare_study`."""
     if why_no_comparison(study):
         return [], None
-    found = []
-    for one in _all_of(study, results):
+    found, wanted = [], study.comparisons
+    if not wanted:
+        metrics = tuple(name for name in COMPARED if name in results.columns) or tuple(metric_names(results)[:3])
+        wanted = tuple(ComparedOption(name, study.cells[0].value(name), metrics) for name in study.varied)
+    for one in wanted:
         rows, column, base = _paired(results, one.option), column_name(one.option), base_of(study, one)
         try:
             found.append(paired_comparisons(rows, column, base, one.metrics, exact=study.exact))

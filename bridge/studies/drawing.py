@@ -47,8 +47,7 @@ _OF_JOBS = ("submit_ns", "start_ns", "end_ns", "state", "why")
 
 
 def kept_frames(study: Study, folder: Path, name: str, results: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """The workloads of a finished study, each with the table for a figure of :data:`KEPT_FIGURES`, by ``label`` and
-    ``batch``."""
+    """The workloads of a finished study, each with a table for a figure of :data:`KEPT_FIGURES`, by ``label`` and ``batch``."""
     from traces.statistics.comparisons import finished
 
     word = KEPT_FIGURES[name]
@@ -439,8 +438,9 @@ class StudyPlots:
         if not parts:
             raise InputError(f"{name}: the results lack the data for it")
         if part is None and len(parts) > 1:
+            names = ", ".join(parts)
             raise InputError(
-                f"{name}: there is one figure for each of {len(parts)} parts; allowed: part= one of {', '.join(parts)}"
+                f"{name}: there is one figure for each of {len(parts)} parts; allowed: part= one of {names}"
             )
         if part is not None and part not in parts:
             raise one_of("part", part, parts, "part=")

@@ -132,9 +132,8 @@ class Journal:
             raise InputError(f"{self._path.parent}: another twolevel is running this study") from None
         except OSError as error:
             self._file.close()
-            raise InputError(
-                f"{self._path}: cannot be locked: {error.strerror}; choose a folder on another disk"
-            ) from None
+            why = f"cannot be locked: {error.strerror}"
+            raise InputError(f"{self._path}: {why}; choose a folder on another disk") from None
         try:
             if self._again:
                 self._file.truncate(0)

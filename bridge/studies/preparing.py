@@ -85,11 +85,9 @@ def find_inputs(study: Study) -> Inputs:
 
 def _signals(study: Study) -> Path | None:
     # The file of prices and emissions; it is read here, and its content is sent to whoever runs a cell.
-    name = study.results.get("signals")
-    if name is None:
+    if (name := study.results.get("signals")) is None:
         return None
-    path = find_file(str(name), study.folders)
-    if path is None:
+    if (path := find_file(str(name), study.folders)) is None:
         raise InputError(f"[results] signals: no file {shown_path(str(name))}; say in which folder it is with {DATA}")
     return path
 
@@ -140,8 +138,7 @@ def workload_path(source: WorkloadSource, study: Study) -> Path:
     if source.file == "sample":
         return Path(sample_path())
     file = source.file.removesuffix(_function(source))
-    found = find_file(file, study.folders)
-    if found is None:
+    if (found := find_file(file, study.folders)) is None:
         origin = study.origins.get(("file", source.file), f"workload {source.name}")
         if is_seeded(source.file):
             raise InputError(f"{origin}: no file {shown_path(file)}; name its folder with {DATA}")
@@ -171,14 +168,12 @@ class Preparation:
         self._places: dict[tuple[object, ...], int] = {}
         self._drawn: dict[int, o.Drawn] = {}
         self._log: tuple[tuple[str, int, bool], Workload] | None = None
-        #: Shared data of units, by index.
-        self.prepared: dict[int, Prepared] = {}
-        #: Remarks on the machine of each, for the first seed, and the options of the checked cells.
+        self.prepared: dict[int, Prepared] = {}  # shared data of units, by index
+        # Remarks on the machine of each, for the first seed, and the options of the checked cells.
         self.words: dict[int, list[str]] = {}
         self.options: dict[int, list[Scenario]] = {}
         self._checked: set[int] = set()
-        #: What is computed from each finished run.
-        self.afterwards = _afterwards(study)
+        self.afterwards = _afterwards(study)  # what is computed from each finished run
 
     def folder_of(self, cell: int, seed: int) -> Path | None:
         """The folder for the kept results of a cell and seed."""
@@ -293,19 +288,15 @@ class Preparation:
         seeds = self.study.seeds
         groups: dict[tuple[int, str], list[int]] = {}
         for place in places:
-            cell, seed = divmod(place, len(seeds))
-            groups.setdefault((seed, self._group(cell)), []).append(place)
+            one, seed = self.study.cells[place // len(seeds)], place % len(seeds)
+            shared = sorted((name, value) for name, value in one.given.items() if name not in _BATCH_ONLY)
+            groups.setdefault((seed, repr((one.workload.name, shared))), []).append(place)
         for (seed, group), members in groups.items():
             for place in members:
                 yield self._unit(place, place // len(seeds), seeds[seed], f"{group} {seeds[seed]}")
 
-    def _group(self, cell: int) -> str:
-        one = self.study.cells[cell]
-        given = [(name, value) for name, value in one.given.items() if name not in _BATCH_ONLY]
-        return repr((one.workload.name, sorted(given)))
-
     def _unit(self, place: int, cell: int, seed: int, group: str) -> Unit:
-        study, chosen = self.study, self._options(cell)
+        study, chosen, prepared = self.study, self._options(cell), self._place(cell, seed)
         file = study.cells[cell].workload.file
         of_engine = {"observe": [], **chosen.scenario.execution.names()}
         formats = ("otf2",) if "trace" in study.keep else ()
@@ -316,17 +307,7 @@ class Preparation:
             "tasks_table": "tasks" in study.keep,
             **({"trace": list(formats) or False} if chosen.slurm else RunOutput().trace_names(formats)),
         }
-        return Unit(
-            place,
-            self._place(cell, seed),
-            replace(chosen.scenario, seed=seed),
-            self.afterwards,
-            study.metrics,
-            study.keep,
-            self.folder_of(cell, seed),
-            record if study.keep else None,
-            group,
-            self.inputs.keys[cell],
-            chosen.slurm,
-            self.folder if chosen.slurm else None,
-        )
+        kept = study.keep, self.folder_of(cell, seed), record if study.keep else None
+        slurm = chosen.slurm, self.folder if chosen.slurm else None
+        options, key = replace(chosen.scenario, seed=seed), self.inputs.keys[cell]
+        return Unit(place, prepared, options, self.afterwards, study.metrics, *kept, group, key, *slurm)

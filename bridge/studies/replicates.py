@@ -92,9 +92,8 @@ def with_windows(study: Study, path_of: Callable[[WorkloadSource, Study], Path])
 def check_shaken(given: Replicates, seeds: tuple[int, ...], where: Callable[[str], str] = "{}".format) -> None:
     """Check that some seed shakes the submits: seed 0 is the log itself. Raises InputError if seed 0 is the only one."""
     if given.shake_ns and set(seeds) == {0}:
-        raise InputError(
-            f"{where('shake')}: seed 0, the only one, does not change the submits; allowed: several seeds, such as 10"
-        )
+        why = "seed 0, the only one, does not change the submits"
+        raise InputError(f"{where('shake')}: {why}; allowed: several seeds, such as 10")
 
 
 def of_windows(

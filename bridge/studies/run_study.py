@@ -1,20 +1,22 @@
-"""Running a study: do what is not finished, keep what is, and make the tables from both."""
+"""Running a study: do what is not finished, keep what is, and make the tables from both; and running it again, to compare every
+number."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from bridge.options.declared import OUT
+from bridge.options.declared import DATA, OUT
 from bridge.runs.directory import CELL, check_target, ours_in, read_record, remove_files
 from bridge.scenarios.scenario import RECORDED
+from bridge.scratch import scratch_folder
 from bridge.studies.executors.executor import Executor, WorkSummary
 from bridge.studies.executors.local import local_executor
 from bridge.studies.input.run_options import BATCH_OPTION, SLURM
@@ -22,8 +24,8 @@ from bridge.studies.journal import JOURNAL, Entry, Journal, is_journal
 from bridge.studies.preparing import Preparation, find_inputs, needed_elsewhere, settled
 from bridge.studies.results import write_tables
 from bridge.studies.study import KEEP, Study
-from bridge.studies.study_record import RECORD, read_study_record, write_study_record
-from bridge.studies.unit import NoRoomError, check_metrics, remove_partial, remove_scratch
+from bridge.studies.study_record import RECORD, StudyRecord, read_study_record, write_study_record
+from bridge.studies.unit import NoRoomError, check_metrics, remove_remains
 from traces.base.columns import html_table
 from traces.base.errors import InputError, one_of, shown_path
 from traces.base.written_file import NO_ROOM
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
 _ROW_BYTES = 4000  #: disk space of a cell and seed, bytes: its line in the journal, and its row
 _SHOWN = 5  #: number of failures shown; the table has all
+_DIFFERENCES = 10  #: number of differences of a repetition shown
 
 
 class StudyWatch(Protocol):
@@ -43,12 +46,10 @@ class StudyWatch(Protocol):
 
     def begin(self, total: int, kept: int) -> None:
         """Note the number of cells × seeds, and how many of them are finished already."""
-        ...
 
     def __call__(self, done: int, failed: int, waited_s: float = 0.0) -> None:
         """Note the numbers of newly finished and newly failed ones; ``waited_s`` is the longest time that a worker waited for
         its kernels to be compiled, which has no bearing on the remaining cells."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -142,9 +143,8 @@ def run_study(
             except OSError as error:
                 raise InputError(f"{OUT}: {folder} cannot be made: {error.strerror}") from None
         with Journal(folder, again=force) as journal:
-            if (
-                force
-            ):  # other files are the user's; the journal is open, and the record, which lists our files, goes last
+            if force:
+                # Other files are the user's; the journal is open, and the record, which lists our files, goes last.
                 remove_files(folder, [*sorted(ours_in(folder) - {JOURNAL, RECORD}), RECORD])
             others = _check_same(preparation, journal)
             places = _pending(preparation, journal)
@@ -191,16 +191,12 @@ def _is_study(folder: Path) -> bool:
         raise InputError(f"{OUT}: {shown_path(folder)} cannot be made: {error.strerror}") from None
 
 
-def _is_ours(folder: Path) -> bool:
-    # By its record; or by its journal, if a study was killed before it had one.
-    if (folder / RECORD).is_file():
-        return bool(ours_in(folder))
-    return (folder / JOURNAL).is_file() and is_journal(folder)
-
-
 def _check_target(folder: Path) -> None:
-    # A study begins only in a new folder, or again in its own.
-    if _is_ours(folder) or (folder.is_dir() and not any(folder.iterdir())):
+    # A study begins only in a new folder, or again in its own, known by its record; or by its journal, if it was killed before
+    # it had one.
+    recorded = (folder / RECORD).is_file()
+    ours = ours_in(folder) if recorded else (folder / JOURNAL).is_file() and is_journal(folder)
+    if ours or (folder.is_dir() and not any(folder.iterdir())):
         return
     if folder.exists() or folder.is_symlink():
         raise InputError(f"{OUT}: {folder} exists and is not a result of twolevel study; choose another folder")
@@ -213,14 +209,13 @@ def _check_same(preparation: Preparation, journal: Journal) -> int:
         return 0
     inputs, folder = preparation.inputs, preparation.folder
     keys, seeds = set(inputs.keys), set(preparation.study.seeds)
-    if any(key in keys for key, _ in journal.finished) or any(key in keys for key, _ in journal.failed):
+    if any(key in keys for key, _ in (*journal.finished, *journal.failed)):
         return sum(not (key in keys and seed in seeds) for key, seed in journal.finished)
     why = "its cells differ"
     if (folder / RECORD).is_file():
         record = read_study_record(folder)
         sums = {name: one[1] for name, one in inputs.files.items()}
-        changed = [name for name, known in record.files.items() if name in sums and sums[name] != known]
-        if changed:
+        if changed := [name for name, known in record.files.items() if sums.get(name, known) != known]:
             why = f"since then {', '.join(changed)} has changed"
         why = f"it contains the study {record.name}, and {why}"
     raise InputError(f"{folder}: none of its finished cells belongs to this study: {why}; choose another {OUT}")
@@ -245,11 +240,9 @@ def _kept(study: Study, folder: Path | None, cell: int, mark: dict[str, object])
             return False
     except InputError:
         return False
-    files = ["run.json", *(KEEP[word] for word in study.keep)]
-    if study.cells[cell].value("als") == RECORDED and "tasks" in study.keep:
-        files.remove(KEEP["tasks"])
-    if study.cells[cell].value(BATCH_OPTION) == SLURM and "decisions" in study.keep:
-        files.remove(KEEP["decisions"])
+    lacks = {"tasks": ("als", RECORDED), "decisions": (BATCH_OPTION, SLURM)}  # cells without such a table
+    options = {word: study.cells[cell].value(option) == value for word, (option, value) in lacks.items()}
+    files = ["run.json", *(KEEP[word] for word in study.keep if not options.get(word))]
     return all((folder / name).is_file() for name in files)
 
 
@@ -274,7 +267,7 @@ def _do(
     errors: list[str] = []
     waited_s: dict[str, float] = {}
     if study.of_slurm:
-        remove_scratch(folder)
+        remove_remains(folder)
     outcomes = executor.outcomes(preparation.units(places), preparation.prepared)
     try:
         for done, outcome in enumerate(outcomes, 1):
@@ -299,8 +292,85 @@ def _do(
     finally:
         if (close := getattr(outcomes, "close", None)) is not None:
             close()
-        if study.keep:
-            remove_partial(folder / "cells")
-        if study.of_slurm:
-            remove_scratch(folder)
+        if study.keep or study.of_slurm:
+            remove_remains(folder)
     return errors
+
+
+@dataclass(frozen=True)
+class Repetition:
+    """The outcome of a repetition."""
+
+    # rows, columns: size of the comparison
+    rows: int
+    columns: int
+    differences: tuple[str, ...]  # one line each; empty if the results are bit-identical
+
+    @property
+    def equal(self) -> bool:
+        """Whether there is no difference."""
+        return not self.differences
+
+    def text(self) -> str:
+        """Text for the user."""
+        size = f"{self.rows:,} rows, {self.columns} columns"
+        if self.equal:
+            return f"identical: {size}"
+        more = len(self.differences) - _DIFFERENCES
+        further = [f"and {more:,} more"] if more > 0 else []
+        return "\n".join([f"different: {size}", *self.differences[:_DIFFERENCES], *further])
+
+
+def repeat_study(
+    folder: Path,
+    target: Path | None,
+    executor: Callable[[Study], Callable[[WorkSummary], Executor]],
+    *,
+    data: tuple[Path, ...] = (),
+    watch: StudyWatch | None = None,
+) -> Repetition:
+    """Run the study of a folder again, with further folders ``data`` for its files, and compare. ``target`` keeps the
+    repetition. Raises InputError if the folder is not a finished study, or a file is missing or has changed."""
+    from bridge.studies.drawing import read_results
+
+    for one in data:
+        if not one.is_dir():
+            raise InputError(f"{DATA}: {one} is not a folder")
+    record = read_study_record(folder)
+    before = read_results(folder)
+    study = record.study(data)
+    _check_inputs(record, study)
+    with contextlib.ExitStack() as stack:
+        if target is None:
+            target = stack.enter_context(scratch_folder()) / "study"
+        elif target.exists():
+            raise InputError(f"{OUT}: {target} exists; choose another folder")
+        run_study(study, target, executor(study), watch=watch)
+        after = read_results(target)
+    return Repetition(len(before), len(before.columns), tuple(_differences(before, after)))
+
+
+def _check_inputs(record: StudyRecord, study: Study) -> None:
+    with contextlib.chdir(study.folders[0]):
+        found = find_inputs(study).files
+    for name, known in record.files.items():
+        if name not in found:
+            folders = ", ".join(map(shown_path, study.folders))
+            raise InputError(f"{name}: is not in {folders}; name its folder with {DATA}")
+        path, now = found[name]
+        if now != known:
+            raise InputError(f"{path}: differs from the file that the study was run with (SHA-256 {known})")
+
+
+def _differences(before: pd.DataFrame, after: pd.DataFrame) -> Iterator[str]:
+    for name in before.columns.symmetric_difference(after.columns):
+        yield f"column {name}: only {'before' if name in before.columns else 'after'}"
+    if len(before) != len(after):
+        yield f"rows: {len(before)} before, {len(after)} after"
+        return
+    for name in before.columns.intersection(after.columns, sort=False):
+        one, other = before[name], after[name]
+        unequal = (one != other) & ~(one.isna() & other.isna())
+        for row in unequal[unequal].index:
+            place = f"cell {before['cell'][row]}, seed {before['seed'][row]}"
+            yield f"{place}: {name} {one[row]} before, {other[row]} after"

@@ -133,26 +133,20 @@ class Study:
         if pair := _alike([cell.same for cell in self.cells]):
             cell = self.cells[pair[1]]
             said = ", ".join([cell.workload.name, *(f"{name} {_text(value)}" for name, value in cell.given.items())])
-            raise InputError(
-                f"cells {pair[0]} and {pair[1]} are the same, and would use the same folder: {said}; leave one of them out"
-            )
+            same = f"cells {pair[0]} and {pair[1]} are the same, and would use the same folder"
+            raise InputError(f"{same}: {said}; leave one of them out")
         for one in self.comparisons:
             option = Mention(one.option, o.column_name(one.option))
             values = {cell.value(one.option) for cell in self.cells}
             if len(values) < 2:
-                raise InputError(
-                    f"[[compare]] option: {option} is the same in all cells; allowed: an option that varies"
-                )
+                same = f"{option} is the same in all cells"
+                raise InputError(f"[[compare]] option: {same}; allowed: an option that varies")
             if one.base not in values:
-                raise InputError(
-                    f"[[compare]] base: {shown(one.base)}: no cell has this value of {option}; allowed: "
-                    + listed(sorted(map(str, values)))
-                )
+                lacks, allowed = f"no cell has this value of {option}", listed(sorted(map(str, values)))
+                raise InputError(f"[[compare]] base: {shown(one.base)}: {lacks}; allowed: {allowed}")
         if self.keep and (pair := _alike([name.lower() for name in self.names])):  # some file systems ignore case
-            raise InputError(
-                f"cells {pair[0]} and {pair[1]} would have the same name {shown(self.names[pair[1]])} and use the same folder; "
-                "name their plug-ins differently"
-            )
+            same = f"the same name {shown(self.names[pair[1]])} and use the same folder"
+            raise InputError(f"cells {pair[0]} and {pair[1]} would have {same}; name their plug-ins differently")
 
     def __len__(self) -> int:
         """The number of runs: cells × seeds."""
@@ -263,8 +257,7 @@ def every_combination(axes: Mapping[str, Sequence[o.Value]]) -> Iterator[dict[st
 
 
 def seeds_of(given: object, where: str) -> tuple[int, ...]:
-    """The seeds that a user gives: their number, from 0; a list; or ``0-4 9``. Raises InputError if there is none, or one
-    twice."""
+    """The seeds that a user gives: their number, from 0; a list; or ``0-4 9``. Raises InputError for none, or one twice."""
     from traces.intervals import parse_intervals
 
     if isinstance(given, int) and not isinstance(given, bool):

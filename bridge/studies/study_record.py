@@ -36,10 +36,8 @@ class StudyRecord:
         """The study; its files may be in further folders. Raises InputError if its folder is missing, or it is not valid."""
         folders = [folder for folder in (*self.folders, *data) if os.path.isdir(folder)]
         if not folders:
-            gone = shown_path(self.folders[0])
-            raise InputError(
-                f"{self.path}: there is no folder {gone} any more; name the folder of its files with {DATA}"
-            )
+            gone = f"there is no folder {shown_path(self.folders[0])} any more"
+            raise InputError(f"{self.path}: {gone}; name the folder of its files with {DATA}")
         try:
             study = parse_study(self.text, folders, self.name, stored=True)
             return replace(study, seeds=self.seeds, windows=self.windows, exact=self.exact)

@@ -26,8 +26,7 @@ _BEST = "*"  #: marks the best of a column
 
 
 def study_text(study: Study, results: pd.DataFrame, comparisons: list[pd.DataFrame]) -> str:
-    """The means of every combination as lines, in one table, or with several variations one per metric; and the file's
-    comparisons."""
+    """The means of every combination as lines, in one table or, with several variations, one per metric; and comparisons."""
     metrics = [metric for metric in MEASURES.values() if metric in results.columns] or metric_names(results)[:1]
     if not study.simulates_applications:
         after = metrics.index("mean_wait_ns") + 1 if "mean_wait_ns" in metrics else 0

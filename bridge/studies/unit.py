@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 SCRATCH = ".slurm-"
 
 #: Names of folders that killed processes leave, with eight characters chosen by tempfile; only these are removed.
-_PARTIAL, _SCRATCH = re.compile(r"\.seed-[0-9]+\.partial-[a-z0-9_]{8}"), re.compile(r"\.slurm-[a-z0-9_]{8}")
+_REMAINS = re.compile(r"\.(seed-[0-9]+\.partial|slurm)-[a-z0-9_]{8}")
 
 
 class NoRoomError(TwolevelError):
@@ -80,10 +80,9 @@ def all_completed(result: Result) -> bool:
 
 
 class LikeRuns:
-    """The latest runs, at most ``most``, whose applications other units of their group can reuse."""
+    """The latest two runs whose applications other units of their group can reuse."""
 
-    def __init__(self, most: int = 2) -> None:
-        self._most = most
+    def __init__(self) -> None:
         self._held: dict[tuple[int, str], Result] = {}  # the oldest first
 
     def of(self, unit: Unit) -> Result | None:
@@ -94,7 +93,7 @@ class LikeRuns:
         """Keep the run of a unit, if other units can reuse its applications."""
         if same_anywhere(result.scenario) and all_completed(result):
             self._held[unit.prepared, unit.group] = result
-            while len(self._held) > self._most:
+            if len(self._held) > 2:
                 del self._held[next(iter(self._held))]
 
 
@@ -105,13 +104,12 @@ def flat_metrics(metrics: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(value, list | tuple):  # an interval of time
             stem = name.removesuffix("_ns")
             found |= {f"{stem}_begin_ns": _plain(value[0]), f"{stem}_end_ns": _plain(value[1])}
-            continue
-        if not isinstance(value, Mapping):
+        elif isinstance(value, Mapping):
+            for measure, statistics in value.items():  # the distribution of a measure of applications
+                for statistic, one in statistics.items():
+                    found.setdefault(f"{statistic}_{measure}", _plain(one))
+        else:
             found[name] = _plain(value)
-            continue
-        for measure, statistics in value.items():  # the distribution of a measure of applications
-            for statistic, one in statistics.items():
-                found.setdefault(f"{statistic}_{measure}", _plain(one))
     return found
 
 
@@ -231,19 +229,10 @@ def do_unit(unit: Unit, prepared: Prepared, like_runs: LikeRuns, worker: str = "
     return UnitOutcome(unit.place, metrics, error=error, code=code, no_room=no_room, jobs=jobs, worker=worker, **took)
 
 
-def remove_partial(folder: Path) -> None:
-    """Remove incomplete results that killed workers have left in a folder of cells."""
-    _remove(folder.glob("*/.seed-*"), _PARTIAL)
-
-
-def remove_scratch(folder: Path) -> None:
-    """Remove the remains of killed replays in a study's folder."""
-    _remove(folder.glob(f"{SCRATCH}*"), _SCRATCH)
-
-
-def _remove(entries: Iterable[Path], pattern: re.Pattern[str]) -> None:
+def remove_remains(folder: Path) -> None:
+    """Remove the incomplete results and scratch folders that killed workers and replays have left in a study's folder."""
     import shutil
 
-    for entry in entries:
-        if pattern.fullmatch(entry.name):
+    for entry in (*folder.glob("cells/*/.seed-*"), *folder.glob(f"{SCRATCH}*")):
+        if _REMAINS.fullmatch(entry.name):
             shutil.rmtree(entry, ignore_errors=True)

@@ -43,8 +43,7 @@ class PlainJobs:
             return None
         cores = len(start.core_speed_gflops) // 8
         try:
-            loops = self._loops.get(start.technique)
-            if loops is None:
+            if (loops := self._loops.get(start.technique)) is None:
                 technique: AnyScheduler = self._drawing.scheduler_of(start.technique)
                 if not is_plain(technique):
                     return None
@@ -56,22 +55,11 @@ class PlainJobs:
         columns["speed"][:cores] = memoryview(start.core_speed_gflops).cast("d")
         latency_ns = bytes(8 * cores) if start.latency_ns is None else start.latency_ns
         columns["latency_ns"][:cores] = memoryview(latency_ns).cast("l")
+        core_ns, stop_ns = duration_ns(recipe.core_gflop, recipe.speed_gflops), start.stop_ns
+        drawn = recipe.seed, recipe.job_number, recipe.n, recipe.mean_gflop, recipe.total_gflop, recipe.cores
+        costs = start.overhead_ns, start.master, start.start_ns, NEVER if stop_ns is None else stop_ns, start.records
         status, end_ns, tasks, ran, chunks, scheduling_ns, total_gflop, cov = run_loop(
-            loops.room,
-            recipe.seed,
-            recipe.job_number,
-            recipe.n,
-            recipe.mean_gflop,
-            recipe.total_gflop,
-            recipe.cores,
-            float(duration_ns(recipe.core_gflop, recipe.speed_gflops)),
-            recipe.speed_gflops,
-            cores,
-            start.overhead_ns,
-            start.master,
-            start.start_ns,
-            NEVER if start.stop_ns is None else start.stop_ns,
-            start.records,
+            loops.room, *drawn, float(core_ns), recipe.speed_gflops, cores, *costs
         )
         if status not in (FINISHED, STOPPED):
             return None
@@ -110,6 +98,11 @@ class _Job:
     resizes: list[m.WidthChange]  # not applied yet, ascending
     scales: list[m.Scale]  # not applied yet, ascending
     changes: list[m.Change] = field(default_factory=list)  # not applied yet, ascending
+
+    @property
+    def commands(self) -> tuple[Sequence[m.WidthChange | m.Hint | m.Scale], ...]:
+        """The commands by kind, in the order in which those of one instant are applied."""
+        return self.resizes, self.hints, self.scales
 
 
 class JobPeer:
@@ -209,8 +202,7 @@ class ApplicationPeer(JobPeer):
         """Apply commands before an instant: at each instant first cores that come and go, then hints, then speeds."""
         application = job.application
         while True:
-            lists: tuple[Sequence[m.WidthChange | m.Hint | m.Scale], ...] = (job.resizes, job.hints, job.scales)
-            pending = [(one[0].at_ns, place) for place, one in enumerate(lists) if one]
+            pending = [(one[0].at_ns, place) for place, one in enumerate(job.commands) if one]
             if not pending or (last is not None and min(pending)[0] >= last):
                 return
             at_ns, what = min(pending)
@@ -296,14 +288,7 @@ def _resize(application: ApplicationSimulator, resize: m.WidthChange, cost_ns: i
 
 def _not_before(job: _Job, now_ns: int, stop_ns: int | None) -> int:
     """The promise of a suspended job: the last end of its current chunks, if nothing changes before."""
-    lists: tuple[Sequence[m.Change | m.WidthChange | m.Hint | m.Scale], ...] = (
-        job.changes,
-        job.resizes,
-        job.hints,
-        job.scales,
-    )
-    pending = [one[0].at_ns for one in lists if one]
-    known = [at_ns for at_ns in (stop_ns, *pending) if at_ns is not None]
+    known = [one[0].at_ns for one in (job.changes, *job.commands) if one] + ([] if stop_ns is None else [stop_ns])
     return max(now_ns, min([job.application.not_before_ns, *known]))
 
 

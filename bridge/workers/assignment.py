@@ -112,16 +112,14 @@ class Assignment:
 
     def give(self, worker: Worker, order: Order) -> HeldJob:
         """Give an order to a worker."""
-        job, before = HeldJob(order), len(worker.jobs)
-        worker.jobs[order.start.job] = job
-        self._moved(worker, before)
+        job = worker.jobs[order.start.job] = HeldJob(order)
+        self._moved(worker, len(worker.jobs) - 1)
         return job
 
     def take(self, worker: Worker, row: int) -> HeldJob:
         """Take a finished job from a worker."""
-        before = len(worker.jobs)
         job = worker.jobs.pop(row)
-        self._moved(worker, before)
+        self._moved(worker, len(worker.jobs) + 1)
         return job
 
     def _moved(self, worker: Worker, before: int) -> None:
@@ -149,15 +147,12 @@ class Processes(Protocol):
 
     def launch(self, worker: str) -> None:
         """Start a process for a new worker id."""
-        ...
 
     def greeted(self, worker: str) -> None:
         """Note that a worker has sent its hello, or never will."""
-        ...
 
     def kill(self, worker: str) -> None:
         """Kill a worker and the processes that it started, if it still exists."""
-        ...
 
 
 @dataclass(eq=False)
@@ -188,22 +183,17 @@ class Place:
 
 def room_for(processes: int) -> int:
     """The possible number of connections for ``processes`` processes; logs a warning if it is lower."""
-    room, files = _room(processes)
+    room, files = possible_processes(processes)
     if room < processes:
         log.warning("%d application processes at once, not %d: only %d files may be open", room, processes, files)
     return room
 
 
-def is_room(processes: int) -> bool:
-    """Whether ``processes`` processes can be connected at once; raises the limit on open files if allowed."""
-    return _room(processes)[0] == processes
-
-
-def _room(processes: int) -> tuple[int, int]:
-    # Possible number of processes, and limit on open files.
+def possible_processes(wanted: int) -> tuple[int, int]:
+    """Number of processes, up to ``wanted``, that can be connected, and the limit on open files, raised if allowed."""
     others = STRANGERS + _OTHER_FILES
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft < processes + others:
-        soft = min(processes + others, hard)
+    if soft < wanted + others:
+        soft = min(wanted + others, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    return min(max(1, soft - others), processes), soft
+    return min(max(1, soft - others), wanted), soft

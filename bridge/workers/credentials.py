@@ -54,18 +54,14 @@ def read_token(path: str, where: str = "") -> str:
         os.close(descriptor)
         raise InputError(f"{where}: {shown_path(path)} is not a file; {make}")
     with open(descriptor, "rb") as file:
-        status = os.fstat(file.fileno())
-        if status.st_mode & 0o077:
-            mode = stat.S_IMODE(status.st_mode)
-            raise InputError(
-                f"{where}: others may read {shown_path(path)} (mode {mode:o}); allowed: only its owner: chmod 600 {path}"
-            )
+        if (mode := stat.S_IMODE(os.fstat(file.fileno()).st_mode)) & 0o077:
+            said = f"others may read {shown_path(path)} (mode {mode:o})"
+            raise InputError(f"{where}: {said}; allowed: only its owner: chmod 600 {path}")
         text = file.read(_MOST_BYTES).decode("ascii", "replace").strip()
     low, high = _TOKEN
     if not (low <= len(text) <= high and text.isascii() and text.isprintable() and " " not in text):
-        raise InputError(
-            f"{where}: {shown_path(path)} has no token; allowed: one word of {low} to {high} characters; {make}"
-        )
+        allowed = f"one word of {low} to {high} characters; {make}"
+        raise InputError(f"{where}: {shown_path(path)} has no token; allowed: {allowed}")
     return text
 
 
@@ -113,25 +109,20 @@ def _check_replaceable(path: str) -> None:
     except (OSError, ValueError) as error:
         raise InputError(f"{CERTIFICATE}: {shown_path(path)}: {getattr(error, 'strerror', None) or error}") from None
     if len(text) > _MOST_BYTES or _ALONE.fullmatch(text) is None or not _is_of_run(text):
+        allowed = "a new file, or the certificate of an earlier run"
         raise InputError(
-            f"{CERTIFICATE}: {shown_path(path)} exists and is not the certificate of a run; allowed: a new file, or the "
-            "certificate of an earlier run"
+            f"{CERTIFICATE}: {shown_path(path)} exists and is not the certificate of a run; allowed: {allowed}"
         )
 
 
 def _is_of_run(pem: bytes) -> bool:
     read = _openssl(str(CERTIFICATE), ["x509", "-noout", "-subject", "-issuer", "-nameopt", "RFC2253"], pem)
-    return read.returncode == 0 and read.stdout.decode().split("\n") == [
-        f"subject=CN={_SUBJECT}",
-        f"issuer=CN={_SUBJECT}",
-        "",
-    ]
+    return read.returncode == 0 and read.stdout.decode() == f"subject=CN={_SUBJECT}\nissuer=CN={_SUBJECT}\n"
 
 
 def _openssl(where: str, words: Sequence[str], given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
     """Run openssl. Raises InputError, which begins with ``where``, if there is none, or it does not end in time."""
-    openssl = shutil.which("openssl")
-    if openssl is None:
+    if (openssl := shutil.which("openssl")) is None:
         raise InputError(f"{where}: there is no openssl command, which makes the run's certificate; install openssl")
     try:
         return subprocess.run([openssl, *words], capture_output=True, timeout=_OPENSSL_S, check=False, input=given)
@@ -164,8 +155,7 @@ def bridge_context(certificate: str, key: str) -> ssl.SSLContext:
 
 
 def pinned_context(pem: str, alpn: str) -> ssl.SSLContext:
-    """A host's side of TLS: it trusts this certificate, and no authority and no name. Raises InputError if the text is not
-    a certificate."""
+    """A host's side of TLS: it trusts only this certificate, and checks no name. Raises InputError if it is none."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.check_hostname = False  # the key is known, so the host's name does not matter

@@ -160,8 +160,7 @@ class _Server:
         self._workers[worker], self._names[pid] = pid, worker
 
     def _kill(self, worker: str) -> None:
-        pid = self._workers.get(worker)
-        if pid is not None:  # not reaped yet, so that the number is still valid
+        if (pid := self._workers.get(worker)) is not None:  # not reaped yet, so that the number is still valid
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
             self._kill_group(pid)
@@ -183,8 +182,7 @@ class _Server:
             pid, status = os.waitpid(-1, 0 if wait else os.WNOHANG)
             if pid == 0:
                 return
-            worker = self._names.pop(pid, None)
-            if worker is not None:
+            if (worker := self._names.pop(pid, None)) is not None:
                 del self._workers[worker]
                 if not wait:
                     self._pipes.report("gone", worker, how_ended(os.waitstatus_to_exitcode(status)))

@@ -9,7 +9,7 @@ import asyncio
 import socket
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from bridge.options.declared import CERTIFICATE
 from bridge.protocol import host_messages as h
@@ -34,9 +34,8 @@ _ANSWER_S: Final = 30.0  # time limit of the run's answer to a join, s
 async def connect(address: str, context: ssl.SSLContext) -> Streams:
     """Open a connection to the run at ``tls://host:port``, whose certificate the context verifies."""
     host, port = tls_address(address, "bridge address")
-    streams = await asyncio.open_connection(
-        host, port, ssl=context, ssl_handshake_timeout=HANDSHAKE_S, ssl_shutdown_timeout=PARTING_TLS_S
-    )
+    limits: dict[str, Any] = {"ssl_handshake_timeout": HANDSHAKE_S, "ssl_shutdown_timeout": PARTING_TLS_S}
+    streams = await asyncio.open_connection(host, port, ssl=context, **limits)
     keep_alive(streams[1].get_extra_info("socket"))
     return streams
 
@@ -247,10 +246,10 @@ def _declined(error: TwolevelError) -> h.Declined:
 
 
 def _check_file(needed: h.NeededFile) -> None:
+    what = f"host {socket.gethostname()}: {needed.path}"
     try:
         digest = sha256_of(needed.path)
     except OSError as error:
-        host = socket.gethostname()
-        raise PeerError(f"host {host}: {needed.path}, which the run needs: {error.strerror}") from None
+        raise PeerError(f"{what}, which the run needs: {error.strerror}") from None
     if digest != needed.sha256:
-        raise PeerError(f"host {socket.gethostname()}: {needed.path} differs from the run's file")
+        raise PeerError(f"{what} differs from the run's file")

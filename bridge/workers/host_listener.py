@@ -60,8 +60,7 @@ class HostListener(Listener):
         self._writers: set[asyncio.StreamWriter] = set()
 
     async def open_tls(self, address: str, context: Any) -> str:
-        """Listen at ``tls://HOST:PORT``; return the address, with the port that was chosen if it was 0. Raises InputError
-        if that is impossible."""
+        """Listen at ``tls://HOST:PORT``; return the address with the chosen port. Raises InputError if that is impossible."""
         host, port = tls_address(address, str(LISTEN))
         try:
             found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -110,8 +109,7 @@ class HostListener(Listener):
             task.add_done_callback(self._left)
 
     def _left(self, task: asyncio.Task[None]) -> None:
-        plug = self._visitors.pop(task)
-        if plug is not None:  # the task was cancelled before it began
+        if (plug := self._visitors.pop(task)) is not None:  # the task was cancelled before it began
             plug.close()
 
     async def _visited(self, plug: socket.socket) -> None:

@@ -110,8 +110,7 @@ class Hosts:
     async def open(self) -> None:
         """Make the certificate, and listen. Raises InputError if that is impossible."""
         wanted = self._wanted
-        # openssl takes a moment, in which nothing else needs to happen.
-        self._certificate = Certificate(wanted.certificate)
+        self._certificate = Certificate(wanted.certificate)  # it takes a moment, in which nothing else needs to happen
         address = await self.listener.open_tls(wanted.listen, self._certificate.context)
         files = f"--token-file {wanted.token_file} --certificate {wanted.certificate}"
         self.command = f"twolevel worker {address} {files}"
@@ -130,10 +129,8 @@ class Hosts:
 
     async def _serve_host(self, join: h.Join, connection: Connection) -> None:
         known = [place.name for place in self.places]
-        name, number = join.host, 1
-        while name in known:
-            number += 1
-            name = f"{join.host}:{number}"
+        further = (f"{join.host}:{number}" for number in range(2, len(known) + 2))
+        name = next(name for name in (join.host, *further) if name not in known)
         assignment = Assignment(join.workers, self._depth)
         place = Place(name, _Remote(connection), assignment, join.workers, join.workers * self._per_worker)
         self.places.append(place)
@@ -174,8 +171,7 @@ class Hosts:
     def dismiss(self, place: Place) -> None:
         """Dismiss a host that can no longer be used."""
         place.alive = 0
-        connection = self.there.get(place)
-        if connection is not None:
+        if (connection := self.there.get(place)) is not None:
             connection.send_in(_ADMITTED, h.Over(complete=False))
             connection.close()
 

@@ -1,10 +1,9 @@
 """An event loop that handles interrupts as events: they cancel the work where it waits, and interrupt nothing else."""
 
 import asyncio
-import contextlib
 import signal
 import threading
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -28,27 +27,20 @@ def run_interruptibly(
                 task.cancel()
 
         interruptible(lambda: loop.call_soon_threadsafe(interrupt))
-        with _interrupts(loop, interrupt):
-            try:
-                result = loop.run_until_complete(task)
-            except asyncio.CancelledError:
-                if not interrupted:
-                    raise
+        main = threading.current_thread() is threading.main_thread()
+        handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)} if main else {}
+        handled = {number: handler for number, handler in handlers.items() if callable(handler)}
+        for number in handled:
+            loop.add_signal_handler(number, interrupt)
+        try:
+            result = loop.run_until_complete(task)
+        except asyncio.CancelledError:
+            if not interrupted:
+                raise
+        finally:
+            for number, handler in handled.items():
+                loop.remove_signal_handler(number)
+                signal.signal(number, handler)
         if interrupted:
             raise KeyboardInterrupt
         return result
-
-
-@contextlib.contextmanager
-def _interrupts(loop: asyncio.AbstractEventLoop, interrupt: Callable[[], None]) -> Iterator[None]:
-    main = threading.current_thread() is threading.main_thread()
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)} if main else {}
-    handled = {number: handler for number, handler in handlers.items() if callable(handler)}
-    for number in handled:
-        loop.add_signal_handler(number, interrupt)
-    try:
-        yield
-    finally:
-        for number, handler in handled.items():
-            loop.remove_signal_handler(number)
-            signal.signal(number, handler)

@@ -33,15 +33,12 @@ class Owner(Protocol):
 
     def gone(self, worker: str, how: str, *, blameless: bool) -> None:
         """A process has ended, ``how`` as in "was killed by SIGKILL"; blameless if the fork server took it along."""
-        ...
 
     def unborn(self, worker: str, why: str) -> None:
         """A process could not be started."""
-        ...
 
     def fail(self, error: TwolevelError) -> None:
         """No process can be started any more."""
-        ...
 
 
 class Launcher:
@@ -80,9 +77,8 @@ class Launcher:
         """Start the server and wait until it has loaded the simulator. Raises InputError if the command is not a program.
         Raises PeerError if the server does not start."""
         if self._words and shutil.which(self._words[0]) is None:
-            raise InputError(
-                f"{at(str(ALS_COMMAND), shlex.join(self._words))}: {shown(self._words[0])} is not a program that can be run"
-            )
+            where = at(str(ALS_COMMAND), shlex.join(self._words))
+            raise InputError(f"{where}: {shown(self._words[0])} is not a program that can be run")
         await self._start_server()
         self._reports = asyncio.create_task(self._listen())
         if not self._words:
@@ -107,6 +103,8 @@ class Launcher:
             self._send("trust", self._certificate)
         if not self._words:
             self._send("warm", self._technique, self._program)
+        if self._closing and self._server.stdin is not None:  # it was closed meanwhile
+            self._server.stdin.close()
 
     def _send(self, *words: str) -> None:
         assert self._server is not None
@@ -127,12 +125,9 @@ class Launcher:
                     return
                 self._deaths += 1
                 if self._deaths > _SERVER_DEATHS or not (self._ready.is_set() or self._words):
-                    raise PeerError(
-                        f"{SERVER_NAME}, which starts the application processes, {how_ended(code)}"
-                        + (f" for the {self._deaths}th time" if self._deaths > 1 else "")
-                    )
+                    again = f" for the {self._deaths}th time" if self._deaths > 1 else ""
+                    raise PeerError(f"{SERVER_NAME}, which starts the application processes, {how_ended(code)}{again}")
                 await self._start_server()
-                self._end_server_if_closing()
                 for worker in list(self._workers):  # they died with it
                     self._drop(worker)
                     self._owner.gone(worker, f"ended with {SERVER_NAME}", blameless=True)
@@ -143,10 +138,6 @@ class Launcher:
         finally:
             self._ready.set()
             self._all_gone.set()
-
-    def _end_server_if_closing(self) -> None:
-        if self._closing and self._server is not None and self._server.stdin is not None:
-            self._server.stdin.close()
 
     def _heed(self, word: str, *details: str) -> None:
         if word == "ready":

@@ -200,8 +200,7 @@ class Listener:
 
     def _answer(self, hello: Message, connection: Connection) -> str | None:
         assert isinstance(hello, Hello)
-        reason = self._admit(hello)
-        if reason is None:
+        if (reason := self._admit(hello)) is None:
             connection.send(Welcome(version=PROTOCOL_VERSION, run="twolevel"))
         else:
             connection.send(Refused(reason=reason[:500], blame="application"))
@@ -213,8 +212,7 @@ class Listener:
             async with asyncio.timeout(HELLO_S):
                 event = await connection.receive()
             if isinstance(event, Message):
-                reason = self._answer(event, connection)
-                if reason is None:
+                if (reason := self._answer(event, connection)) is None:
                     return event
                 if reason == OVER:
                     return None  # a late process of this run

@@ -142,8 +142,7 @@ class OutstandingJobs:
 
     def take_back(self, worker: Worker) -> None:
         """Queue the jobs of a lost worker again, unless they were lost too often."""
-        orders = [job.order for job in worker.jobs.values()]
-        if orders:
+        if orders := [job.order for job in worker.jobs.values()]:
             numbers = ", ".join(str(order.job_number) for order in orders)
             log.warning("application process %s %s; simulated again: job %s", worker.name, worker.how, numbers)
         for at, order in enumerate(orders):

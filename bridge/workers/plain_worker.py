@@ -105,9 +105,8 @@ def _received(plug: socket.socket) -> bytes:
 def _start(job: int, technique: str, program: str, *, changes: bool) -> m.SimulateJob:
     recipe: dict[str, Any] = dict.fromkeys(("mean_gflop", "speed_gflops", "bytes_per_gflop"), 1.0)
     recipe |= {"seed": 0, "cores": 1, "n": 8, "total_gflop": 8.0, "core_gflop": 2.0}
-    none: dict[str, Any] = dict.fromkeys(
-        ("parts", "latency_ns", "core_host", "network", "tasks", "resizes", "wishes", "stop_ns")
-    )
+    unset = ("parts", "latency_ns", "core_host", "network", "tasks", "resizes", "wishes", "stop_ns")
+    none: dict[str, Any] = dict.fromkeys(unset)
     zero: dict[str, Any] = dict.fromkeys(("attempt", "start_ns", "overhead_ns", "resize_ns"), 0)
     return m.SimulateJob(
         job=job,

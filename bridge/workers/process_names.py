@@ -1,8 +1,12 @@
-"""Names and ends of processes: the name in ``ps``, dying with the parent, and how a process ended. Linux."""
+"""Starts, names and ends of processes: those with a new interpreter, which inherit nothing of the program and leave interrupts
+to it; the name in ``ps``, dying with the parent, and how a process ended. Linux."""
 
 import ctypes
 import os
 import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 #: Names in ``ps`` of an application process, and of the server that forks them; at most 15 bytes.
@@ -34,3 +38,29 @@ def how_ended(code: int) -> str:
         return f"was killed by {signal.Signals(-code).name}"
     except ValueError:  # a real-time signal has no name
         return f"was killed by signal {-code}"
+
+
+@contextmanager
+def deaf_children() -> Iterator[None]:
+    """Start processes that ignore an interrupt at the terminal: the program that started them handles it."""
+    from multiprocessing import resource_tracker
+
+    resource_tracker.ensure_running()  # otherwise the first process would start it, which unblocks interrupts
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def nothing_imported() -> Iterator[None]:
+    """Prevent new processes from importing the main program, which might begin its study again."""
+    program = sys.modules["__main__"]
+    hidden = {name: vars(program).pop(name) for name in ("__file__", "__spec__") if name in vars(program)}
+    vars(program)["__spec__"] = None
+    try:
+        yield
+    finally:
+        for name, value in hidden.items():
+            setattr(program, name, value)

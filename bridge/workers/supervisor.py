@@ -109,8 +109,7 @@ class Supervisor:
     @property
     def cost(self) -> dict[str, Any]:
         """Costs by name; complete once closed."""
-        doors: list[Listener] = [self._listener]
-        hosts: dict[str, Any] = {}
+        doors, hosts = [self._listener], {}
         if self._hosts is not None:
             doors.append(self._hosts.listener)
             here = [place for place in self._workforce.places if place.here]
@@ -128,8 +127,7 @@ class Supervisor:
     @property
     def most_workers(self) -> int:
         """Upper bound of the number that simulated at once."""
-        others = 0 if self._hosts is None else sum(place.workers for place in self._hosts.places)
-        return self._simulating + others
+        return self._simulating + (0 if self._hosts is None else sum(place.workers for place in self._hosts.places))
 
     async def open(self, expected_jobs: int) -> None:
         """Listen, and start processes for ``expected_jobs`` jobs. Raises InputError or PeerError if that is impossible."""
@@ -144,9 +142,8 @@ class Supervisor:
 
     async def _open_here(self, workers: int) -> None:
         address = await self._listener.open(self._socket)
-        self._launcher = Launcher(
-            self._workforce, address, self._token, self._technique, self._command, self._awaited, program=self._program
-        )
+        given = self._token, self._technique, self._command, self._awaited
+        self._launcher = Launcher(self._workforce, address, *given, program=self._program)
         await self._launcher.open()
         name = sockets.gethostname() if self._wanted else "here"
         alive = room_for(workers * self._per_worker)
@@ -156,15 +153,10 @@ class Supervisor:
     async def _open_hosts(self, wanted: HostsRequest) -> None:
         from bridge.workers.hosts import Hosts  # loads ssl, which runs on this host alone do not need
 
+        of_processes = self._token, self._admit, self._serve
+        per_worker, depth = self._per_worker, self._depth
         self._hosts = self._workforce.hosts = Hosts(
-            self._workforce,
-            wanted,
-            self._token,
-            self._admit,
-            self._serve,
-            technique=self._technique,
-            per_worker=self._per_worker,
-            depth=self._depth,
+            self._workforce, wanted, *of_processes, technique=self._technique, per_worker=per_worker, depth=depth
         )
         await self._hosts.open()
 
@@ -204,11 +196,9 @@ class Supervisor:
     def _admit(self, hello: Hello) -> str | None:
         if self._workforce.closing:
             return OVER
-        worker = self._workforce.workers.get(hello.worker)
-        if worker is None or worker.connection is not None:
+        if (worker := self._workforce.workers.get(hello.worker)) is None or worker.connection is not None:
             return f"no worker {hello.worker!r} is expected"
-        earlier = self.jobs.conserves_work
-        if earlier is not None and hello.conserves_work != earlier:
+        if (earlier := self.jobs.conserves_work) is not None and hello.conserves_work != earlier:
             return f"conserves_work is {hello.conserves_work}; it was {earlier} in an earlier hello"
         return None
 
@@ -227,8 +217,7 @@ class Supervisor:
         place.stillborn, self._workforce.met = 0, True
         place.assignment.add(worker)
         self.jobs.learn(hello)
-        unmet = self._needs.unmet_by(hello)
-        if unmet is not None:
+        if (unmet := self._needs.unmet_by(hello)) is not None:
             self.jobs.fail(InputError(unmet))
         try:
             self._workforce.dispatch()

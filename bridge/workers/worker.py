@@ -42,7 +42,6 @@ class Peer(Protocol):
 
     def answers(self, order: Message) -> Iterator[Message]:
         """Yield the answers to an order, in sequence."""
-        ...
 
 
 class BlockingConnection:

@@ -10,7 +10,7 @@ from bridge.options.declared import TIMEOUT
 from bridge.protocol.messages import Outcome, Quit
 from bridge.protocol.tables import ConnectionState
 from bridge.protocol.vocabulary import Message
-from bridge.workers.assignment import Place, Worker, is_room
+from bridge.workers.assignment import Place, Worker, possible_processes
 from bridge.workers.outstanding_jobs import OutstandingJobs
 from traces.base.errors import PeerError
 
@@ -34,8 +34,7 @@ def loop_s() -> float:
 
 
 class Workforce:
-    """The application processes of a run; a ``bridge.workers.launchers.Owner``. Parameters as of
-    :class:`bridge.workers.supervisor.Supervisor`."""
+    """The application processes of a run; an ``Owner`` of launchers. Parameters as of ``workers.supervisor.Supervisor``."""
 
     def __init__(
         self, jobs: OutstandingJobs, jobs_per_worker: int | None, timeout_s: float, command: str | None
@@ -69,15 +68,13 @@ class Workforce:
             place.processes.launch(worker.name)
 
     def _kill(self, worker: str) -> None:
-        place = self.place_of.get(worker)
-        if place is not None:
+        if (place := self.place_of.get(worker)) is not None:
             place.processes.kill(worker)
 
     def unborn(self, worker: str, why: str) -> None:
         """Handle a failed start: continue with fewer processes, if there are any."""
         self.workers.pop(worker, None)
-        place = self.place_of.pop(worker, None)
-        if place is None:
+        if (place := self.place_of.pop(worker, None)) is None:
             return
         place.names.discard(worker)
         if not place.names:
@@ -102,7 +99,8 @@ class Workforce:
 
     def room_more(self, processes: int) -> bool:
         """Whether ``processes`` more processes, of hosts that are not ready yet, may connect."""
-        return is_room(sum(place.alive for place in self.places) + processes)
+        wanted = sum(place.alive for place in self.places) + processes
+        return possible_processes(wanted)[0] == wanted
 
     def awaited_elsewhere(self) -> int:
         """Number of processes on other hosts whose hello is still to come."""
@@ -121,8 +119,7 @@ class Workforce:
         if not self.places:
             self.alone_since = loop_s()
         for name in list(place.names):
-            worker = self.workers.get(name)
-            if worker is None:
+            if (worker := self.workers.get(name)) is None:
                 continue
             worker.how = f"was lost with its host ({how})"
             worker.ended.set()
@@ -139,8 +136,7 @@ class Workforce:
     def gone(self, worker: str, how: str, *, blameless: bool) -> None:
         """Handle the end of a process. If it was ever connected, the end of its stream shows the same, less exactly."""
         self._parting.pop(worker, None)
-        lost = self.workers.get(worker)
-        if lost is None:
+        if (lost := self.workers.get(worker)) is None:
             self.place_of.pop(worker, None)
             return
         lost.how, lost.blameless = how, blameless
@@ -214,9 +210,8 @@ class Workforce:
             self.alone_since = now
         elif now - self.alone_since > self._timeout_s:
             what = "no host has joined" if not hosts.places else "all hosts are lost, and no other has joined"
-            self.fail(
-                PeerError(f"{what} for {self._timeout_s:g} s; on every host that is to take part: {hosts.command}")
-            )
+            what = f"{what} for {self._timeout_s:g} s; on every host that is to take part: {hosts.command}"
+            self.fail(PeerError(what))
 
     def _dismiss(self, worker: Worker) -> None:
         assert worker.connection is not None

@@ -10,7 +10,9 @@ import pytest
 from command_line import succeeds, twolevel
 
 import bridge
+import twolevel as tl
 from bls.power.signals import read_signals
+from bridge.front.results import ReadRun
 from bridge.runs.afterwards import Afterwards, StoredRun
 from traces.base.errors import InputError
 
@@ -68,8 +70,12 @@ def test_costs_of_a_folder(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     stored, afterwards = StoredRun(Path("r")), Afterwards.given("signals.csv", "0%:2 100%:1.3")
     metrics, columns = afterwards.of(stored)
     assert (metrics, *columns) == (afterwards.of(result)[0], "cost", "co2e_g")
-    for column, values in result.costs("signals.csv").jobs.items():
-        assert columns[column].tolist() == values.tolist()
+    read, costs = tl.read("r"), result.costs("signals.csv")
+    assert isinstance(read, ReadRun)
+    assert read.costs("signals.csv").metrics == costs.metrics
+    assert read.facility("0%:2 100%:1.3") == result.facility("0%:2 100%:1.3")
+    for column, values in costs.jobs.items():
+        assert columns[column].tolist() == values.tolist() == read.costs("signals.csv").jobs[column].tolist()
     Path("flat.csv").write_text("from,price_per_kwh\n0,3.6\n")
     flat = Afterwards(signals=read_signals("flat.csv")).of(stored)[0]
     assert flat["cost"] == pytest.approx(result.metrics["energy_j"] / 10**6, rel=1e-14)

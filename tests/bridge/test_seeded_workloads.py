@@ -18,8 +18,7 @@ from bridge.studies.executors.local import Here
 from bridge.studies.input.named_files import is_path
 from bridge.studies.input.study_file import load_study
 from bridge.studies.preparing import find_inputs
-from bridge.studies.repeat import repeat_study
-from bridge.studies.run_study import Report, run_study
+from bridge.studies.run_study import Report, repeat_study, run_study
 from bridge.studies.summary import study_text
 from traces.base.errors import InputError, PluginError
 from traces.statistics import comparison_table, paired, paired_comparisons

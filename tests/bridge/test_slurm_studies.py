@@ -19,8 +19,7 @@ from bridge.studies.comparing import compare_study, compared
 from bridge.studies.drawing import draw_study_figures
 from bridge.studies.executors.local import local_executor
 from bridge.studies.input.study_file import load_study, parse_study
-from bridge.studies.repeat import repeat_study
-from bridge.studies.run_study import run_study
+from bridge.studies.run_study import repeat_study, run_study
 from bridge.studies.study import Study
 from bridge.studies.summary import study_text
 from tools.studies import slurm_jobs

@@ -12,10 +12,9 @@ from tables import table_rows
 from bls import sample_path
 from bls.options import BACKFILL
 from bridge.scenarios.scenario import Scenario
-from bridge.studies.input.grid_text import grid_text
 from bridge.studies.input.named_files import FileSums, located, names_in
 from bridge.studies.input.run_options import Value, checked_value, column_name, known_options, with_origin
-from bridge.studies.input.study_file import load_study, parse_study
+from bridge.studies.input.study_file import grid_text, load_study, parse_study
 from bridge.studies.journal import JOURNAL, Entry, Journal
 from bridge.studies.preparing import find_inputs, options_of
 from bridge.studies.study import Study, seeds_of

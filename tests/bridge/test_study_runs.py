@@ -20,10 +20,9 @@ from bridge.studies.executors.executor import Executor, WorkSummary
 from bridge.studies.executors.local import Here, Workers
 from bridge.studies.input.study_file import load_study
 from bridge.studies.journal import JOURNAL, Entry, Journal
-from bridge.studies.repeat import repeat_study
 from bridge.studies.results import COSTS, RESULTS
-from bridge.studies.run_study import Report, run_study
-from bridge.studies.unit import NoRoomError, remove_partial, remove_scratch
+from bridge.studies.run_study import Report, repeat_study, run_study
+from bridge.studies.unit import NoRoomError, remove_remains
 from traces.base.errors import InputError, PeerError
 
 pytestmark = pytest.mark.whole
@@ -382,7 +381,6 @@ def test_what_is_no_study_is_not_written_into(tmp_path: Path) -> None:
 
 
 def test_what_killed_processes_leave_is_recognised_by_its_whole_name(tmp_path: Path) -> None:
-    cells = tmp_path / "cells"
     left = ["cells/a/.seed-1.partial-0a_b1c2d", ".slurm-0a_b1c2d"]
     mine = [
         "cells/a/.seed-1.partial-of-mine",
@@ -392,6 +390,5 @@ def test_what_killed_processes_leave_is_recognised_by_its_whole_name(tmp_path: P
     ]
     for name in (*left, *mine):
         (tmp_path / name / "within").mkdir(parents=True)
-    remove_partial(cells)
-    remove_scratch(tmp_path)
+    remove_remains(tmp_path)
     assert sorted(name for name in (*left, *mine) if (tmp_path / name / "within").exists()) == sorted(mine)

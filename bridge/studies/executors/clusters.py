@@ -106,8 +106,7 @@ _NOT_SETTINGS = ("self", "job_cls", "loop", "asynchronous", "config_name")  #: e
 
 
 def slurm_settings(given: Mapping[str, object], workers: int | None) -> dict[str, Any]:
-    """The checked settings ``[cluster.slurm]``: our keys, and arguments of ``dask_jobqueue.SLURMCluster``. Raises
-    InputError."""
+    """The checked settings ``[cluster.slurm]``: our keys, and arguments of ``SLURMCluster``. Raises InputError."""
     jobqueue = dask_library("dask_jobqueue")
     core, slurm = dask_library("dask_jobqueue.core"), dask_library("dask_jobqueue.slurm")
     known = set(_OURS)
@@ -145,9 +144,8 @@ def slurm_cluster(settings: Mapping[str, Any]) -> Iterator[Cluster]:
     """A cluster whose workers are Slurm jobs, while the context lasts. Raises InputError if it cannot be started."""
     jobqueue = dask_library("dask_jobqueue")
     if shutil.which("sbatch") is None:
-        raise InputError(
-            f"{CLUSTER:slurm}: there is no command sbatch here; start it where jobs are submitted to Slurm"
-        )
+        where_to = "start it where jobs are submitted to Slurm"
+        raise InputError(f"{CLUSTER:slurm}: there is no command sbatch here; {where_to}")
     given = {name: value for name, value in settings.items() if name not in (*_OURS, "workers")}
     try:
         cluster = jobqueue.SLURMCluster(**given)

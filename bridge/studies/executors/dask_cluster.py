@@ -156,7 +156,7 @@ class _Talk:
                 probe.touch()
                 stack.callback(probe.unlink, missing_ok=True)
             terms = terms_of(needs, token)
-            tasks = Tasks(distributed, client, self._prepared, terms, cluster.name, self._cells.waits, self._stopped)
+            tasks = Tasks(client, self._prepared, terms, cluster.name, self._cells.waits, self._stopped)
             try:
                 self._cells.check(client, terms, cluster)
                 self._begun = True
@@ -165,9 +165,8 @@ class _Talk:
                 # Not raised by our code: a cell that fails is an outcome. In other threads the client has logged more.
                 if client.status == "running" and not isinstance(error, CancelledError):
                     raise
-                raise PeerError(
-                    f"{CLUSTER:{cluster.name}}: the scheduler is gone; finished cells are kept; repeat the command to continue"
-                ) from None
+                what = f"{CLUSTER:{cluster.name}}: the scheduler is gone; finished cells are kept"
+                raise PeerError(f"{what}; repeat the command to continue") from None
 
 
 @contextlib.contextmanager
@@ -186,9 +185,8 @@ def _quiet() -> Iterator[None]:
 
 def _client(distributed: Any, cluster: Cluster) -> Any:
     try:
-        return distributed.Client(
-            cluster.address, timeout=cluster.connect_s, set_as_default=False, security=cluster.security
-        )
+        how = {"timeout": cluster.connect_s, "set_as_default": False, "security": cluster.security}
+        return distributed.Client(cluster.address, **how)
     except (OSError, TimeoutError, ValueError) as error:
         said = " ".join(str(error).split())
         raise InputError(f"{CLUSTER:{shown(cluster.name)}}: no Dask scheduler answers there: {said}") from None

@@ -20,7 +20,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from bridge.options.declared import CLUSTER
-from bridge.studies.executors.dask_library import await_nanny
+from bridge.studies.executors.dask_library import await_nanny, dask_library
 from bridge.studies.executors.executor import Prepared, Unit, UnitOutcome, WorkSummary
 from bridge.studies.unit import LikeRuns, do_unit
 from traces.base.errors import PeerError
@@ -57,10 +57,8 @@ def unfit(terms: Terms) -> str:
             return f"{path} is missing there ({error.strerror}): put files of cells where all workers can read them"
         if found != known:
             return f"{path} is another file there than here: put files of cells where all workers can read them"
-    if terms.folder is not None and not (Path(terms.folder) / f".{terms.token}").is_file():
-        return (
-            f"{terms.folder} is not the same folder there: kept results of cells need a folder that all workers share"
-        )
+    if (folder := terms.folder) is not None and not (Path(folder) / f".{terms.token}").is_file():
+        return f"{folder} is not the same folder there: kept results of cells need a folder that all workers share"
     return ""
 
 
@@ -73,8 +71,7 @@ class _Place:
     like_runs: LikeRuns = field(default_factory=LikeRuns)
 
 
-# One per process: a cluster's worker calls functions, and has no other place for our state.
-_PLACE = _Place()
+_PLACE = _Place()  # one per process: a cluster's worker calls functions, and has no other place for our state
 
 
 def do_on_worker(unit: Unit, prepared: Prepared, terms: Terms, worker: str) -> UnitOutcome | str:
@@ -86,9 +83,8 @@ def do_on_worker(unit: Unit, prepared: Prepared, terms: Terms, worker: str) -> U
             _PLACE.unfit = unfit(terms)
             _PLACE.like_runs = LikeRuns()
             _PLACE.token = terms.token
-        return _PLACE.unfit or do_unit(
-            unit, prepared, _PLACE.like_runs, worker or f"{socket.gethostname()} process {os.getpid()}"
-        )
+        worker = worker or f"{socket.gethostname()} process {os.getpid()}"
+        return _PLACE.unfit or do_unit(unit, prepared, _PLACE.like_runs, worker)
 
 
 _TIMEOUT_S = 30  #: time without any worker after which the cluster counts as lost, s
@@ -118,26 +114,23 @@ def _given(prepared: Prepared) -> Prepared:
 
 
 class Tasks:
-    """The tasks of one study. ``waits``: workers may be absent for a while. ``stopped``: set when no more outcomes are
-    needed."""
+    """The tasks of one study on the cluster ``name``. ``waits``: workers may be absent for a while. ``stopped``: set when no
+    more outcomes are needed."""
 
     def __init__(
         self,
-        distributed: Any,
         client: Any,
         prepared: Mapping[int, Prepared],
         terms: Terms,
-        address: str,
+        name: str,
         waits: bool,
         stopped: threading.Event,
     ) -> None:
+        self._client, self._prepared, self._terms, self._name = client, prepared, terms, name
         self._waits, self._stopped = waits, stopped
-        self._distributed, self._client, self._prepared = distributed, client, prepared
-        self._terms, self._address = terms, address
         self._sent: dict[int, Any] = {}
         self._at_hand: dict[Any, Unit] = {}
-        # Units whose workers died several times; each is tried once more, by itself.
-        self._suspects: list[Unit] = []
+        self._suspects: list[Unit] = []  # units whose workers died several times; each is tried once more, by itself
         self._alone = False
         self._futures: dict[Any, None] = {}
         self._ended: SimpleQueue[Any] = SimpleQueue()
@@ -188,10 +181,8 @@ class Tasks:
                 if self._threads or self._waits:
                     since = time.monotonic()
                 elif time.monotonic() - since > _TIMEOUT_S:
-                    raise PeerError(
-                        f"{CLUSTER:{self._address}}: all its workers are gone; finished cells are kept; repeat the command "
-                        "to continue"
-                    ) from None
+                    what = f"{CLUSTER:{self._name}}: all its workers are gone; finished cells are kept"
+                    raise PeerError(f"{what}; repeat the command to continue") from None
                 continue
             with contextlib.suppress(Empty):
                 while True:
@@ -242,7 +233,7 @@ class Tasks:
         said = f"{type(result).__name__}: {' '.join(str(result).split())}"
         if isinstance(result, ImportError):
             raise self._unfit(f"{said}; it needs twolevel installed, as here")
-        if isinstance(result, self._distributed.KilledWorker):
+        if isinstance(result, dask_library("distributed").KilledWorker):
             if self._alone:
                 return _lethal(unit)
             self._suspects.append(unit)
@@ -250,6 +241,5 @@ class Tasks:
         return UnitOutcome(unit.place, None, error=said, code=1)
 
     def _unfit(self, why: str) -> PeerError:
-        return PeerError(
-            f"{CLUSTER:{self._address}}: a worker that joined cannot run cells: {why}; finished cells are kept"
-        )
+        what = f"{CLUSTER:{self._name}}: a worker that joined cannot run cells"
+        return PeerError(f"{what}: {why}; finished cells are kept")

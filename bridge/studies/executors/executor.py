@@ -80,4 +80,3 @@ class Executor(Protocol):
 
     def outcomes(self, units: Iterable[Unit], prepared: Mapping[int, Prepared]) -> Iterator[UnitOutcome]:
         """Do all units; yield the outcome of each when it has ended. ``units`` is consumed as there is room for more."""
-        ...

@@ -16,9 +16,8 @@ from bridge.runs.kernels import prepare_run
 from bridge.scenarios.scenario import Execution
 from bridge.standard_error import keep_standard_streams
 from bridge.studies.executors.executor import Executor, Prepared, Unit, UnitOutcome, WorkSummary
-from bridge.studies.executors.spawned import deaf_children, nothing_imported
 from bridge.studies.unit import LikeRuns, do_unit, warm_up
-from bridge.workers.process_names import die_with_parent, how_ended
+from bridge.workers.process_names import deaf_children, die_with_parent, how_ended, nothing_imported
 from traces.base.errors import PeerError
 
 _AT_HAND = 2  #: number of groups of units that a worker has at hand, so that it need not wait for the next
@@ -91,12 +90,18 @@ class _Worker:
             self._has |= needed
         self.pipe.send(group)
 
-    def took(self, outcome: UnitOutcome) -> None:
-        """Note the outcome of the first of its units."""
-        unit = self.groups[0].popleft()
-        assert unit.place == outcome.place
-        if not self.groups[0]:
-            self.groups.popleft()
+    def answers(self) -> Iterator[UnitOutcome]:
+        """Yield its answers so far."""
+        while self.pipe.poll():
+            outcome: UnitOutcome | None = self.pipe.recv()
+            if outcome is None:
+                self.ready = True
+                continue
+            unit = self.groups[0].popleft()
+            assert unit.place == outcome.place
+            if not self.groups[0]:
+                self.groups.popleft()
+            yield outcome
 
     def kill(self) -> None:
         """Kill it at once."""
@@ -130,11 +135,10 @@ class Workers:
                     if worker.pipe not in ready:
                         continue
                     try:
-                        yield from _answers(worker)
+                        yield from worker.answers()
                     except (EOFError, ConnectionResetError):
                         workers.remove(worker)
-                        lost = _died(worker, again, deaths)
-                        if lost is not None:
+                        if (lost := _died(worker, again, deaths)) is not None:
                             yield lost
         finally:
             for worker in workers:
@@ -175,22 +179,11 @@ def _deal(
                 worker.give(group, prepared)
 
 
-def _answers(worker: _Worker) -> Iterator[UnitOutcome]:
-    # Its answers so far.
-    while worker.pipe.poll():
-        outcome: UnitOutcome | None = worker.pipe.recv()
-        if outcome is None:
-            worker.ready = True
-        else:
-            worker.took(outcome)
-            yield outcome
-
-
 def _died(worker: _Worker, again: deque[list[Unit]], deaths: dict[int, int]) -> UnitOutcome | None:
     # It died at the first unit without an answer; that unit is tried alone.
     worker.process.join()
+    ended = how_ended(worker.process.exitcode or 0)
     if not worker.ready:
-        ended = how_ended(worker.process.exitcode or 0)
         raise PeerError(f"a process that should run cells {ended} before it could; finished cells are kept")
     left = [list(group) for group in worker.groups]
     worker.pipe.close()
@@ -200,5 +193,4 @@ def _died(worker: _Worker, again: deque[list[Unit]], deaths: dict[int, int]) -> 
     if deaths[suspect.place] < _MOST_DEATHS:
         again.appendleft([suspect])
         return None
-    ended = how_ended(worker.process.exitcode or 0)
     return UnitOutcome(suspect.place, None, error=f"the process that ran it {ended}, twice", code=1)

@@ -90,8 +90,7 @@ def names_in(text: str, folders: Sequence[Path], *, whole: bool = False) -> list
         span = (first, first + len(name))
         if is_number(name) or any(span[0] < other.span[1] and other.span[0] < span[1] for other in found):
             continue
-        path = find_file(name, folders)
-        if path is not None:
+        if (path := find_file(name, folders)) is not None:
             found.append(NamedFile(span, name, path))
     return sorted(found)
 
@@ -146,8 +145,7 @@ class FileSums:
         return self._sums[path]
 
     def named_by(self, option: str, text: str, folders: Sequence[Path]) -> dict[str, tuple[Path, str]]:
-        """Every file that a value of an option names, and every one that a TOML file of these names: by the name, with its
-        sum."""
+        """The files that a value of an option names, and those that a TOML file of these names: by name, with their sums."""
         if is_command(option):
             return {word: (path, self.of(path)) for word, path in _command_words(text, folders) if path is not None}
         named = names_in(text, folders, whole=is_path(option, text))

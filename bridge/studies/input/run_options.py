@@ -221,9 +221,7 @@ def effects(given: Mapping[str, Value]) -> list[tuple[str, Value]]:
     """What of some options can change a result: those that are not as they are by default, in the order of their names."""
     known = known_options()
     without = (*WITHOUT_EFFECT, *(OF_ENGINE if given.get(BATCH_OPTION) == SLURM else OF_SLURM))
-    return sorted(
-        (name, value) for name, value in given.items() if value != known[name].default and name not in without
-    )
+    return sorted((name, one) for name, one in given.items() if one != known[name].default and name not in without)
 
 
 @dataclass(frozen=True)

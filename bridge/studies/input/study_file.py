@@ -1,9 +1,10 @@
-"""A study's file, ``study.toml`` (docs/reference/studies.md).
+"""A study's file, ``study.toml`` (docs/reference/studies.md), and the one that ``twolevel grid`` stands for.
 
 The tables of a scenario's parts, as ``[batch] policy``, have values of all cells; lists are combined into cells. ``[run]``,
 ``[grid]`` and ``[[cell]]`` have the same options by their names on the command line too.
 """
 
+import json
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,16 +12,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from als.lengths import takes_variation
+from als.options import VARIATION
+from als.techniques import spelled as one_spelling
+from als.techniques import split_techniques
 from bls.machine.partitions import printable_name
 from bls.options import POWER
-from bridge.options.declared import DATA
+from bls.policies import split_names
+from bridge.options.declared import DATA, VARIATIONS
 from bridge.runs.directory import under_present_names
 from bridge.scenarios.conflicts import OF_ENGINE
+from bridge.scenarios.scenario import RECORDED, Scenario
 from bridge.studies.input import run_options as o
 from bridge.studies.replicates import REPLICATION, Replicates, given_replicates
 from bridge.studies.study import MOST_RUNS, Cell, ComparedOption, Study, WorkloadSource, every_combination, seeds_of
-from traces.base.errors import InputError, Mention, one_of, shown, spelled
+from traces.base.errors import InputError, Mention, one_of, parse_real, parse_whole, shown, spelled
 from traces.base.given_file import parse_toml, read_text
+from traces.base.options import places
 
 COMPARED = ("makespan_ns", "mean_wait_ns", "mean_bounded_slowdown")  #: what is compared where the file does not say
 
@@ -78,9 +86,7 @@ def parse_study(
     workloads = [_workload(one, where) for one, where in _numbered(given, "workload")]
     if not workloads:
         raise InputError("[workload]: missing; allowed: a table with source, or several [[workload]]")
-    cells = tuple(
-        Cell(source, {**run, **theirs, **ours}) for source, theirs in workloads for ours in _cells(given, axes)
-    )
+    cells = tuple(Cell(log, {**run, **theirs, **ours}) for log, theirs in workloads for ours in _cells(given, axes))
     _check_slurm(given, cells)
     named = head.get("metrics", "all")
     metrics = None if named == "all" else tuple(_texts(named, "[study] metrics"))
@@ -295,3 +301,71 @@ def _comparison(given: Table, where: str, metrics: tuple[str, ...] | None) -> Co
     if (drawn := given.get("drawn", "ratio")) not in _DRAWN:
         raise InputError(f"{where}drawn: {shown(drawn)}; allowed: {' or '.join(_DRAWN)}")
     return ComparedOption(option, base, tuple(chosen), drawn)
+
+
+def grid_text(
+    workload: str,
+    bls: str,
+    als: str,
+    variation: str | None,
+    seeds: str | None,
+    shared: Mapping[str, Any],
+    replicate: str | None = None,
+    warmup: str | None = None,
+    shake: str | None = None,
+) -> str:
+    """The text of a study of one workload that keeps the jobs. Lists are separated by commas; ``shared["seed"]`` counts if
+    ``seeds`` is None. Raises InputError if a list is empty, has a value twice, or has no number."""
+    lists = {"bls": bls, "backfill": shared["backfill"], "als": als, "variation": variation}
+    for name, text in lists.items():
+        if text is not None and "" in map(str.strip, text.split(",")):
+            raise InputError(f"--{name}: {shown(text)} has an empty item; allowed: one or more, separated by commas")
+    techniques = [one_spelling(one) for one in split_techniques(als)]
+    if variation is None:
+        varied = shared["applications"] is not None or takes_variation(shared["lengths"] or "")
+        variation = VARIATIONS.default if varied and set(techniques) != {RECORDED} else "0"
+    try:
+        variations = [parse_real(text) for text in _words(variation)]
+    except ValueError:
+        raise InputError(f"{VARIATION}: {shown(variation)}; allowed: numbers separated by commas") from None
+    if infinite := [value for value in variations if not math.isfinite(value)]:
+        raise InputError(f"{VARIATION}: {infinite[0]}; allowed: {VARIATION.limits}")
+    axes: dict[str, list[Any]] = {
+        "bls": split_names(bls),
+        "backfill": _words(shared["backfill"]),
+        "als": techniques,
+        "variation": variations,
+    }
+    for name, values in axes.items():
+        if len(set(values)) < len(values):
+            raise InputError(f"--{name}: {shown(','.join(map(str, values)))} has one twice")
+    given_replicates(replicate, warmup, shake, "--{}".format)
+    chosen: Sequence[int] = [shared["seed"]]
+    if seeds is not None:
+        word = seeds.strip()
+        number = word.isascii() and word.isdecimal() and len(seeds) < 9
+        chosen = seeds_of(parse_whole(word) if number else seeds, "--seeds")
+    lines = [
+        "[study]",
+        *([f"seeds = {_toml(list(chosen))}"] if replicate is None or seeds is not None else []),
+        *(f"{key} = {_toml(text)}" for key, text in zip(REPLICATION, (replicate, warmup, shake), strict=True) if text),
+        'keep = ["jobs"]',
+    ]
+    tables: dict[str, dict[str, Any]] = {"workload": {"source": workload}}
+    for place in places(Scenario):
+        key, (part, *names) = place.option.key, place.path
+        given = axes.get(key, shared.get(key))
+        if names and given not in (None, (), place.default):
+            tables.setdefault(part, {})[names[0]] = given
+    for part, table in tables.items():
+        lines += ["", f"[{part}]", *(f"{name} = {_toml(given)}" for name, given in table.items())]
+    return "\n".join([*lines, ""])
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",")]
+
+
+def _toml(value: object) -> str:
+    # JSON's texts, numbers, truths and lists of these are TOML's, too, but for DEL, which JSON leaves as it is.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
