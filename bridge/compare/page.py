@@ -166,14 +166,9 @@ def _lead(record: Mapping[str, Any], counts: Mapping[str, int], delays: DataFram
     if len(delays):
         far = {"delay": int(delays["start_delta_ns"].max()), "gain": int(delays["start_delta_ns"].min())}
         most = [f"largest {word} {format_ns(abs(one))}" for word, one in far.items() if one]
-        if most:
-            parts.append(f"{', '.join(most)}.".capitalize())
-    pairs = []
-    for name, pair in _pairs(record):
-        a, b = (metric_of(name, one) for one in pair)
-        pairs.append(f"{a.name} {a.value} in A, {b.value} in B")
-    if pairs:
-        words = "; ".join(pairs)
+        parts += [f"{', '.join(most)}.".capitalize()] if most else []
+    shown = ([metric_of(name, one) for one in pair] for name, pair in _pairs(record))
+    if words := "; ".join(f"{a.name} {a.value} in A, {b.value} in B" for a, b in shown):
         parts.append(f"{words[0].upper()}{words[1:]}.")
     parts.append("This compares two single runs.")
     return parts

@@ -222,8 +222,7 @@ class Controller:
                 self._check_running(0.0)
                 raise SlurmRefused(rest.partition(" ")[2])
             if self._listener.fileno() in ready:
-                connection, _ = self._listener.accept()
-                with contextlib.closing(connection):
+                with self._listener.accept()[0] as connection:
                     connection.settimeout(_PATIENCE_S)
                     received = bytearray()
                     while not (messages := list(whole_messages(received))):
