@@ -158,10 +158,7 @@ def find_causes(late: StartedJobs, early: StartedJobs, late_row: Array, early_ro
 
 def _ranks(late: StartedJobs, lateness: Array, unmatched: Array) -> Array:
     """Rank of each row as a cause, if several jobs ended at once: compared jobs first, then the most delayed, then number."""
-    order = np.lexsort((late.attempt, late.job_id, -lateness, unmatched))
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
-    return rank
+    return np.argsort(np.lexsort((late.attempt, late.job_id, -lateness, unmatched)))
 
 
 def _released_by(late: StartedJobs, waited: Array, rank: Array) -> Array:

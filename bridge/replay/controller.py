@@ -225,10 +225,7 @@ class Controller:
                 with self._listener.accept()[0] as connection:
                     connection.settimeout(_PATIENCE_S)
                     received = bytearray()
-                    while not (messages := list(whole_messages(received))):
-                        part = connection.recv(1 << 18)
-                        if not part:
-                            break
+                    while not (messages := list(whole_messages(received))) and (part := connection.recv(1 << 18)):
                         received += part
                     for raw in messages:
                         answer = self.ask(len(raw).to_bytes(4, "big") + raw)

@@ -250,9 +250,7 @@ def _priorities(
     if not known.all():
         notes["without a recorded start, and with --priorities recorded the lowest priorities"] = int((~known).sum())
     start_ns = np.where(known, workload.submit_ns + np.maximum(workload.wait_ns, 0), np.iinfo(np.int64).max)
-    order = np.lexsort((workload.submit_ns, start_ns))
-    priority = np.empty(len(workload), np.int64)
-    priority[order] = _MOST_PRIORITY - np.arange(len(workload))
+    priority = _MOST_PRIORITY - np.argsort(np.lexsort((workload.submit_ns, start_ns)))
     return [int(value) for value in priority], (said,)
 
 
