@@ -225,8 +225,6 @@ class _Meeting:
                 raise
             self._dismiss(descriptor, error.reason)
             return None
-        if event is NEED_DATA:
-            return None
         if isinstance(event, Refusal):
             line.send_now(event.farewell)
             if event.blame != STRANGER:
@@ -236,7 +234,7 @@ class _Meeting:
             del self._strangers[descriptor]
             line.messages += 1
             return line
-        else:
+        elif event is not NEED_DATA:
             self._dismiss(descriptor, "it ended before a hello")
         return None
 
