@@ -124,8 +124,7 @@ class Progress(_Shown):
 
 
 class StudyProgress(_Shown):
-    """A ``bridge.studies.run_study.StudyWatch`` that shows cells done and the time left: a bar on a terminal, else a line
-    now and then."""
+    """A ``bridge.studies.run_study.StudyWatch`` that shows cells done and the time left: a bar on a terminal, else lines."""
 
     _cells = _kept = 0
 
@@ -148,9 +147,8 @@ class Broadcast:
     """A ``bridge.couplings.RunWatch`` that shows a run in its folder's ``live.json`` and on a terminal: as a bar, or with
     ``live`` as the screen of ``bridge.live.screen``.
 
-    The run only samples its state when it pauses. A thread writes and draws the samples, as the engines release Python's lock
-    while they compute; without ``threaded`` the caller calls :meth:`beat`. ``clock`` has monotonic seconds, ``wall_clock``
-    those since 1970.
+    The run only samples its state when it pauses. A thread writes and draws the samples, as engines release Python's lock while
+    they compute; without ``threaded`` call :meth:`beat`. ``clock``: monotonic seconds; ``wall_clock``: seconds since 1970.
     """
 
     def __init__(
