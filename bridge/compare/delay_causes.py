@@ -127,7 +127,9 @@ def find_causes(late: StartedJobs, early: StartedJobs, late_row: Array, early_ro
     lateness = np.zeros(len(late), np.int64)
     lateness[late_row] = late.end_ns[late_row] - early.end_ns[early_row]
     at_once = late.had_ns == late.eligible_ns
-    found = _released_by(late, ~at_once, _ranks(late, lateness, number < 0))
+    # Which of the jobs that ended at once is the cause: first compared ones, then the most delayed, then by number.
+    rank = np.argsort(np.lexsort((late.attempt, late.job_id, -lateness, number < 0)))
+    found = _released_by(late, ~at_once, rank)
     kind = np.full(len(late), _CODE["pass"])
     kind[found >= 0] = _CODE["release"]
     kind[at_once] = np.where(late.eligible_ns == late.submit_ns, _CODE["submit"], _CODE["eligible"])[at_once]
@@ -154,14 +156,6 @@ def find_causes(late: StartedJobs, early: StartedJobs, late_row: Array, early_ro
     ends = named & ~np.isin(kind, [_CODE[name] for name in ("freed", "hinted", "asked", "wished")])
     job, attempt = (np.where(named, column[found], -1) for column in (late.job_id, late.attempt))
     return StartCauses(kind, np.where(ends, number[found], -1), job, attempt)
-
-
-def _ranks(late: StartedJobs, lateness: Array, unmatched: Array) -> Array:
-    """Rank of each row as a cause, if several jobs ended at once: compared jobs first, then the most delayed, then number."""
-    order = np.lexsort((late.attempt, late.job_id, -lateness, unmatched))
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
-    return rank
 
 
 def _released_by(late: StartedJobs, waited: Array, rank: Array) -> Array:

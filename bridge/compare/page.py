@@ -43,10 +43,6 @@ _FIGURES = {
 #: Options in titles; others have their own names.
 _OPTIONS = {"bls": "batch policy", "als": "technique", "variation": "variation Υ"}
 
-_ABOUT_JOBS = (
-    "Differences are B − A. Click a heading to sort. The filter takes words and conditions, e.g. start_delta>1h."
-)
-
 _MOST_NAMED = 3  #: most options that a title names
 _TOP = 10
 
@@ -120,7 +116,8 @@ def _page(
     if moved := _rankings(record, delays):
         sections.append(p.Section("rankings", "Most affected jobs, and their causes", moved))
     table = p.Table("delays-data", "Compared jobs", delays, _SHOWN, "job_id")
-    sections.append(p.Section("jobs", "Jobs", [table], _ABOUT_JOBS))
+    sort = "Click a heading to sort. The filter takes words and conditions, e.g. start_delta>1h."
+    sections.append(p.Section("jobs", "Jobs", [table], f"Differences are B − A. {sort}"))
     if runs:
         sections.append(p.Section("again", "What was compared", _what(record, runs)))
     title = _title(record, runs) if runs else "Two runs"
@@ -166,14 +163,9 @@ def _lead(record: Mapping[str, Any], counts: Mapping[str, int], delays: DataFram
     if len(delays):
         far = {"delay": int(delays["start_delta_ns"].max()), "gain": int(delays["start_delta_ns"].min())}
         most = [f"largest {word} {format_ns(abs(one))}" for word, one in far.items() if one]
-        if most:
-            parts.append(f"{', '.join(most)}.".capitalize())
-    pairs = []
-    for name, pair in _pairs(record):
-        a, b = (metric_of(name, one) for one in pair)
-        pairs.append(f"{a.name} {a.value} in A, {b.value} in B")
-    if pairs:
-        words = "; ".join(pairs)
+        parts += [f"{', '.join(most)}.".capitalize()] if most else []
+    shown = ([metric_of(name, one) for one in pair] for name, pair in _pairs(record))
+    if words := "; ".join(f"{a.name} {a.value} in A, {b.value} in B" for a, b in shown):
         parts.append(f"{words[0].upper()}{words[1:]}.")
     parts.append("This compares two single runs.")
     return parts

@@ -60,10 +60,8 @@ class PowerIndexes(NamedTuple):
 
     def record(self) -> dict[str, Any]:
         """The same as plain values, for ``comparison.json``."""
-        found = self._asdict()
-        for name in ("run", "wait"):
-            found[name] = {group: one._asdict() for group, one in found[name].items()}
-        return found
+        run, wait = ({group: one._asdict() for group, one in found.items()} for found in (self.run, self.wait))
+        return self._asdict() | {"run": run, "wait": wait}
 
 
 def power_indexes(

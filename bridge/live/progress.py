@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, TextIO
+from typing import TYPE_CHECKING, Self, TextIO, TypeAlias
 
 from bridge.live.file import FINISHING, SIMULATING, STARTING, Live, LiveFile, Look, Process
 from bridge.live.sampler import Sampler
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from bridge.live.screen import LiveScreen
     from bridge.scenarios.ready import ReadyScenario
 
+Clock: TypeAlias = Callable[[], float]  # seconds
 _log = logging.getLogger("twolevel.live")
 
 #: Runs shorter than this show no bar; the time left is shown no sooner after the first job or cell has ended, s.
@@ -56,12 +57,15 @@ class TimeLeft:
 
 
 class _Shown:
-    """Progress on a stream (default stderr) after the first second: on a terminal a bar followed by text."""
+    """Progress on a stream (default stderr) after the first second: on a terminal a bar followed by text. ``total``: number of
+    ``what`` in all, or None. ``clock``: monotonic seconds."""
 
-    def __init__(self, total: int | None, stream: TextIO | None, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, total: int | None = None, what: str = "jobs", *, stream: TextIO | None = None, clock: Clock = working_s
+    ) -> None:
         self._stream = sys.stderr if stream is None else stream
         self._terminal = self._stream.isatty()
-        self._total, self._clock = total, clock
+        self._total, self._what, self._clock, self._left = total, what, clock, TimeLeft()
         self._began = self._shown_s = clock()
         self._gone = False  # the terminal is closed
         self._bar: Bar | None = None
@@ -105,20 +109,7 @@ class _Shown:
 
 
 class Progress(_Shown):
-    """A ``bridge.couplings.Watch`` that shows a bar on a terminal once a run has taken a second. ``total``: number in all, or
-    None. ``stream``: default stderr. ``clock``: monotonic seconds."""
-
-    def __init__(
-        self,
-        total: int | None,
-        what: str = "jobs",
-        *,
-        stream: TextIO | None = None,
-        clock: Callable[[], float] = working_s,
-    ) -> None:
-        super().__init__(total, stream, clock)
-        self._what = what
-        self._left = TimeLeft()
+    """A ``bridge.couplings.Watch`` that shows a bar on a terminal once a run has taken a second."""
 
     def __call__(self, ended: int, now_ns: int) -> None:
         """Note the number that have ended and the simulated instant; below 0: no instant to show."""
@@ -133,13 +124,9 @@ class Progress(_Shown):
 
 
 class StudyProgress(_Shown):
-    """A ``bridge.studies.run_study.StudyWatch`` that shows cells done and the time left: a bar on a terminal, else a line
-    now and then. ``stream``: default stderr. ``clock``: monotonic seconds."""
+    """A ``bridge.studies.run_study.StudyWatch`` that shows cells done and the time left: a bar on a terminal, else lines."""
 
-    def __init__(self, *, stream: TextIO | None = None, clock: Callable[[], float] = working_s) -> None:
-        super().__init__(None, stream, clock)
-        self._cells = self._kept = 0
-        self._left = TimeLeft()
+    _cells = _kept = 0
 
     def begin(self, total: int, kept: int) -> None:
         """Note the number of cells × seeds, and how many of them are finished already."""
@@ -160,9 +147,8 @@ class Broadcast:
     """A ``bridge.couplings.RunWatch`` that shows a run in its folder's ``live.json`` and on a terminal: as a bar, or with
     ``live`` as the screen of ``bridge.live.screen``.
 
-    The run only samples its state when it pauses. A thread writes and draws the samples, as the engines release Python's lock
-    while they compute; without ``threaded`` the caller calls :meth:`beat`. ``clock`` has monotonic seconds, ``wall_clock``
-    seconds since 1970.
+    The run only samples its state when it pauses. A thread writes and draws the samples, as engines release Python's lock while
+    they compute; without ``threaded`` call :meth:`beat`. ``clock``: monotonic seconds; ``wall_clock``: seconds since 1970.
     """
 
     def __init__(
@@ -172,8 +158,8 @@ class Broadcast:
         *,
         live: bool = False,
         stream: TextIO | None = None,
-        clock: Callable[[], float] = working_s,
-        wall_clock: Callable[[], float] = time.time,
+        clock: Clock = working_s,
+        wall_clock: Clock = time.time,
         threaded: bool = True,
     ) -> None:
         self._clock, self._wall_clock = clock, wall_clock

@@ -1,6 +1,6 @@
 """The connection of an application: the order of messages about its jobs, and the state of each job."""
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from bridge.protocol import messages as m
 from bridge.protocol.job_rules import RULES
@@ -15,15 +15,6 @@ IS_SCHEDULER: Final = "it is a scheduler; allowed: an application simulator"
 _STEPS: Final = steps(JOB_TABLE)
 
 
-class JobStep(NamedTuple):
-    """One step of one job."""
-
-    job: int
-    event: JobEvent
-    before: JobState
-    after: JobState
-
-
 class ApplicationBook(Book):
     """The jobs on the connection of an application. ``hello``: the hello that was sent or accepted."""
 
@@ -35,7 +26,8 @@ class ApplicationBook(Book):
         self.hello: m.Hello | None = None
         self._jobs: dict[int, OpenJob] = {}
         self._states: dict[int, JobState] = {}  # of open and cancelled jobs
-        self.latest_step: JobStep | None = None  # among all jobs
+        # of the latest message about a job: the job, the event, and the job's states before and after
+        self.latest_step: tuple[int, JobEvent, JobState, JobState] | None = None
 
     def unwelcome(self, greeting: Greeting) -> str:
         """See ``Book``; refused are schedulers, and other versions."""
@@ -93,7 +85,7 @@ class ApplicationBook(Book):
                 self._states[key] = after
             if after is JobState.CANCELLED:
                 self._jobs.pop(key, None)
-        self.latest_step = JobStep(key, event, before, after)
+        self.latest_step = key, event, before, after
         return accepted
 
     def validate(self) -> None:

@@ -189,9 +189,7 @@ def _edges(message: m.EdgeSlice, job: OpenJob) -> None:
     if not good.all():
         bad = int(np.argmin(good))
         raise _misplaced(message, bad, f"between two tasks of part {part[bad]}, 0 to {tasks[bad] - 1}")
-    bad = _unordered(job.last_edge, part, source, target)
-    if bad >= 0:
-        raise _misplaced(message, bad, "in each part by source and target, ascending")
+    _check_order(message, job.last_edge, part, "in each part by source and target, ascending")
     job.edges += count
     job.last_edge = int(part[-1]), int(source[-1]), int(target[-1])
 
@@ -216,9 +214,7 @@ def _transfers(message: m.Transfers, job: OpenJob) -> None:
         has = f"source {source[bad]}, target {target[bad]}, sent_ns {sent[bad]}, arrived_ns {arrived[bad]}"
         expected = f"two tasks, 0 to {tasks - 1}, and {start.start_ns} <= sent_ns <= arrived_ns"
         raise BrokenRule(f"transfer {message.first + bad} has {has}; allowed: {expected}")
-    bad = _unordered((0, *job.last_transfer), np.zeros(count, np.int64), source, target)
-    if bad >= 0:
-        raise _misplaced(message, bad, "by source and target, ascending")
+    _check_order(message, (0, *job.last_transfer), np.zeros(count, np.int64), "by source and target, ascending")
     job.transfers += count
     job.last_transfer = int(source[-1]), int(target[-1])
     job.arrived_ns = max(job.arrived_ns, int(arrived.max()))
@@ -250,13 +246,15 @@ def _misplaced(message: m.EdgeSlice | m.Transfers, at: int, allowed: str) -> Bro
     return BrokenRule(f"{what} {message.first + at} goes from {source} to {target}; allowed: {allowed}")
 
 
-def _unordered(last: tuple[int, int, int], part: Array, source: Array, target: Array) -> int:
-    """The first edge that does not follow its predecessor (``last`` for the first one); -1 if there is none."""
-    columns = [np.concatenate([[before], column]) for before, column in zip(last, (part, source, target), strict=True)]
+def _check_order(message: m.EdgeSlice | m.Transfers, last: tuple[int, int, int], part: Array, allowed: str) -> None:
+    """Check that each edge follows its predecessor, the first one ``last``: part, source, target."""
+    ends = part, unpack_int32(message.source), unpack_int32(message.target)
+    columns = [np.concatenate([[before], column]) for before, column in zip(last, ends, strict=True)]
     (part_up, source_up, target_up) = (column[1:] > column[:-1] for column in columns)
     part_same, source_same = (column[1:] == column[:-1] for column in columns[:2])
     up = part_up | (part_same & (source_up | (source_same & target_up)))
-    return -1 if up.all() else int(np.argmin(up))
+    if not up.all():
+        raise _misplaced(message, int(np.argmin(up)), allowed)
 
 
 def _check_cores(message: m.Outcome, job: OpenJob) -> None:

@@ -74,8 +74,7 @@ class SchedulerBook(Book):
         return t.ScheduledJob.ABSENT if known is None else known.state
 
     def judge(self, message: Message) -> bool:
-        rule = _RULES.get(type(message))
-        if rule is not None:
+        if (rule := _RULES.get(type(message))) is not None:
             rule(self, message)
         return True
 
@@ -111,12 +110,11 @@ class SchedulerBook(Book):
     def _judge_submit(self, message: m.Submitted) -> None:
         if message.job in self._jobs:
             raise BrokenRule(f"job {message.job} is submitted twice")
-        event = t.SUBMITTED_HELD if message.eligible_ns is None else t.SUBMITTED_WAITING
-        state = _STEPS[t.ScheduledJob.ABSENT][event]
         if not message.min_cores <= message.cores <= message.max_cores:
             may = f"may have {message.min_cores} to {message.max_cores}"
             raise BrokenRule(f"submitted: job {message.job} requests {message.cores} cores, and {may}")
-        self._jobs[message.job] = _Known(message, state)
+        event = t.SUBMITTED_HELD if message.eligible_ns is None else t.SUBMITTED_WAITING
+        self._jobs[message.job] = _Known(message, _STEPS[t.ScheduledJob.ABSENT][event])
 
     def _judge_cores(self, column: bytes) -> list[tuple[int, int]]:
         if not column or len(column) % 8:

@@ -107,44 +107,29 @@ APPLICATION_TABLE: Final[Table[ConnectionState]] = {
     _S.CLOSING: {_APPLICATION: {ANSWER: _S.CLOSING}, EITHER: _ENDS},
 }
 
-#: A job on the connection of an application that is ready.
+_CANCEL: Final[dict[str, JobState]] = {_E.CANCEL: _J.CANCELLED}
+_OVER: Final[dict[str, JobState]] = {_E.OUTCOME: _J.ABSENT, _E.FAILED: _J.ABSENT}
+
+#: A job on the connection of an application that is ready. A cancel of an absent one crossed the last answer about it.
 JOB_TABLE: Final[Table[JobState]] = {
-    _J.ABSENT: {
-        _BRIDGE: {
-            _E.START: _J.RUNNING,
-            _E.START_LENGTHS: _J.LOADING,
-            _E.CANCEL: _J.CANCELLED,  # it crossed the last answer about the job
-        }
-    },
+    _J.ABSENT: {_BRIDGE: {_E.START: _J.RUNNING, _E.START_LENGTHS: _J.LOADING, **_CANCEL}},
     _J.LOADING: {
-        _BRIDGE: {
-            _E.LENGTHS: _J.LOADING,
-            _E.LENGTHS_BEFORE_EDGES: _J.LINKING,
-            _E.LAST_LENGTHS: _J.RUNNING,
-            _E.CANCEL: _J.CANCELLED,
-        }
+        _BRIDGE: {_E.LENGTHS: _J.LOADING, _E.LENGTHS_BEFORE_EDGES: _J.LINKING, _E.LAST_LENGTHS: _J.RUNNING, **_CANCEL}
     },
-    _J.LINKING: {_BRIDGE: {_E.EDGES: _J.LINKING, _E.LAST_EDGES: _J.RUNNING, _E.CANCEL: _J.CANCELLED}},
+    _J.LINKING: {_BRIDGE: {_E.EDGES: _J.LINKING, _E.LAST_EDGES: _J.RUNNING, **_CANCEL}},
     _J.RUNNING: {
         _APPLICATION: {
             _E.PROMISE: _J.RUNNING,
             _E.WISH: _J.RUNNING,
             _E.SUSPENDED: _J.SUSPENDED,
             _E.RECORDS: _J.REPORTING,
-            _E.OUTCOME: _J.ABSENT,
-            _E.FAILED: _J.ABSENT,
+            **_OVER,
         },
-        _BRIDGE: {_E.CANCEL: _J.CANCELLED},
+        _BRIDGE: _CANCEL,
     },
-    _J.SUSPENDED: {_BRIDGE: {_E.RESUME: _J.RUNNING, _E.CANCEL: _J.CANCELLED}},
-    _J.REPORTING: {
-        _APPLICATION: {_E.RECORDS: _J.REPORTING, _E.TRANSFERS: _J.SENDING, _E.OUTCOME: _J.ABSENT, _E.FAILED: _J.ABSENT},
-        _BRIDGE: {_E.CANCEL: _J.CANCELLED},
-    },
-    _J.SENDING: {
-        _APPLICATION: {_E.TRANSFERS: _J.SENDING, _E.OUTCOME: _J.ABSENT, _E.FAILED: _J.ABSENT},
-        _BRIDGE: {_E.CANCEL: _J.CANCELLED},
-    },
+    _J.SUSPENDED: {_BRIDGE: {_E.RESUME: _J.RUNNING, **_CANCEL}},
+    _J.REPORTING: {_APPLICATION: {_E.RECORDS: _J.REPORTING, _E.TRANSFERS: _J.SENDING, **_OVER}, _BRIDGE: _CANCEL},
+    _J.SENDING: {_APPLICATION: {_E.TRANSFERS: _J.SENDING, **_OVER}, _BRIDGE: _CANCEL},
     # Messages sent before the cancel was read are dropped.
     _J.CANCELLED: {_APPLICATION: {_E(answer): _J.CANCELLED for answer in LUMPED[ANSWER]}},
 }

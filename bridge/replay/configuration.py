@@ -22,8 +22,7 @@ from traces.base.time import NS_PER_S
 from traces.intervals import parse_intervals
 
 HERE = "/proc/self/cwd"  # the working directory of a program, in Slurm's notation, whatever its name
-_MB_KB = 1024
-_MINUTE_NS = 60 * NS_PER_S
+MB_KB, MINUTE_NS = 1024, 60 * NS_PER_S  # KB in a MB, ns in a minute
 
 #: Default interval of backfilling passes, s.
 _INTERVAL, _INTERVAL_S = re.compile(r"\bbf_interval=([0-9]{1,9})(?![0-9])"), 30
@@ -163,7 +162,7 @@ def _node(name: str, cpus: int, resources: Sequence[tuple[str, int]]) -> Node:
     own = dict(resources)
     words = f"CPUs={cpus}"
     # Requests of jobs are rounded up to whole MB per core: one more per core ensures that every job fits.
-    memory_mb = own.pop(MEMORY) // _MB_KB + cpus if MEMORY in own else 0
+    memory_mb = own.pop(MEMORY) // MB_KB + cpus if MEMORY in own else 0
     if memory_mb:
         words += f" RealMemory={memory_mb}"
     if own:
@@ -188,7 +187,7 @@ def _partitions(partitions: Sequence[Partition], nodes: Sequence[str]) -> tuple[
                 raise InputError(f"{PLATFORM}: partitions[{at}].{key}: {why}; allowed: {allowed}")
         hosts = [host for lo, hi in parse_intervals(one.hosts, "hosts", len(nodes)) for host in range(lo, hi)]
         where = compressed([nodes[host] for host in hosts]) if hosts else "ALL"
-        longest = "INFINITE" if one.max_time_ns is None else str(max(1, -(-one.max_time_ns // _MINUTE_NS)))
+        longest = "INFINITE" if one.max_time_ns is None else str(max(1, -(-one.max_time_ns // MINUTE_NS)))
         tier = f"PriorityTier={1 + tiers.index(one.priority)}"
         name, default = slurm_partition(partitions, at), " Default=YES" if one.default else ""
         lines.append(f"PartitionName={name} Nodes={where} MaxTime={longest} {tier} State=UP{default}")

@@ -222,14 +222,10 @@ class Controller:
                 self._check_running(0.0)
                 raise SlurmRefused(rest.partition(" ")[2])
             if self._listener.fileno() in ready:
-                connection, _ = self._listener.accept()
-                with contextlib.closing(connection):
+                with self._listener.accept()[0] as connection:
                     connection.settimeout(_PATIENCE_S)
                     received = bytearray()
-                    while not (messages := list(whole_messages(received))):
-                        part = connection.recv(1 << 18)
-                        if not part:
-                            break
+                    while not (messages := list(whole_messages(received))) and (part := connection.recv(1 << 18)):
                         received += part
                     for raw in messages:
                         answer = self.ask(len(raw).to_bytes(4, "big") + raw)

@@ -15,7 +15,7 @@ from bls.options import MAX_ATTEMPTS
 from bridge.replay.agenda import DRAIN, END, LOOK, NODE, SUBMIT, WITHDRAWN, Agenda, Answers, Dependents, NodeStates
 from bridge.replay.book import ReplayedRows
 from bridge.replay.clock import NEVER, ClockPace
-from bridge.replay.configuration import Node
+from bridge.replay.configuration import MINUTE_NS, Node
 from bridge.replay.controller import Controller
 from bridge.replay.messages import Kind, SlurmLaunch, answered_code, epilog_complete, registration
 from bridge.replay.nodes import Cleaning, Happenings
@@ -25,11 +25,9 @@ from traces.base.errors import InputError, PeerError
 from traces.base.time import NS_PER_S, format_ns
 from traces.lifecycle import Ending
 
-_MINUTE_NS = 60 * NS_PER_S
-
 #: If nothing runs, nothing is submitted and Slurm starts nothing for this time, it never will: its longest cycle is an hour.
 _STALL_NS = 4 * 3600 * NS_PER_S
-_BEFORE_NS = 60 * NS_PER_S  # a jump of the date ends this long before the next event
+_BEFORE_NS = MINUTE_NS  # a jump of the date ends this long before the next event
 _PAUSE_S = 0.01  # a real pause while the clock runs at a rate
 _REQUEUE_NS = 122 * NS_PER_S  # earliest start of a requeued job, after this time: its credential has to expire first
 
@@ -157,7 +155,7 @@ class Course:
         columns = self.book.columns
         limits = (columns.start_ns[row] + columns.estimate_ns[row] for row in self.book.running)
         nearest_ns = min(next_ns, min(limits, default=next_ns))
-        span_ns = (nearest_ns - self.now_ns - _BEFORE_NS) // _MINUTE_NS * _MINUTE_NS
+        span_ns = (nearest_ns - self.now_ns - _BEFORE_NS) // MINUTE_NS * MINUTE_NS
         if span_ns > 0:
             self._clock.skip(int(span_ns))
             self.jumps += 1

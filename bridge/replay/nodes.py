@@ -89,12 +89,9 @@ class NodeController:
     def serve(self) -> int:
         """Answer all messages that have arrived; return their number."""
         answered = 0
-        while True:
-            try:
-                connection, _ = self._listener.accept()
-            except BlockingIOError:
-                break
-            self._open.append((connection, bytearray()))
+        with suppress(BlockingIOError):  # no further connection waits
+            while True:
+                self._open.append((self._listener.accept()[0], bytearray()))
         self.spoken_to = bool(self._open)
         still = []
         for connection, received in self._open:
@@ -120,16 +117,14 @@ class NodeController:
     def _receive(self, connection: socket.socket, received: bytearray) -> bool:
         # Returns whether the connection has ended.
         connection.setblocking(False)
-        while True:
-            try:
-                part = connection.recv(1 << 18)
-            except BlockingIOError:
-                return False
-            except ConnectionError:
-                return True
-            if not part:
-                return True
-            received += part
+        try:
+            while part := connection.recv(1 << 18):
+                received += part
+        except BlockingIOError:
+            return False
+        except ConnectionError:
+            pass
+        return True
 
     def _answer(self, connection: socket.socket, node: int, raw: bytes) -> None:
         kind, body = m.opened(raw, self._version)

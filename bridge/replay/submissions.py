@@ -21,7 +21,7 @@ from bls.workloads.readers.sacct_dump import sacct_words
 from bls.workloads.workload import Workload
 from bridge.options.declared import PRIORITIES
 from bridge.replay.book import ReplayedRows
-from bridge.replay.configuration import Configuration, over, partition_names, slurm_partition
+from bridge.replay.configuration import MB_KB, MINUTE_NS, Configuration, over, partition_names, slurm_partition
 from bridge.replay.controller import Controller, SlurmRefused
 from bridge.replay.host_names import compressed, expanded
 from bridge.replay.keys import BY_CORES
@@ -91,7 +91,6 @@ def log_words(workload: Workload) -> LogWords:
 
 FIRST_USER = 1_000_000  # user numbers in Slurm begin here; they need not exist on this computer
 
-_MB_KB, _MINUTE_NS = 1024, 60 * NS_PER_S
 _FOR_EVER_S = 365 * 86_400  # Slurm's number for a wait of any length, in seconds
 
 #: Highest priority given to a job; 0 would hold it, and parts of Slurm do not support more than 31 bits.
@@ -180,7 +179,7 @@ def _shape(asked: Requests | None, workload: Workload, row: int) -> list[str]:
     for name, amount in zip(asked.resource_names, asked.per_unit[row].tolist(), strict=True):
         if name == MEMORY and asks_memory:
             # Without a memory request Slurm would assume all memory of a node.
-            one.append(f"memory_mb={max(1, -(-amount // (_MB_KB * unit)))}")
+            one.append(f"memory_mb={max(1, -(-amount // (MB_KB * unit)))}")
         elif amount:
             generic.append(f"gres:{name}:{amount}")
     if generic:
@@ -250,9 +249,7 @@ def _priorities(
     if not known.all():
         notes["without a recorded start, and with --priorities recorded the lowest priorities"] = int((~known).sum())
     start_ns = np.where(known, workload.submit_ns + np.maximum(workload.wait_ns, 0), np.iinfo(np.int64).max)
-    order = np.lexsort((workload.submit_ns, start_ns))
-    priority = np.empty(len(workload), np.int64)
-    priority[order] = _MOST_PRIORITY - np.arange(len(workload))
+    priority = _MOST_PRIORITY - np.argsort(np.lexsort((workload.submit_ns, start_ns)))
     return [int(value) for value in priority], (said,)
 
 
@@ -306,7 +303,7 @@ class Asking:
         self._controller, self._book, self._asked = controller, book, asked
 
     def _fields(self, row: int, longer_ns: int = 0) -> list[str]:
-        minutes = max(1, -(-(int(self._workload.estimate_ns[row]) + longer_ns) // _MINUTE_NS))
+        minutes = max(1, -(-(int(self._workload.estimate_ns[row]) + longer_ns) // MINUTE_NS))
         fields = [*self._asked.fields[row], f"minutes={minutes}", f"requeue={self._requeue}"]
         if (window := int(self._asked.window[row])) >= 0:
             fields.append(f"reservation=window{window}")

@@ -170,11 +170,8 @@ def meet(address: Address, token: str, process: SchedulerProcess, timeout_s: flo
     """Wait until the scheduler has connected and sent a valid hello, and welcome it. Other programs may send one small frame
     each; the first refused ones are logged. Raises ProtocolError if its hello is invalid, PeerError if it is refused, ends
     before, or does not connect within the time limit."""
-    meeting = _Meeting(address, token)
-    try:
+    with contextlib.closing(_Meeting(address, token)) as meeting:
         line = meeting.hold(process, time.monotonic() + timeout_s, timeout_s)
-    finally:
-        meeting.close()
     line.messages += 1
     line.send(line.session.send(Welcome(version=SCHEDULER_VERSION, run="twolevel")), timeout_s)
     return line
@@ -228,8 +225,6 @@ class _Meeting:
                 raise
             self._dismiss(descriptor, error.reason)
             return None
-        if event is NEED_DATA:
-            return None
         if isinstance(event, Refusal):
             line.send_now(event.farewell)
             if event.blame != STRANGER:
@@ -239,7 +234,7 @@ class _Meeting:
             del self._strangers[descriptor]
             line.messages += 1
             return line
-        else:
+        elif event is not NEED_DATA:
             self._dismiss(descriptor, "it ended before a hello")
         return None
 

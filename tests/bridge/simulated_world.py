@@ -239,8 +239,8 @@ class World:
             return
         about_job = event in (ORDER, ANSWER) and before is ConnectionState.READY
         if about_job:
-            line = session.book.latest_step
-            self.found.job_steps.add((line.before, line.event, line.after))
+            job, step, was, after = session.book.latest_step
+            self.found.job_steps.add((was, step, after))
         if session.role is not Role.BRIDGE:
             return
         talk = self.talks.setdefault(session, Talk(session))
@@ -256,12 +256,12 @@ class World:
             talk.since_s = self.loop.time()
             return
         talk.has_jobs = True
-        self.steps[line.event] += 1
+        self.steps[step] += 1
         if isinstance(message, Outcome):
             talk.outcomes.append((message.job, message.attempt))
-        self.note(who, f"{verb} {line.event} of job {line.job}, attempt {getattr(message, 'attempt', 0)}")
+        self.note(who, f"{verb} {step} of job {job}, attempt {getattr(message, 'attempt', 0)}")
         orders = (JobEvent.START, JobEvent.START_LENGTHS, JobEvent.RESUME)
-        if heard or line.event not in orders or len(session.book.open_jobs()) == 1:
+        if heard or step not in orders or len(session.book.open_jobs()) == 1:
             talk.since_s = self.loop.time()
         if isinstance(message, Lengths | EdgeSlice) and talk.process:
             paused = any(end.other.paused for end in talk.process.ends)

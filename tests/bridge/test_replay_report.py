@@ -19,7 +19,6 @@ from bls.workloads.workload import Workload
 from bridge.options.slurm import ReportOptions
 from bridge.replay.report.asked import ReportRequest, given_plan, put_report
 from bridge.replay.report.sides import (
-    Interval,
     Side,
     classes,
     differences,
@@ -58,7 +57,7 @@ BY_HAND = _side("a", (1, 0, 0, 100, 4), (2, 10, 100, 110, 2), (3, 20, 110, 310, 
 
 
 def test_the_measures_of_the_papers_section_4_by_hand() -> None:
-    found = measures(BY_HAND, 4, Interval(50 * S, 210 * S))
+    found = measures(BY_HAND, 4, (50 * S, 210 * S))
     assert (found["makespan_ns"], found["throughput"]) == (310 * S, 1)  # the second
     # Within 50 to 210 s: 4 cores for 50 s, 2 for 10 s, 1 for 100 s, of 4 × 160 s.
     assert found["utilisation"] == pytest.approx((200 + 20 + 100) / 640)
@@ -71,7 +70,7 @@ def test_the_measures_of_the_papers_section_4_by_hand() -> None:
 def test_jobs_that_ran_already_count_for_what_the_machine_does_and_for_nothing_else() -> None:
     rows = [(1, 0, 50, 100, 4), (2, 10, 100, 110, 2), (3, 20, 110, 310, 1)]
     with_one = replace(_side("a", *rows, (9, 0, 0, 50, 4)), preset=np.array([False, False, False, True]))
-    found, known = (measures(one, 4, Interval(0, 100 * S)) for one in (with_one, _side("a", *rows)))
+    found, known = (measures(one, 4, (0, 100 * S)) for one in (with_one, _side("a", *rows)))
     assert found == known | {"makespan_ns": 310 * S, "utilisation": 1.0}
     assert (known["makespan_ns"], known["utilisation"]) == (260 * S, 0.5)
     assert found["mean_wait_ns"] == (50 + 90 + 90) * S / 3
@@ -108,7 +107,7 @@ def test_of_a_job_that_was_cut_the_last_attempt_that_ran_counts() -> None:
     found = of_result("a", SimpleNamespace(ledger=SimpleNamespace(jobs=jobs), metrics={"state_killed": 1}))  # type: ignore[arg-type]
     assert (found.job_id.tolist(), found.start_ns.tolist(), found.end_ns.tolist()) == ([3, 7], [60, 100], [90, 130])
     assert (found.attempts, found.not_run, found.killed) == (3, 1, 1)
-    assert measures(found, 10, Interval(0, 200))["attempts"] == 3
+    assert measures(found, 10, (0, 200))["attempts"] == 3
 
 
 def test_a_report_of_jobs_that_never_ran_has_no_measures(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import pairwise
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -153,17 +153,10 @@ _HOUR_NS = 3600 * NS_PER_S
 _LENGTHS = (0, 1, 2, 4, 8, 16)  # the classes of Table I: hours, each including its end
 
 
-class Interval(NamedTuple):
-    """A span of time, ns since the workload's time 0."""
-
-    begin_ns: int
-    end_ns: int
-
-
-def submit_interval(submit_ns: Array) -> Interval:
-    """From the first submit to the last, and a second more if they are equal; one second if there is none."""
+def submit_interval(submit_ns: Array) -> tuple[int, int]:
+    """From the first submit to the last, ns, and a second more if they are equal; one second if there is none."""
     first, last = (int(submit_ns.min()), int(submit_ns.max())) if len(submit_ns) else (0, 0)
-    return Interval(first, max(last, first + NS_PER_S))
+    return first, max(last, first + NS_PER_S)
 
 
 def _schedule(side: Side, n_cores: int) -> Schedule:
@@ -171,7 +164,7 @@ def _schedule(side: Side, n_cores: int) -> Schedule:
     return Schedule(n_cores=n_cores, **columns)
 
 
-def measures(side: Side, n_cores: int, interval: Interval) -> dict[str, Any]:
+def measures(side: Side, n_cores: int, interval: tuple[int, int]) -> dict[str, Any]:
     """The measures of a schedule by name; times in ns, None if no job has a value. ``utilisation`` and ``throughput`` (jobs
     that start and end within) refer to the interval. Jobs that ran at time 0 count only for makespan and utilisation."""
     counted = side.measured

@@ -2,13 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bridge.replay.report.sides import LOG, Interval, Side, classes, differences, measures, submissions, submit_interval
+from bridge.replay.report.sides import LOG, Side, classes, differences, measures, submissions, submit_interval
 from traces.base.time import format_ns
 from traces.base.written_file import write_text
 from traces.figures.drawing.canvas import save
@@ -68,11 +67,6 @@ class SlurmReport:
     n_cores: int
     of_day_ns: int  # time of day at the workload's time 0
 
-    @cached_property
-    def interval(self) -> Interval:
-        """T, from the first submit to the last."""
-        return submit_interval(np.concatenate([one.submit_ns for one in self.sides]))
-
     @property
     def reference(self) -> Side:
         """The log's schedule, or that of our engine."""
@@ -120,7 +114,9 @@ def written(name: str, value: Any) -> str:
 
 
 def _side_by_side(report: SlurmReport, folder: Path) -> list[str]:
-    interval = report.interval
+    interval = submit_interval(
+        np.concatenate([one.submit_ns for one in report.sides])
+    )  # T, from the first submit to the last
     found = {one.label: measures(one, report.n_cores, interval) for one in report.sides}
     repeats = [measures(one, report.n_cores, interval) for one in report.slurms]
     rows = [{"side": label, "repeat": 0, **one} for label, one in found.items()]
@@ -135,7 +131,7 @@ def _side_by_side(report: SlurmReport, folder: Path) -> list[str]:
             values = [one[name] for one in repeats if one[name] is not None]
             cells.append(f"{written(name, min(values))} … {written(name, max(values))}" if values else "")
         table.append(cells)
-    span = f"{format_ns(interval.begin_ns)} to {format_ns(interval.end_ns)}"
+    span = " to ".join(map(format_ns, interval))
     said = [
         f"T is from {span} of the workload. Makespan: last end − first start; throughput: jobs that start and end within T; "
         "wait: start − submit; slowdown: (wait + run) / run."
