@@ -126,9 +126,8 @@ def parsing(form: str, source: str) -> Iterator[None]:
     except UnicodeDecodeError as error:
         raise InputError(f"{name}not valid {form}: byte {error.start} is not {error.encoding.upper()}") from None
     except json.JSONDecodeError as error:
-        raise InputError(
-            f"{name}not valid {form}: {error.msg} (at line {error.lineno}, column {error.colno})"
-        ) from None
+        place = f"(at line {error.lineno}, column {error.colno})"
+        raise InputError(f"{name}not valid {form}: {error.msg} {place}") from None
     except (ValueError, LookupError) as error:
         if _TOO_LONG in str(error):
             raise InputError(f"{name}not usable {form}: a number of thousands of digits") from None

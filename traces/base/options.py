@@ -249,9 +249,8 @@ class OptionPlace(NamedTuple):
 def places(kind: Any) -> tuple[OptionPlace, ...]:
     """The options of a dataclass and of its parts, in order; a class's own options precede inherited ones."""
     found: list[OptionPlace] = []
-    declaring = {
-        name: at for at, one in reversed([*enumerate(kind.__mro__)]) for name in vars(one).get("__annotations__", ())
-    }
+    classes = reversed([*enumerate(kind.__mro__)])
+    declaring = {name: at for at, one in classes for name in vars(one).get("__annotations__", ())}
     for one in sorted(fields(kind), key=lambda one: declaring[one.name]):
         if option := one.metadata.get(_OPTION):
             found.append(OptionPlace(option, (one.name,), None if one.default is MISSING else one.default))

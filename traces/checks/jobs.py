@@ -24,10 +24,9 @@ def check_jobs(jobs: JobRecords) -> None:
     """Check the jobs' instants, words and attempts; ``traces.checks.ledger.check_ledger`` lists the rules. Raises
     InvariantError for the first wrong job."""
     for name, place, words in (("why", jobs.why, WHY), ("state", jobs.state, STATES)):
-        if len(bad := np.flatnonzero((place < 0) | (place >= len(words)))):
-            raise InvariantError(
-                f"job {jobs.job_id[bad[0]]} has {name} {place[bad[0]]}; allowed: the place of one of {', '.join(words)}"
-            )
+        allowed = f"allowed: the place of one of {', '.join(words)}"
+        for row in np.flatnonzero((place < 0) | (place >= len(words)))[:1]:
+            raise InvariantError(f"job {jobs.job_id[row]} has {name} {place[row]}; {allowed}")
     _check_times(jobs)
     _check_attempts(jobs)
 

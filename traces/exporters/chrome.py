@@ -95,12 +95,8 @@ def _transfers(ledger: Ledger) -> Iterator[bytes]:
         source, target = transfers.source[at], transfers.target[at]
         said = Rows(len(at)).put(b'"source":').number(source).put(b',"target":').number(target)
         said.put(b',"bytes":').number(np.rint(transfers.bytes[at]).astype(np.int64))
-        begin, end = (
-            (_HOSTS + ledger.machine.host_of(core), core, instant)
-            for core, instant in zip(
-                transfers.cores(tasks, at), (transfers.sent_ns[at], transfers.arrived_ns[at]), strict=True
-            )
-        )
+        pairs = zip(transfers.cores(tasks, at), (transfers.sent_ns[at], transfers.arrived_ns[at]), strict=True)
+        begin, end = ((_HOSTS + ledger.machine.host_of(core), core, instant) for core, instant in pairs)
         yield _flow("transfer", at, begin, end, said)
 
 

@@ -619,9 +619,8 @@ class _Plan:
         # ``given``: the nested states that are not made.
         fields, tree = fields_of(state), Tree(state, given)
         self.tree = tree
-        self.needed = {
-            name for name, field in fields.items() if field.dims is None and not isinstance(field.kind, Number)
-        }
+        given_ones = {name for name, field in fields.items() if field.dims is None}
+        self.needed = given_ones - state._numbers
         self.blocks = np.zeros(tree.entries, np.int64)
         for at, kind in tree.nodes:
             self.blocks[at : at + len(first_numbers(kind))] = first_numbers(kind)

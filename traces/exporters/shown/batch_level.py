@@ -140,9 +140,8 @@ class ShownBatchLevel(NamedTuple):
         its own instants."""
         if self.window_ns is not None:
             return self.window_ns
-        every = np.concatenate(
-            [one for spans in (self.submits, self.passes, self.lanes) for one in (spans.start, spans.end)]
-        )
+        shown = (self.submits, self.passes, self.lanes)
+        every = np.concatenate([one for spans in shown for one in (spans.start, spans.end)])
         return (int(every.min()), int(every.max())) if len(every) else (0, 0)
 
     def load_series(self) -> list[Series]:
@@ -286,12 +285,13 @@ def _points(region: int, instant_ns: Array, row: Array, values: Array, attribute
 
 def _with_names(spans: Spans, string: Array, kinds: Collection[str]) -> Spans:
     """Add the names of jobs to spans as a further attribute: the string of each job row, -1 for none."""
-    return Spans(
-        *(spans.first, spans.start, spans.end, spans.region, spans.row),
-        np.column_stack([spans.values[:, : len(spans.types)], string]),
-        np.append(spans.attributes, _FIRST_ATTRIBUTE + len(attributes_of(kinds, named=False, cut=False))),
-        np.append(spans.types, STRING),
-    )
+    values = np.column_stack([spans.values[:, : len(spans.types)], string])
+    return _with_attribute(spans, values, len(attributes_of(kinds, named=False, cut=False)))
+
+
+def _with_attribute(spans: Spans, values: Array, place: int) -> Spans:
+    attributes, types = np.append(spans.attributes, _FIRST_ATTRIBUTE + place), np.append(spans.types, STRING)
+    return spans._replace(values=values, attributes=attributes, types=types)
 
 
 def _with_cuts(lanes: Spans, because: Mapping[int, str], texts: Sequence[str], before: Sequence[object]) -> Spans:
@@ -304,12 +304,7 @@ def _with_cuts(lanes: Spans, because: Mapping[int, str], texts: Sequence[str], b
     values = np.concatenate([np.column_stack([lanes.values, none]), np.column_stack([lanes.values[rows], string])])
     ran = (lanes.region == RUNNING) & np.isin(lanes.row, rows)
     row = np.where(ran, len(none) + np.searchsorted(rows, lanes.row), lanes.row)
-    reference = _FIRST_ATTRIBUTE + len(before)
-    return Spans(
-        *(lanes.first, lanes.start, lanes.end, lanes.region, row, values),
-        np.append(lanes.attributes, reference),
-        np.append(lanes.types, STRING),
-    )
+    return _with_attribute(lanes, values, len(before))._replace(row=row)
 
 
 def _begin_ns(ledger: Ledger) -> int:

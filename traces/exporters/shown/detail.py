@@ -129,7 +129,5 @@ def _held(ledger: Ledger) -> TaskRecords:
     row = np.repeat(np.repeat(np.arange(len(held)), np.diff(held.first)), width)
     core = intervals_of(held.lo, width)
     first = np.searchsorted(held.job[row], np.arange(len(ledger.jobs) + 1))
-    nothing = np.zeros(len(row))
-    return TaskRecords(
-        first, held.start_ns[row], held.end_ns[row], core.astype(np.int32), np.zeros(len(row), np.int32), nothing
-    )
+    chunk, nothing = np.zeros(len(row), np.int32), np.zeros(len(row))
+    return TaskRecords(first, held.start_ns[row], held.end_ns[row], core.astype(np.int32), chunk, nothing)

@@ -120,14 +120,12 @@ class ScheduleAxes:
                 continue
             dark = colours[task] @ (0.299, 0.587, 0.114) < 0.55
             look: Any = {"ha": "center", "va": "center_baseline", "fontsize": 6.5, "zorder": 3.3, "clip_on": True}
-            self._axes.text(
-                middle[k], core[k] + 0.5, canvas.short(name, fit), color="white" if dark else "#222222", **look
-            )
+            look["color"] = "white" if dark else "#222222"
+            self._axes.text(middle[k], core[k] + 0.5, canvas.short(name, fit), **look)
 
     def frame(self, unit: str, first_core: Sequence[int]) -> None:
-        self._axes.set_xlim(0, 1.008 * self._right)
+        self._axes.set(xlim=(0, 1.008 * self._right), xlabel=f"time since the start of the graph [{unit}]")
         mark_cores(self._axes, self._n_cores, first_core, self._right)
-        self._axes.set_xlabel(f"time since the start of the graph [{unit}]")
 
 
 MOST_LINES = 300  #: most transfers that are drawn: the largest

@@ -100,10 +100,8 @@ class Combinations:
         for name in options:
             several = [] if name in (*_PLACES, _SAID) else list(rows[name].unique())
             if len(several) > 1:
-                values = ", ".join(map(str, several))
-                raise InputError(
-                    f"{name}: {len(several)} values to draw in one figure; allowed: rows of one of {values}"
-                )
+                allowed = f"allowed: rows of one of {', '.join(map(str, several))}"
+                raise InputError(f"{name}: {len(several)} values to draw in one figure; {allowed}")
         replayed = set(frame["als"]) == {_RECORDED}
         if replayed:
             frame = frame[frame["variation"] == frame["variation"].min()]
@@ -123,11 +121,9 @@ class Combinations:
             raise InputError("a seed occurs twice in one combination; allowed: one row per combination and seed")
         table = np.full(shape, np.nan)
         table[place] = frame["value"].to_numpy(np.float64)
-        drawn = seeds_matter(results)
+        numbers = tuple(variations.tolist()), tuple(seeds.tolist())
         paired_by = "window" if WINDOW_BEGIN in results.columns else "seed"
-        return cls(
-            metric, batches, techniques, tuple(variations.tolist()), tuple(seeds.tolist()), table, drawn, paired_by
-        )
+        return cls(metric, batches, techniques, *numbers, table, seeds_matter(results), paired_by)
 
     @property
     def replayed(self) -> bool:

@@ -45,9 +45,8 @@ def makespan_rows(
     columns = min(n_batches, _PER_LINE)
     lines = -(-n_batches * len(panels) // columns)
     names_in = 0.3 + _LETTER_IN * max(map(len, names))
-    with canvas.drawing(
-        max(4.5, names_in + _PANEL_IN * columns), lines * (0.75 + _ROW_IN * len(names)) + 0.35
-    ) as figure:
+    height_in = lines * (0.75 + _ROW_IN * len(names)) + 0.35
+    with canvas.drawing(max(4.5, names_in + _PANEL_IN * columns), height_in) as figure:
         for place, axes in enumerate(panel_grid(figure, n_batches * len(panels), columns)):
             k, batch = divmod(place, n_batches)
             mean, low, high = (one[batch, :, k] for one in estimates)
