@@ -43,7 +43,6 @@ def escaped(text: str, *, apart: str = "") -> str:
 
 unescaped = unquote  #: restores the text from :func:`escaped`
 
-
 # Unicode reserves these characters for use within a program, so texts from outside contain none. A mark is
 # _NAME name _KEYWORD keyword _SAID value _GIVEN value _END.
 _NAME, _KEYWORD, _SAID, _GIVEN, _END = map(chr, range(0xFDD0, 0xFDD5))

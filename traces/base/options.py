@@ -116,10 +116,8 @@ class Option(Generic[T]):
     def text(self) -> str:
         """The help, with the unit of a bare number, the limits and the rule for the default."""
         bare = f"a bare number is {self.unit}" if self.is_time else ""
-        return (
-            "; ".join(part for part in (self.help, bare, self.limits, self.rule and f"default: {self.rule}") if part)
-            + "."
-        )
+        parts = (self.help, bare, self.limits, self.rule and f"default: {self.rule}")
+        return "; ".join(filter(None, parts)) + "."
 
     def read(self, value: Any, where: str = "") -> Any:
         """Return ``value``; for a time given as a text, such as ``1ms``, the number of its unit. Raises InputError if the text

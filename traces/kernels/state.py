@@ -486,33 +486,23 @@ class State:
 
 
 class Tree:
-    """The blocks of a class of states, of its nested states, and of theirs, in sequence.
-
-    - ``nodes``: list of (int, class of states), the place of each block, and its class.
-    - ``names``: list of (int, str, int), for each block except the first: the place of the block that has its address, the
-      field there, and its own place.
-    - ``own``: list of (int, Field), the states' own columns: the places of their addresses; constant columns come last.
-    - ``saved``: list of (int, Field), those of them that may change and are saved: the places of their blocks.
-    - ``columns``: int64, the places of the addresses of own columns.
-    - ``pointers``: the places of all addresses, of columns and of states.
-    - ``sizes``: int64, the places of the first sizes of ``saved``.
-    - ``links``, ``linked``: int64, the places of the addresses of blocks, and the distance of each of these blocks from the
-      first block in bytes.
-    - ``entries``: number of entries of all blocks.
-    """
+    """The blocks of a class of states, of its nested states, and of theirs, in sequence."""
 
     def __init__(self, root: type[State], given: Set[str] = frozenset()) -> None:
-        self.nodes: list[tuple[int, type[State]]] = []
+        self.nodes: list[tuple[int, type[State]]] = []  # the place of each block, and its class
+        # for each block except the first: the place of the block that has its address, the field there, and its own place
         self.names: list[tuple[int, str, int]] = []
-        self.own: list[tuple[int, Field]] = []
-        self.saved: list[tuple[int, Field]] = []
-        self.pointers: list[int] = []
-        self.entries = 0
+        self.own: list[tuple[int, Field]] = []  # own columns: the places of their addresses; constant columns come last
+        self.saved: list[tuple[int, Field]] = []  # those that may change and are saved: the places of their blocks
+        self.pointers: list[int] = []  # the places of all addresses, of columns and of states
+        self.entries = 0  # of all blocks
         self._add(root, {}, Field(), given)
         self.own.sort(key=lambda one: one[1].constant)
+        # The places of the addresses of own columns, and of the first sizes of ``saved``.
         self.columns = np.array(sorted(place for place, _ in self.own), np.int64)
         self.sizes = np.array([at + field.place + 1 for at, field in self.saved], np.int64)
         classes = dict(self.nodes)
+        # The places of the addresses of blocks, and the distance of each of these blocks from the first one in bytes.
         self.links = np.array([at + fields_of(classes[at])[name].place for at, name, _ in self.names], np.int64)
         self.linked = np.array([8 * child for _, _, child in self.names], np.int64)
 

@@ -28,7 +28,6 @@ REGIONS = {
 }
 HELD, QUEUED, RUNNING, SUBMIT, PASS = range(len(REGIONS))
 
-
 #: Attributes of their Enter: name, description, type; references are consecutive from 2.
 ATTRIBUTES = (
     ("job", "number of the job in the workload", INT64),

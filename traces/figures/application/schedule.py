@@ -14,9 +14,6 @@ from traces.figures.drawing.panels import legend_above, remark, title_panel
 from traces.figures.drawing.time_axis import time_unit
 from traces.waits import graph_waits
 
-__all__ = ["MOST_LINES", "ScheduleTasks", "ScheduleTransfers", "schedule_figure"]
-
-
 NAMED_TASKS = 120  #: most tasks whose names are on their bars
 
 #: Colours of the outline of critical tasks, and of the lines of transfers.

@@ -22,7 +22,6 @@ _RECORDED, _DRAWING = "recorded", ("allocator", "failures")
 
 _PLACES = ("bls", "backfill", "als", "variation")  #: the options that a figure of a study shows
 
-
 _SAID, _SLURM = "batch", "slurm"  #: the option that selects our engine or Slurm, and its value for Slurm
 
 
