@@ -347,7 +347,7 @@ class State:
         kept = self.__dict__["_kept"] = {
             name: one
             for name, one in self.__dict__.items()
-            if name[0] != "_" and (name not in self._own or (not isinstance(one, State) and not _lies_in(one, slab)))
+            if name[0] != "_" and (name not in self._own or not (isinstance(one, State) or _lies_in(one, slab)))
         }
         return kept
 

@@ -184,7 +184,9 @@ def schedule_figure(
             handles.append(drawing.critical(tasks, np.asarray(critical, np.int64)))
         left_out = ""
         if len(transfers.source):
-            largest = _largest(np.asarray(transfers.bytes, float))
+            # Equal transfers are chosen evenly along the time axis: any number of multiples of the golden ratio is spread evenly.
+            turn = np.arange(len(transfers.source)) * 0.6180339887498949 % 1.0
+            largest = np.lexsort((turn, -np.asarray(transfers.bytes, float)))[:MOST_LINES]
             if len(largest) < len(transfers.source):
                 left_out = f"; lines: the largest {MOST_LINES:,} of {len(transfers.source):,} transfers"
             handles.append(drawing.transfers(tasks, transfers, np.sort(largest)))
@@ -195,12 +197,6 @@ def schedule_figure(
         title_panel(axes, title, 60)
         remark(axes, f"makespan {right:.6g} {unit}; {len(ran):,} tasks, {n_cores:,} cores{left_out}")
     return figure
-
-
-def _largest(n_bytes: Array) -> Array:
-    # Equal transfers are chosen evenly along the time axis: multiples of the golden ratio are spread evenly for any number.
-    turn = np.arange(len(n_bytes)) * 0.6180339887498949 % 1.0
-    return np.lexsort((turn, -n_bytes))[:MOST_LINES]
 
 
 def _colours(group: Array, colour_by: str) -> tuple[Array, list[Any]]:

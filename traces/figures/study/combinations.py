@@ -148,17 +148,13 @@ class Combinations:
         """The mean of a combination over its seeds."""
         return mean_interval(self.values[batch, technique, variation])
 
-    def estimates(self) -> tuple[Array, Array, Array]:
-        """Mean, low and high of every combination, each float64 (batches, techniques, variations)."""
-        found = [mean_interval(row) for row in self.values.reshape(-1, len(self.seeds))]
-        columns = ([one.mean for one in found], [one.low for one in found], [one.high for one in found])
-        mean, low, high = (np.array(column).reshape(self.values.shape[:3]) for column in columns)
-        return mean, low, high
-
     def shown_estimates(self) -> tuple[Array, Array, Array]:
-        """The same in the unit in which the metric is shown (:attr:`how`)."""
-        mean, low, high = self.estimates()
-        return mean / self.how.scale, low / self.how.scale, high / self.how.scale
+        """Mean, low and high of every combination, each float64 (batches, techniques, variations), in the unit in which the
+        metric is shown (:attr:`how`)."""
+        found = [mean_interval(row) for row in self.values.reshape(-1, len(self.seeds))]
+        columns = np.array([(one.mean, one.low, one.high) for one in found]).T / self.how.scale
+        mean, low, high = columns.reshape(3, *self.values.shape[:3])
+        return mean, low, high
 
     def paired(self, base: tuple[int, int, int], other: tuple[int, int, int]) -> Paired:
         """Two combinations (batch policy, technique, variation), compared over their common seeds."""
