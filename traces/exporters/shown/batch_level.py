@@ -209,9 +209,10 @@ def batch_level(ledger: Ledger, most_lanes: int = MOST_LANES) -> ShownBatchLevel
     first = np.flatnonzero((jobs.attempt == 0) & (jobs.submit_ns >= _begin_ns(ledger)))
     arrived = first[np.argsort(jobs.submit_ns[first], kind="stable")]
     submits = _points(SUBMIT, jobs.submit_ns[arrived], arrived, values, _attributes(0, _OF_SUBMIT))
-    passes = ledger.passes
+    passes, nothing = ledger.passes, np.zeros(0, np.int64)
+    no_rows = np.zeros(ledger.machine.n_hosts, np.int64)
+    hosts = host_series(ledger) if ledger.shows != "lanes" else HostSeries(no_rows, no_rows, nothing, nothing)
     if passes is None:
-        nothing = np.zeros(0, np.int64)
         points = Spans(np.zeros(1, np.int64), *[nothing] * 4, np.zeros((0, 0), np.int64), nothing, nothing)
     else:
         counts = np.column_stack([passes.waiting, passes.started]).astype(np.int64, copy=False)
@@ -230,7 +231,7 @@ def batch_level(ledger: Ledger, most_lanes: int = MOST_LANES) -> ShownBatchLevel
         submits, lanes = (_with_names(one, column, reached) for one in (submits, lanes))
     if because:
         lanes = _with_cuts(lanes, ledger.cut_because, because, attributes_of(reached, named=bool(names), cut=False))
-    shown = (submits, points, reached, _hosts(ledger), lanes, waiting, ledger.power)
+    shown = (submits, points, reached, hosts, lanes, waiting, ledger.power)
     load = load_series(ledger)
     batch = ShownBatchLevel(load, *shown, because, ledger.window_ns, computing_cores(ledger, load), known)
     if batch.span_ns[0] < 0:
@@ -239,13 +240,6 @@ def batch_level(ledger: Ledger, most_lanes: int = MOST_LANES) -> ShownBatchLevel
             "a trace cannot show what is before time 0"
         )
     return batch
-
-
-def _hosts(ledger: Ledger) -> HostSeries:
-    if ledger.shows != "lanes":
-        return host_series(ledger)
-    nothing, first = np.zeros(0, np.int64), np.zeros(ledger.machine.n_hosts, np.int64)
-    return HostSeries(first, first, nothing, nothing)
 
 
 def _events(ledger: Ledger) -> dict[str, Spans]:

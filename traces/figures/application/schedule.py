@@ -184,7 +184,7 @@ def schedule_figure(
             handles.append(drawing.critical(tasks, np.asarray(critical, np.int64)))
         left_out = ""
         if len(transfers.source):
-            # Equal transfers are chosen evenly along the time axis: any number of multiples of the golden ratio is spread evenly.
+            # Equal transfers are chosen evenly along the time axis: multiples of the golden ratio are spread evenly for any n.
             turn = np.arange(len(transfers.source)) * 0.6180339887498949 % 1.0
             largest = np.lexsort((turn, -np.asarray(transfers.bytes, float)))[:MOST_LINES]
             if len(largest) < len(transfers.source):

@@ -93,8 +93,8 @@ def _levels_figure(gflop: Array, source: Array, target: Array, title: str) -> ca
                 axes.bar(np.arange(n_levels), counted, width=0.8, color=colour)
             else:
                 axes.stairs(counted, edges, fill=True, color=colour, linewidth=0.0)
-            axes.set(ylabel=f"{name} of a level", ylim=(0, 1.05 * float(counted.max()) or 1.0))
-            axes.set(xlim=(-0.6, n_levels - 0.4))
+            limits: Any = {"xlim": (-0.6, n_levels - 0.4), "ylim": (0, 1.05 * float(counted.max()) or 1.0)}
+            axes.set(ylabel=f"{name} of a level", **limits)
         lower.set_xlabel("level (most edges that lead to a task)")
         lower.locator_params(axis="x", integer=True)
         title_panel(upper, title, 60)
