@@ -394,12 +394,8 @@ class State:
         block = self._block.copy()
         sizes = [field.place + 1 for field in fields_of(type(self)).values() if field.dtype is not None]
         block[sizes] = np.minimum(block[sizes], n)
-        front.__dict__.update(
-            {name: value if name[0] == "_" else value[:n] for name, value in self.__dict__.items()},
-            _kept=None,
-            _block=block,
-            _address=address_of(block),
-        )
+        held = {name: value if name[0] == "_" else value[:n] for name, value in self.__dict__.items()}
+        front.__dict__.update(held, _kept=None, _block=block, _address=address_of(block))
         return front
 
     def take(self, places: Array) -> Self:
@@ -689,12 +685,9 @@ def memory_at(address: int, n_bytes: int) -> Array:
 
 def _is_as_stored(given: Any, field: Field, shape: tuple[int, ...]) -> bool:
     # Return whether an array can be used directly as a column.
-    return (
-        isinstance(given, np.ndarray)
-        and given.dtype == field.dtype
-        and given.shape == shape
-        and bool(given.flags.c_contiguous)
-    )
+    if not isinstance(given, np.ndarray):
+        return False
+    return given.dtype == field.dtype and given.shape == shape and bool(given.flags.c_contiguous)
 
 
 def _remade(made: type[State], values: tuple[Any, ...]) -> State:

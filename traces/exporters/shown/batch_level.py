@@ -198,13 +198,9 @@ def batch_level(ledger: Ledger, most_lanes: int = MOST_LANES) -> ShownBatchLevel
     """Return a ledger's batch level; waiting jobs are shown if this takes at most ``most_lanes`` lanes. Raises InputError
     if a job is submitted before time 0."""
     jobs = ledger.jobs
-    values = np.column_stack(
-        [
-            *(jobs.job_id, jobs.cores, jobs.estimate_ns, jobs.user, jobs.attempt, jobs.eligible_ns),
-            1 + jobs.why.astype(np.int64),
-            1 + len(WHY) + jobs.state.astype(np.int64),
-        ]
-    ).astype(np.int64, copy=False)
+    numbers = (jobs.job_id, jobs.cores, jobs.estimate_ns, jobs.user, jobs.attempt, jobs.eligible_ns)
+    words = (1 + jobs.why.astype(np.int64), 1 + len(WHY) + jobs.state.astype(np.int64))
+    values = np.column_stack([*numbers, *words]).astype(np.int64, copy=False)
     # Jobs submitted before a window are in it from its begin on, but their submits are not.
     first = np.flatnonzero((jobs.attempt == 0) & (jobs.submit_ns >= _begin_ns(ledger)))
     arrived = first[np.argsort(jobs.submit_ns[first], kind="stable")]

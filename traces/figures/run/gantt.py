@@ -86,14 +86,8 @@ def _merged(job: Array, row: Array, start: Array, end: Array, colour: Array, bus
     order = np.lexsort((row, job))
     job, row = job[order], row[order]
     first = np.flatnonzero(np.append(True, (job[1:] != job[:-1]) | (row[1:] != row[:-1])))
-    return (
-        job[first],
-        row[first],
-        np.minimum.reduceat(start[order], first),
-        np.maximum.reduceat(end[order], first),
-        colour[order][first],
-        np.add.reduceat(busy[order], first),
-    )
+    begin, stop = np.minimum.reduceat(start[order], first), np.maximum.reduceat(end[order], first)
+    return job[first], row[first], begin, stop, colour[order][first], np.add.reduceat(busy[order], first)
 
 
 def edge_blocks(axes: canvas.Axes, blocks: Blocks, axis: TimeAxis, point: tuple[float, float]) -> None:

@@ -109,12 +109,8 @@ class Combinations:
         batches, techniques = tuple(dict.fromkeys(batch)), tuple(dict.fromkeys(technique))
         variations, of_variation = np.unique(frame["variation"].to_numpy(np.float64), return_inverse=True)
         seeds, of_seed = np.unique(frame["seed"].to_numpy(np.int64), return_inverse=True)
-        place = (
-            np.array([batches.index(one) for one in batch]),
-            np.array([techniques.index(one) for one in technique]),
-            of_variation,
-            of_seed,
-        )
+        of_batch = np.array([batches.index(one) for one in batch])
+        place = of_batch, np.array([techniques.index(one) for one in technique]), of_variation, of_seed
         shape = (len(batches), len(techniques), len(variations), len(seeds))
         if len(np.unique(np.ravel_multi_index(place, shape))) < len(frame):
             raise InputError("a seed occurs twice in one combination; allowed: one row per combination and seed")
