@@ -35,9 +35,8 @@ def _checked_tasks(ledger: Ledger) -> TaskRecords:
             raise InvariantError(f"{name}: the bounds do not divide the rows among the {len(jobs)} jobs")
     lo, hi = jobs.allocation_lo, jobs.allocation_hi
     known = f"the machine has cores 0 to {n_cores - 1}"
-    for k in np.flatnonzero((lo < 0) | (hi > n_cores) | (lo >= hi))[:1]:
-        row = int(np.searchsorted(jobs.allocation_first, k, side="right")) - 1
-        raise InvariantError(f"job {jobs.job_id[row]} holds cores [{lo[k]}, {hi[k]}); {known}")
+    wrong = (lo < 0) | (hi > n_cores) | (lo >= hi)
+    refuse(wrong, lambda k: f"job {jobs.job_id[jobs.owner[k]]} holds cores [{lo[k]}, {hi[k]}); {known}")
     bad = np.flatnonzero((tasks.core < 0) | (tasks.core >= n_cores))
     never = (tasks.start_ns[bad] == -1) & (tasks.end_ns[bad] == -1) & (tasks.core[bad] == -1) & (tasks.chunk[bad] == -1)
     for k in bad[~never][:1]:
