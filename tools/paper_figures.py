@@ -1,4 +1,4 @@
-"""Figures of papers that the pages show and no command draws: of dispatchers that plan, of estimates, of chunks of one core."""
+"""Figures that pages show and no command draws: of dispatchers that plan, of estimates, of the chunks of techniques."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,8 +8,9 @@ import numpy as np
 
 from traces.base.errors import InputError
 from traces.compiled import Array
+from traces.figures.application.chunk_sizes import draw_chunks
 from traces.figures.drawing import canvas
-from traces.figures.drawing.panels import LEGEND, Box, draw_boxes, name_rows, panel_grid, remark
+from traces.figures.drawing.panels import LEGEND, Box, counted, draw_boxes, name_rows, panel_grid, remark
 from traces.figures.drawing.styles import style
 
 _LEAST = 1.0  #: smaller means are drawn here: a slowdown is at least 1, and waits below a second do not matter
@@ -184,6 +185,47 @@ def chunk_owners_figure(chunks: Mapping[str, tuple[Sequence[int], Sequence[int]]
             remark(axes, f"core {marked}: {share:.0%}")
             axes.tick_params(labelsize=7, length=2)
         figure.legend(*grid[0].get_legend_handles_labels(), loc="outside lower right", ncols=2, fontsize=7.5)
+        figure.supxlabel("tasks assigned", fontsize=8.5)
+        figure.supylabel("tasks of a chunk", fontsize=8.5)
+    return figure
+
+
+_PANELS_A_ROW = 4
+
+# A panel whose largest chunk is below this share of the highest would look empty, so it states its sizes.
+_FLAT = 0.03
+
+
+def chunk_sizes_figure(sequences: Mapping[str, Sequence[int]], *, title: str = "") -> canvas.Figure:
+    """Draw the chunk sizes of techniques, one panel each. A chunk is a bar whose width and height are its number of tasks,
+    beginning where the previous one ended.
+
+    - ``sequences``: names, and sizes in the order of assignment, all with the same sum.
+
+    Raises InputError if there is nothing to show.
+    """
+    if not sequences or not all(len(sizes) for sizes in sequences.values()):
+        raise InputError("nothing to draw: no chunk sizes")
+    n_columns = min(_PANELS_A_ROW, len(sequences))
+    n_lines = -(-len(sequences) // n_columns)
+    highest = max(max(sizes) for sizes in sequences.values())
+    total = max(sum(sizes) for sizes in sequences.values())
+    with canvas.drawing(2.4 * n_columns + 0.4, 1.5 * n_lines + 0.7, title) as figure:
+        grid = panel_grid(figure, len(sequences), n_columns)
+        for axes, (name, sizes) in zip(grid, sequences.items(), strict=True):
+            draw_chunks(axes, sizes)
+            axes.set(xlim=(0, total), ylim=(0, 1.08 * highest))
+            axes.grid(axis="y")
+            if max(sizes) < _FLAT * highest:
+                text = (
+                    f"every chunk: {counted(sizes[0], 'task')}"
+                    if len(set(sizes)) == 1
+                    else f"at most {max(sizes)} tasks"
+                )
+                axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", fontsize=7.5)
+            axes.set_title(canvas.short(name, 24), loc="left", fontsize=8.5, weight="bold")
+            remark(axes, counted(len(sizes), "chunk"))
+            axes.tick_params(labelsize=7, length=2)
         figure.supxlabel("tasks assigned", fontsize=8.5)
         figure.supylabel("tasks of a chunk", fontsize=8.5)
     return figure

@@ -40,6 +40,7 @@ from tools.paper_figures import (
     Affected,
     Planned,
     chunk_owners_figure,
+    chunk_sizes_figure,
     planning_outcomes_figure,
     planning_ratios_figure,
     slowdown_share_figure,
@@ -48,7 +49,7 @@ from tools.sections import DATA
 from tools.studies.demand_response_jobs import DAY_S, experiment_1
 from traces.base.errors import one_of
 from traces.base.time import NS_PER_S
-from traces.figures.application.chunk_sizes import chunk_sizes_figure, chunks_figure
+from traces.figures.application.chunk_sizes import chunks_figure
 from traces.figures.application.imbalance import imbalance_figure
 from traces.figures.application.task_lengths import task_lengths_figure
 from traces.figures.drawing.canvas import GREY, INK, PALETTE, Figure, drawing, save

@@ -128,9 +128,8 @@ class Hooks:
 
     def filled_with(self, kernels: Mapping[int, str]) -> Array:
         """Return such a table with other kernels than the declared ones, ``"module:name"``, by slot."""
-        return function_table(
-            [self.kernel(kernels[slot]) if slot in kernels else self._refuse(slot) for slot in self.slots]
-        )
+        found = (self.kernel(kernels[slot]) if slot in kernels else self._refuse(slot) for slot in self.slots)
+        return function_table(list(found))
 
     def kernel(self, where: str) -> Any:
         """Return the compiled function at ``"module:name"``."""

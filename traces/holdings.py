@@ -88,10 +88,7 @@ def changing(ledger: Ledger) -> list[ReleaseRecords | WidthRecords]:
 
 
 def core_spans(ledger: Ledger, chosen: Array) -> CoreSpans:
-    """Return the spans during which some jobs held each core.
-
-    - ``chosen``: bool (n,), the rows of these jobs.
-    """
+    """Return the spans during which some jobs held each core; ``chosen``: bool (n,), the rows of these jobs."""
     jobs = ledger.jobs
     owner = jobs.owner
     apart = chosen[owner]
@@ -100,9 +97,8 @@ def core_spans(ledger: Ledger, chosen: Array) -> CoreSpans:
     job = np.repeat(owner[apart], width)
     changes = [(one.job, one.core, one.at_ns, one.cores_gained) for one in changing(ledger)]
     *columns, gained = np.concatenate([np.zeros((4, 0), np.int64), *changes], axis=1)
-    released, given = (
-        tuple(column[some & chosen[columns[0]]] for column in columns) for some in (gained < 0, gained > 0)
-    )
+    kinds = (gained < 0) & chosen[columns[0]], (gained > 0) & chosen[columns[0]]
+    released, given = (tuple(column[some] for column in columns) for some in kinds)
     return spans(job, core, jobs.start_ns[job], jobs.end_ns[job], released, given)
 
 

@@ -73,10 +73,8 @@ def intervals_texts(first: Array, lo: Array, hi: Array) -> Texts:
     - ``lo``, ``hi``: ndarray of int64, the intervals ``[lo, hi)``, from 0.
     """
     pieces = [_texts(first[at : at + _ROWS + 1], lo, hi) for at in range(0, len(first) - 1, _ROWS)]
-    lengths = [np.zeros(1, np.int64), *(np.diff(piece.first) for piece in pieces)]
-    return Texts(
-        np.concatenate([np.zeros(0, np.uint8), *(piece.text for piece in pieces)]), np.cumsum(np.concatenate(lengths))
-    )
+    lengths = np.concatenate([np.zeros(1, np.int64), *(np.diff(piece.first) for piece in pieces)])
+    return Texts(np.concatenate([np.zeros(0, np.uint8), *(piece.text for piece in pieces)]), np.cumsum(lengths))
 
 
 def _texts(first: Array, lo: Array, hi: Array) -> Texts:
@@ -171,11 +169,9 @@ def parse_texts(texts: Sequence[str], where: str) -> tuple[Array, Array, Array]:
 
     Raises InputError as :func:`parse_intervals`.
     """
-    pieces = [_parsed(texts[at : at + _ROWS], where) for at in range(0, len(texts), _ROWS)]
-    none = np.zeros(0, np.int64)
-    count, lo, hi = (
-        np.concatenate([none, *columns]) for columns in (zip(*pieces, strict=True) if pieces else [()] * 3)
-    )
+    none = (np.zeros(0, np.int64),) * 3
+    pieces = [none, *(_parsed(texts[at : at + _ROWS], where) for at in range(0, len(texts), _ROWS))]
+    count, lo, hi = (np.concatenate(columns) for columns in zip(*pieces, strict=True))
     return np.concatenate([[0], np.cumsum(count)]), lo, hi
 
 

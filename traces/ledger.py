@@ -59,10 +59,8 @@ class MachineShape:
     @property
     def core_names(self) -> list[str]:
         """Name of each core, ``<host> core <n>``, with its number n within its host."""
-        hosts = np.repeat(np.arange(self.n_hosts), np.diff(self.first_core)).tolist()
-        return [
-            f"{self.host_names[host]} core {core}" for host, core in zip(hosts, self.own_numbers.tolist(), strict=True)
-        ]
+        hosts = np.repeat(np.array(self.host_names, object), np.diff(self.first_core)).tolist()
+        return [f"{host} core {core}" for host, core in zip(hosts, self.own_numbers.tolist(), strict=True)]
 
     @property
     def own_numbers(self) -> Array:
@@ -288,9 +286,8 @@ class PassRecords(RecordKind):
     @classmethod
     def table_columns(cls) -> dict[str, RecordColumn]:
         """The columns of its table."""
-        return super().table_columns() | {
-            "decision_ns": RecordColumn("its wall time, which differs from run to run", "ns")
-        }
+        wall = RecordColumn("its wall time, which differs from run to run", "ns")
+        return super().table_columns() | {"decision_ns": wall}
 
 
 _energy = partial(column, unit="J", dtype="float64", default=None)

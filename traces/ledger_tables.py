@@ -99,15 +99,9 @@ def stored_ledger(jobs: Mapping[str, Any], machine: MachineShape) -> Ledger:
     first, lo, hi = parse_texts(list(jobs["allocation"]), "allocation")
     if len(hi) and int(hi.max()) > machine.n_cores:
         raise InputError(f"allocation: core {int(hi.max()) - 1}; the machine has {machine.n_cores}")
-    records = JobRecords(
-        **numbers,
-        why=_places("why", jobs["why"], WHY),
-        state=_places("state", jobs["state"], STATES),
-        allocation_first=first,
-        allocation_lo=lo,
-        allocation_hi=hi,
-    )
-    return Ledger(machine, records, None)
+    places = {name: _places(name, jobs[name], words) for name, words in (("why", WHY), ("state", STATES))}
+    held = {"allocation_first": first, "allocation_lo": lo, "allocation_hi": hi}
+    return Ledger(machine, JobRecords(**numbers, **places, **held), None)
 
 
 def _places(name: str, column: Any, words: tuple[str, ...]) -> Array:

@@ -76,9 +76,8 @@ LIFE: Final = (
 
 #: Ends of jobs that have run, and of jobs that have not.
 RAN: Final = frozenset(step.after for step in LIFE if step.before is Stage.RUNNING)
-NEVER_RAN: Final = frozenset(
-    step.after for step in LIFE if step.before in (Stage.COMING, Stage.WAITING) and step.after in tuple(Ending)
-)
+_UNSTARTED = [step for step in LIFE if step.before in (Stage.COMING, Stage.WAITING)]
+NEVER_RAN: Final = frozenset(step.after for step in _UNSTARTED if step.after in tuple(Ending))
 
 
 def describe(before: Stage | Ending, to: str, because: str = "") -> str:

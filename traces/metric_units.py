@@ -16,7 +16,6 @@ _WITH_MULTIPLES = (("_j", "J"), ("_w", "W"))
 #: Metrics that are fractions from 0 to 1, or shares that may exceed 1.
 _FRACTIONS = ("utilisation", "imbalance", "share", "capacity", "cov", "fragmentation", "efficiency")
 
-
 #: Higher values of these metrics are better, lower values of all others.
 _WANTED = ("utilisation", "efficiency", "speed_up", "jobs_per_s")
 

@@ -314,10 +314,9 @@ def job_names(path: Path) -> tuple[Array, Sequence[str] | None]:
     with _readable(path), pq.ParquetFile(path) as file:
         wanted = [name for name in ("job_id", NAME) if name in file.schema_arrow.names]
         rows = file.read(wanted, use_threads=False)
-        numbers = np.concatenate(
-            [np.zeros(0, np.int64), *(_numbers(one, np.int64) for one in rows.column("job_id").chunks)]
-        )
-        return numbers, rows.column(NAME).to_pylist() if NAME in wanted else None
+        numbers = (_numbers(one, np.int64) for one in rows.column("job_id").chunks)
+        names = rows.column(NAME).to_pylist() if NAME in wanted else None
+        return np.concatenate([np.zeros(0, np.int64), *numbers]), names
 
 
 def write_blocks(kinds: Mapping[str, ColumnKind], blocks: Iterable[Sequence[Mapping[str, Any]]], path: Path) -> None:
@@ -335,10 +334,9 @@ def write_blocks(kinds: Mapping[str, ColumnKind], blocks: Iterable[Sequence[Mapp
     schema = pa.schema([(name, types[kind]) for name, kind in kinds.items()])
     with whole_file(path) as partial, pq.ParquetWriter(partial, schema, compression="zstd") as writer:
         for rows in blocks:
-            columns = [
-                pa.array([row.get(name) for row in rows], types[kind], from_pandas=True) for name, kind in kinds.items()
-            ]
-            writer.write_table(pa.table(columns, schema=schema))
+            columns = (([row.get(name) for row in rows], types[kind]) for name, kind in kinds.items())
+            arrays = [pa.array(*column, from_pandas=True) for column in columns]
+            writer.write_table(pa.table(arrays, schema=schema))
 
 
 def write_frame(frame: DataFrame, path: Path) -> None:

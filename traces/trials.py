@@ -28,9 +28,8 @@ def rule_answers(where: str) -> Iterator[None]:
     try:
         yield
     except RAISED_BY_PLUGINS as error:
-        raise PluginError(
-            f"{where}: its rule raises {type(error).__name__} {error}; allowed: an answer{where_raised(error)}"
-        ) from None
+        allowed = f"allowed: an answer{where_raised(error)}"
+        raise PluginError(f"{where}: its rule raises {type(error).__name__} {error}; {allowed}") from None
 
 
 def try_rule(

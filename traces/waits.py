@@ -74,9 +74,8 @@ def bar_waits(ledger: Ledger, bars: CoreBars, transfers: TransferRecords) -> tup
     if tasks is None or len(transfers) == 0:
         return none, none
     sent, arrived = np.full(len(tasks), -1, np.int64), np.full(len(tasks), -1, np.int64)
-    latest_transfers(
-        transfers.first, transfers.target, transfers.sent_ns, transfers.arrived_ns, tasks.first, sent, arrived
-    )
+    given = (transfers.first, transfers.target, transfers.sent_ns, transfers.arrived_ns, tasks.first)
+    latest_transfers(*given, sent, arrived)
     bar, since = np.empty(len(bars.job), np.int64), np.empty(len(bars.job), np.int64)
     found = wait_bars(bars, ledger.jobs.start_ns, TaskTimes.of(tasks), sent, arrived, bar, since)
     return bar[:found].copy(), since[:found].copy()

@@ -161,14 +161,15 @@ def test_a_chart_in_each_format(here: Path, result: Path, form: str) -> None:
 def test_jobs_and_cores_are_selected(here: Path, result: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tasks = pd.read_parquet(result / "tasks.parquet")
     drawn: list[pd.DataFrame] = []
-    draw = traces.figures.run.gantt.gantt_figure
-
-    def noting(*columns: object, **options: object) -> object:
-        drawn.append(pd.DataFrame(dict(zip(("job_id", "core", "start_ns", "end_ns"), columns, strict=True))))
-        return draw(*columns, **options)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(traces.figures.run.gantt, "gantt_figure", noting)
     columns = ["job_id", "core", "start_ns", "end_ns"]
+    select = traces.figures.run.gantt.select_bars
+
+    def noting(*given: Any) -> object:
+        found = select(*given)
+        drawn.append(pd.DataFrame(dict(zip(columns, found[0], strict=True))))
+        return found
+
+    monkeypatch.setattr(traces.figures.run.gantt, "select_bars", noting)
     for words, chosen in [
         ([], tasks),
         (["--jobs", "3-7 12"], tasks[tasks.job_id.between(3, 7) | (tasks.job_id == 12)]),

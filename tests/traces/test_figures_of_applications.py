@@ -9,8 +9,8 @@ from tables import table_rows
 
 import traces.figures.application.schedule as schedule
 import traces.figures.application.task_graph as task_graph
+from tools.paper_figures import chunk_sizes_figure
 from traces.base.errors import InputError
-from traces.figures.application.chunk_sizes import chunk_sizes_figure
 from traces.figures.application.graph_levels import task_levels
 from traces.figures.application.loop import LoopChunks, loop_figure, loop_intervals
 from traces.figures.application.schedule import ScheduleTasks, ScheduleTransfers, schedule_figure

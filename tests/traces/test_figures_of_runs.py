@@ -21,7 +21,7 @@ from traces.figures.drawing.canvas import PALETTE, rgb, save
 from traces.figures.drawing.panels import Box
 from traces.figures.drawing.time_axis import duration_marks, time_axis, time_unit
 from traces.figures.run.core_heat import heat_figure
-from traces.figures.run.gantt import core_gantt_figure, gantt_figure, select_bars
+from traces.figures.run.gantt import core_gantt_figure, select_bars
 from traces.figures.run.job_imbalance import imbalance_jobs_figure
 from traces.figures.run.power import power_figure
 from traces.figures.run.utilisation import utilisation_figure
@@ -35,7 +35,13 @@ BARS = np.array(
     [[1542, 0, 0, 4 * S], [1542, 1, 0, 10 * S], [1543, 2, 2 * S, 9 * S], [1542, 0, 4 * S, 7 * S], [1543, 5, 0, 3 * S]]
 )
 COLUMNS = tuple(BARS.T)
+NAMES = ("job_id", "core", "start_ns", "end_ns")
 HOSTS: dict[str, Any] = {"first_core": np.array([0, 4, 6]), "host_names": ["host 0", "host 1"]}
+
+
+def gantt_figure(*columns: Any, **how: Any) -> Any:
+    """The chart of these columns."""
+    return core_gantt_figure(pd.DataFrame(dict(zip(NAMES, columns, strict=True))), **how)
 
 
 def rectangles(figure: object) -> list[tuple[float, float, float, float]]:
@@ -70,7 +76,9 @@ def test_jobs_that_never_ran_are_not_drawn(single_bars: int, monkeypatch: pytest
     """Neither one by one nor as what it covers."""
     monkeypatch.setattr(bars, "SINGLE_BARS", single_bars)
     rows = np.array([[1, 0, 2 * S, 4 * S], [1, -1, -1, -1], [2, 1, 4 * S, 9 * S], [2, 2, 3 * S, 4 * S]])
-    assert [column.tolist() for column in select_bars(*rows.T)] == rows[[0, 2, 3]].T.tolist()
+    columns, others = select_bars(pd.DataFrame(rows, columns=list(NAMES)), None, [(0, 6)])
+    assert [column.tolist() for column in columns] == rows[[0, 2, 3]].T.tolist()
+    assert not others
     axes = gantt_figure(*rows.T, **HOSTS).axes[0]
     assert axes.get_xlim() == (0, 9)  # and not from the one at -1
     assert axes.get_title(loc="right") == "3 bars of 2 jobs on 6 cores; white: idle"

@@ -35,8 +35,8 @@ def test_combinations_of_results() -> None:
     assert cells.means()[:, :, 0].tolist() == [[32 * H, 30 * H, 31 * H], [26 * H, 24 * H, 25 * H]]
     assert cells.how.label == "makespan [h]"
     found = cells.estimate(0, 1, 2)
-    mean, low, high = cells.estimates()
-    assert (mean[0, 1, 2], low[0, 1, 2], high[0, 1, 2]) == (found.mean, found.low, found.high)
+    mean, low, high = cells.shown_estimates()
+    assert (mean[0, 1, 2], low[0, 1, 2], high[0, 1, 2]) == (found.mean / H, found.low / H, found.high / H)
     assert cells.paired((0, 1, 0), (0, 0, 0)).difference == 2 * H
     assert cells.seeds_text() == "means of 6 seeds; 95 % intervals"
 

@@ -15,8 +15,7 @@ from tools.bench.commands import command, given
 from tools.bench.rows import Found, Missing, scratch, timed
 from traces.exporters import exporter
 from traces.ledger import Ledger
-from traces.timeline import timeline_text
-from traces.timeline.tables import folder_tables
+from traces.timeline import folder_tables, timeline_text
 
 #: For each format: the beginning of a slice or an event of a task in its files, the slices per job on lanes besides those of
 #: tasks, and the events per task. Of OTF2 only the number of its tasks is known here.

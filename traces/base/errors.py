@@ -41,10 +41,7 @@ def escaped(text: str, *, apart: str = "") -> str:
     return text if plain else quote(text, safe=safe, errors="replace")
 
 
-def unescaped(text: str) -> str:
-    """Restore the text from :func:`escaped`."""
-    return unquote(text)
-
+unescaped = unquote  #: restores the text from :func:`escaped`
 
 # Unicode reserves these characters for use within a program, so texts from outside contain none. A mark is
 # _NAME name _KEYWORD keyword _SAID value _GIVEN value _END.
@@ -96,9 +93,8 @@ def spelled(text: str, surface: Surface) -> str:
     if _NAME not in text:
         return text
     before, *marked = text.split(_NAME)
-    return before + "".join(
-        f"{'' if mention is None else surface(mention)}{rest}" for mention, rest in map(_parsed, marked)
-    )
+    parts = (f"{'' if mention is None else surface(mention)}{rest}" for mention, rest in map(_parsed, marked))
+    return before + "".join(parts)
 
 
 def leading(text: str) -> tuple[Mention | None, str]:

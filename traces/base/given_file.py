@@ -126,18 +126,15 @@ def parsing(form: str, source: str) -> Iterator[None]:
     except UnicodeDecodeError as error:
         raise InputError(f"{name}not valid {form}: byte {error.start} is not {error.encoding.upper()}") from None
     except json.JSONDecodeError as error:
-        raise InputError(
-            f"{name}not valid {form}: {error.msg} (at line {error.lineno}, column {error.colno})"
-        ) from None
+        place = f"(at line {error.lineno}, column {error.colno})"
+        raise InputError(f"{name}not valid {form}: {error.msg} {place}") from None
     except (ValueError, LookupError) as error:
         if _TOO_LONG in str(error):
             raise InputError(f"{name}not usable {form}: a number of thousands of digits") from None
-        raise InputError(f"{name}not valid {form}: {_short(' '.join(str(error).split()))}") from None
-
-
-def _short(said: str) -> str:
-    # Parsers first show the text that they have found, of any length, and then its place.
-    return said if len(said) <= _LONGEST else f"{said[: _LONGEST - _END]}…{said[-_END:]}"
+        # Parsers first show the text that they have found, of any length, and then its place.
+        said = " ".join(str(error).split())
+        short = said if len(said) <= _LONGEST else f"{said[: _LONGEST - _END]}…{said[-_END:]}"
+        raise InputError(f"{name}not valid {form}: {short}") from None
 
 
 def parse_json(text: str | bytes, source: str, **how: Any) -> Any:

@@ -114,10 +114,8 @@ class Option(Generic[T]):
     def text(self) -> str:
         """The help, with the unit of a bare number, the limits and the rule for the default."""
         bare = f"a bare number is {self.unit}" if self.is_time else ""
-        return (
-            "; ".join(part for part in (self.help, bare, self.limits, self.rule and f"default: {self.rule}") if part)
-            + "."
-        )
+        parts = (self.help, bare, self.limits, self.rule and f"default: {self.rule}")
+        return "; ".join(filter(None, parts)) + "."
 
     def read(self, value: Any, where: str = "") -> Any:
         """Return ``value``; for a time given as a text, such as ``1ms``, the number of its unit. Raises InputError if the text
@@ -250,9 +248,8 @@ class OptionPlace(NamedTuple):
 def places(kind: Any) -> tuple[OptionPlace, ...]:
     """The options of a dataclass and of its parts, in order; a class's own options precede inherited ones."""
     found: list[OptionPlace] = []
-    declaring = {
-        name: at for at, one in reversed([*enumerate(kind.__mro__)]) for name in vars(one).get("__annotations__", ())
-    }
+    classes = reversed([*enumerate(kind.__mro__)])
+    declaring = {name: at for at, one in classes for name in vars(one).get("__annotations__", ())}
     for one in sorted(fields(kind), key=lambda one: declaring[one.name]):
         if option := one.metadata.get(_OPTION):
             found.append(OptionPlace(option, (one.name,), None if one.default is MISSING else one.default))

@@ -60,19 +60,14 @@ def _checked_tasks(ledger: Ledger) -> TaskRecords:
         if not sound:
             raise InvariantError(f"{name}: the bounds do not divide the rows among the {len(jobs)} jobs")
     lo, hi = jobs.allocation_lo, jobs.allocation_hi
-    if len(bad := np.flatnonzero((lo < 0) | (hi > n_cores) | (lo >= hi))):
-        row = int(np.searchsorted(jobs.allocation_first, bad[0], side="right")) - 1
-        raise InvariantError(
-            f"job {jobs.job_id[row]} holds cores [{lo[bad[0]]}, {hi[bad[0]]}); the machine has cores 0 to {n_cores - 1}"
-        )
+    known = f"the machine has cores 0 to {n_cores - 1}"
+    wrong = (lo < 0) | (hi > n_cores) | (lo >= hi)
+    _refuse(wrong, lambda k: f"job {jobs.job_id[jobs.owner[k]]} holds cores [{lo[k]}, {hi[k]}); {known}")
     bad = np.flatnonzero((tasks.core < 0) | (tasks.core >= n_cores))
     never = (tasks.start_ns[bad] == -1) & (tasks.end_ns[bad] == -1) & (tasks.core[bad] == -1) & (tasks.chunk[bad] == -1)
-    if len(bad := bad[~never]):
-        row = int(np.searchsorted(tasks.first, bad[0], side="right")) - 1
-        raise InvariantError(
-            f"job {jobs.job_id[row]}, task {bad[0] - tasks.first[row]}: core {tasks.core[bad[0]]}; "
-            f"the machine has cores 0 to {n_cores - 1}"
-        )
+    for k in bad[~never][:1]:
+        row = int(np.searchsorted(tasks.first, k, side="right")) - 1
+        raise InvariantError(f"job {jobs.job_id[row]}, task {k - tasks.first[row]}: core {tasks.core[k]}; {known}")
     return tasks
 
 
@@ -306,9 +301,8 @@ def _check_releases(ledger: Ledger) -> None:
     _refuse(~given, lambda k: f"job {jobs.job_id[job[k]]} releases core {core[k]}, which it was not given")
     held = core_spans(ledger, apart)
     wrong = held.end_ns < held.start_ns
-    wrong[:-1] |= (
-        (held.job[1:] == held.job[:-1]) & (held.core[1:] == held.core[:-1]) & (held.start_ns[1:] < held.end_ns[:-1])
-    )
+    same = (held.job[1:] == held.job[:-1]) & (held.core[1:] == held.core[:-1])
+    wrong[:-1] |= same & (held.start_ns[1:] < held.end_ns[:-1])
     _refuse(
         wrong,
         lambda k: (

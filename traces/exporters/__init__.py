@@ -48,7 +48,6 @@ EXPORTERS: dict[str, Exporter] = {
     "swf": _writer("swf", "write_swf_jobs"),
 }
 
-
 #: The formats among these for viewers, with a row for each core.
 WITH_ROWS = frozenset({"otf2", "perfetto", "chrome", "paje"})
 

@@ -64,14 +64,8 @@ def _line(values: tuple[int, ...], held: str, said: str) -> str:
     origin, mark, own = (said or f"{number}").rpartition("!")
     name = f"{own}#{attempt}" if attempt else own
     done = STATES[state]
-    first = (
-        quoted(name),
-        quoted(origin) if mark else "w0",
-        "application" if chunks else "delay",
-        _seconds(submit),
-        f"{cores}",
-        _seconds(estimate),
-    )
+    names = (quoted(name), quoted(origin) if mark else "w0", "application" if chunks else "delay")
+    first = (*names, _seconds(submit), f"{cores}", _seconds(estimate))
     if start < 0:
         return ",".join((*first, "0", "REJECTED", "", "", "", "", "", "", "", "", '""'))
     run, turnaround = end - start, end - submit

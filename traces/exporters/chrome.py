@@ -16,7 +16,7 @@ import numpy as np
 
 from traces.base.written_file import fresh
 from traces.compiled import Array
-from traces.exporters.shown.batch_level import Series, ShownBatchLevel, Spans, batch_level
+from traces.exporters.shown.batch_level import ShownBatchLevel, Spans, batch_level
 from traces.exporters.shown.core_slices import KINDS, CoreSlices, causes, core_slices
 from traces.exporters.shown.part import shown_cores, shown_hosts
 from traces.exporters.shown.rows import JobNames, Rows, Words, blocks, words
@@ -95,12 +95,8 @@ def _transfers(ledger: Ledger) -> Iterator[bytes]:
         source, target = transfers.source[at], transfers.target[at]
         said = Rows(len(at)).put(b'"source":').number(source).put(b',"target":').number(target)
         said.put(b',"bytes":').number(np.rint(transfers.bytes[at]).astype(np.int64))
-        begin, end = (
-            (_HOSTS + ledger.machine.host_of(core), core, instant)
-            for core, instant in zip(
-                transfers.cores(tasks, at), (transfers.sent_ns[at], transfers.arrived_ns[at]), strict=True
-            )
-        )
+        pairs = zip(transfers.cores(tasks, at), (transfers.sent_ns[at], transfers.arrived_ns[at]), strict=True)
+        begin, end = ((_HOSTS + ledger.machine.host_of(core), core, instant) for core, instant in pairs)
         yield _flow("transfer", at, begin, end, said)
 
 
@@ -142,19 +138,14 @@ def _said(spans: Spans, at: slice, keys: list[str], texts: list[str]) -> Rows:
 
 
 def _counters(batch: ShownBatchLevel) -> Iterator[bytes]:
-    for one in batch.machine_series():
-        yield from _counter(_SCHEDULER, one)
-    for host, one in batch.host_series():
-        yield from _counter(_HOSTS + host, one)
-
-
-def _counter(process: int, one: Series) -> Iterator[bytes]:
-    for at in blocks(len(one.instant_ns)):
-        instants = one.instant_ns[at]
-        rows = Rows(len(instants)).put(b'{"ph":"C","name":"%s"' % one.name.encode())
-        _place(rows, process, np.zeros(len(instants), np.int64), instants)
-        rows.put(b',"args":{"%s":' % (one.unit or "value").encode()).scaled(one.values[at], one.exponent)
-        yield rows.put(b"}},\n").tobytes()
+    of_hosts = ((_HOSTS + host, one) for host, one in batch.host_series())
+    for process, one in (*((_SCHEDULER, one) for one in batch.machine_series()), *of_hosts):
+        for at in blocks(len(one.instant_ns)):
+            instants = one.instant_ns[at]
+            rows = Rows(len(instants)).put(b'{"ph":"C","name":"%s"' % one.name.encode())
+            _place(rows, process, np.zeros(len(instants), np.int64), instants)
+            rows.put(b',"args":{"%s":' % (one.unit or "value").encode()).scaled(one.values[at], one.exponent)
+            yield rows.put(b"}},\n").tobytes()
 
 
 def _names(ledger: Ledger, batch: ShownBatchLevel) -> Iterator[str]:

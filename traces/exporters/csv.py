@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from traces.base.written_file import fresh
-from traces.exporters.shown.batch_level import REGIONS, Series, ShownBatchLevel, batch_level
+from traces.exporters.shown.batch_level import REGIONS, ShownBatchLevel, batch_level
 from traces.exporters.shown.core_slices import KINDS, causes, core_slices
 from traces.exporters.shown.rows import Rows, blocks, words
 from traces.ledger import STATES, WHY, Ledger
@@ -89,17 +89,12 @@ def _jobs(batch: ShownBatchLevel) -> Iterator[bytes]:
 
 def _counters(ledger: Ledger, batch: ShownBatchLevel) -> Iterator[bytes]:
     machine = ledger.machine
-    for one in batch.machine_series():
-        yield from _counter(machine.name, one)
-    for host, one in batch.host_series():
-        yield from _counter(machine.host_names[host], one)
-
-
-def _counter(where: str, one: Series) -> Iterator[bytes]:
-    named = f"{quoted(where)},{one.name},{one.unit},".encode()
-    for at in blocks(len(one.instant_ns)):
-        rows = Rows(len(one.instant_ns[at])).put(named).numbers(one.instant_ns[at])
-        yield rows.scaled(one.values[at], one.exponent).put(b"\n").tobytes()
+    of_hosts = ((machine.host_names[host], one) for host, one in batch.host_series())
+    for where, one in (*((machine.name, one) for one in batch.machine_series()), *of_hosts):
+        named = f"{quoted(where)},{one.name},{one.unit},".encode()
+        for at in blocks(len(one.instant_ns)):
+            rows = Rows(len(one.instant_ns[at])).put(named).numbers(one.instant_ns[at])
+            yield rows.scaled(one.values[at], one.exponent).put(b"\n").tobytes()
 
 
 def _transfers(ledger: Ledger) -> Iterator[bytes]:

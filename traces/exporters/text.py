@@ -166,12 +166,11 @@ def _batch(ledger: Ledger) -> Iterator[bytes]:
     lasts = jobs.end_ns > jobs.start_ns
     long, short = ran[lasts[ran]], ran[~lasts[ran]]
     of_short = ends("end", short, jobs.end_ns)
+    asked = jobs.cores, jobs.estimate_ns, jobs.user
     found = {
         "end": ends("end", long, jobs.end_ns),
         "leave": ends("leave", left, np.where(jobs.left_ns >= 0, jobs.left_ns, jobs.submit_ns)),
-        "submit": numbers(
-            "submit", jobs.submit_ns[first], first, *(jobs.cores[first], jobs.estimate_ns[first], jobs.user[first])
-        ),
+        "submit": numbers("submit", jobs.submit_ns[first], first, *(one[first] for one in asked)),
         "eligible": numbers("eligible", jobs.eligible_ns[eligible], eligible),
         "both": _Events(jobs.start_ns[short], short, lambda rows: starts(short[rows]).add(of_short.lines(rows))),
         "start": _Events(jobs.start_ns[long], long, lambda rows: starts(long[rows])),

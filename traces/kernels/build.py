@@ -274,20 +274,16 @@ def emit(
                 module.link_in(llvm.parse_assembly(text))
             for other in others:
                 module.link_in(other._get_module_for_linking(), preserve=True)
-            for function in module.functions:
-                if not function.is_declaration and function.name not in symbols:
-                    function.linkage = "internal"
-            for variable in module.global_variables:
-                if not variable.is_declaration:
-                    variable.linkage = "internal"
+            for one in (*module.functions, *module.global_variables):
+                if not one.is_declaration and one.name not in symbols:
+                    one.linkage = "internal"
             module.data_layout = codegen._data_layout
             builder = create_pass_builder(machine, opt=_OPTIMISE, loop_vectorize=True, slp_vectorize=False)
             builder.getModulePassManager().run(module, builder)
-            functions = [
-                one.name for one in module.functions if one.is_declaration and not one.name.startswith("llvm.")
-            ]
+            functions = [one.name for one in module.functions if one.is_declaration and one.name not in _KNOWN]
             variables = [one.name for one in module.global_variables if one.is_declaration]
-            return machine.emit_object(module), [*(one for one in functions if one not in _KNOWN), *variables]
+            unknown = [*(name for name in functions if not name.startswith("llvm.")), *variables]
+            return machine.emit_object(module), unknown
 
         code, strange = made(_MEMORY)
         of_numba: list[str] = []

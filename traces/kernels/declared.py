@@ -144,9 +144,8 @@ def _checked_column(kind: Column, where: str) -> Callable[[signatures.Array], No
 
     def check(value: signatures.Array) -> None:
         if value.dtype != dtype or value.ndim != ndim or not value.flags.c_contiguous:
-            raise TypeError(
-                f"{where}: {value.dtype}, {value.ndim} dimensions; allowed: {dtype}, {ndim} dimensions, in C order"
-            )
+            allowed = f"allowed: {dtype}, {ndim} dimensions, in C order"
+            raise TypeError(f"{where}: {value.dtype}, {value.ndim} dimensions; {allowed}")
 
     return check
 
@@ -194,9 +193,8 @@ def way_in(kernel: Kernel, kinds: Sequence[Kind]) -> Callable[..., Any]:
         if isinstance(kind, Column):
             known[f"check{k}"] = _checked_column(kind, f"{kernel.__name__}: {name}")
             known[f"dtype{k}"] = _numpy_dtype(kind)
-            checks.append(
-                f"if a{k}.dtype is not dtype{k} or a{k}.ndim != {kind.ndim} or not a{k}.flags.c_contiguous: check{k}(a{k})"
-            )
+            shape = f"a{k}.ndim != {kind.ndim} or not a{k}.flags.c_contiguous"
+            checks.append(f"if a{k}.dtype is not dtype{k} or {shape}: check{k}(a{k})")
             given.append(f"a{k}.__array_interface__['data'][0], *a{k}.shape")
         elif isinstance(kind, StateKind | FunctionKind):
             given.append(f"a{k}.address")
@@ -236,9 +234,8 @@ def way_in(kernel: Kernel, kinds: Sequence[Kind]) -> Callable[..., Any]:
             f"    raise RuntimeError({f'{kernel.__name__} has raised'!r})",
         ]
     members = [f"answer.m{k} != 0" if member == "t" else f"answer.m{k}" for k, member in enumerate(several)]
-    lines.append(
-        f"return ({', '.join(members)},)" if several else "return answer != 0" if code == "t" else "return answer"
-    )
+    answer = f"({', '.join(members)},)" if several else "answer != 0" if code == "t" else "answer"
+    lines.append(f"return {answer}")
     exec("\n    ".join([f"def way({taken}):", *lines]), known)
     return known["way"]  # type: ignore[no-any-return]
 

@@ -147,9 +147,8 @@ def what(field: Any) -> str:
 @lower_getattr_generic(StateType)  # type: ignore[untyped-decorator]
 def _read_field(context: Any, builder: Any, kind: StateType, value: Any, name: str) -> Any:
     field = fields_of(kind.state)[name]
-    first, *sizes = (
-        load(builder, entry_of(builder, value, field.place + k), what(field)) for k in range(field.entries)
-    )
+    entries = (entry_of(builder, value, field.place + k) for k in range(field.entries))
+    first, *sizes = (load(builder, entry, what(field)) for entry in entries)
     if isinstance(field.kind, Column):
         return array_at(context, builder, numba_type(field.kind), first, sizes)
     if isinstance(field.kind, Number) and field.kind.name == "float64":
@@ -175,15 +174,9 @@ def array_at(context: Any, builder: Any, kind: Any, address: Any, sizes: Sequenc
     for size in reversed(sizes):
         strides.insert(0, step)
         step = builder.mul(step, size) if len(sizes) > 1 else step
-    populate_array(
-        made,
-        data=builder.inttoptr(address, context.get_data_type(kind.dtype).as_pointer()),
-        shape=list(sizes),
-        strides=strides,
-        itemsize=_I64(item),
-        meminfo=None,
-        parent=None,
-    )
+    data = builder.inttoptr(address, context.get_data_type(kind.dtype).as_pointer())
+    shape = {"shape": list(sizes), "strides": strides, "itemsize": _I64(item)}
+    populate_array(made, data=data, **shape, meminfo=None, parent=None)
     return made._getvalue()
 
 
@@ -278,11 +271,8 @@ def _caller_type(caller: Caller) -> Any:
 
         return FunctionType(signature)(types.int64), generate
 
-    handle = object()
-    template = make_intrinsic_template(
-        handle, made if caller.makes else typed, "caller", prefer_literal=False, kwargs={}
-    )
-    return types.Function(template)
+    how = made if caller.makes else typed
+    return types.Function(make_intrinsic_template(object(), how, "caller", prefer_literal=False, kwargs={}))
 
 
 @typeof_impl.register(Caller)  # type: ignore[untyped-decorator]

@@ -347,7 +347,7 @@ class State:
         kept = self.__dict__["_kept"] = {
             name: one
             for name, one in self.__dict__.items()
-            if name[0] != "_" and (name not in self._own or (not isinstance(one, State) and not _lies_in(one, slab)))
+            if name[0] != "_" and (name not in self._own or not (isinstance(one, State) or _lies_in(one, slab)))
         }
         return kept
 
@@ -394,12 +394,8 @@ class State:
         block = self._block.copy()
         sizes = [field.place + 1 for field in fields_of(type(self)).values() if field.dtype is not None]
         block[sizes] = np.minimum(block[sizes], n)
-        front.__dict__.update(
-            {name: value if name[0] == "_" else value[:n] for name, value in self.__dict__.items()},
-            _kept=None,
-            _block=block,
-            _address=address_of(block),
-        )
+        held = {name: value if name[0] == "_" else value[:n] for name, value in self.__dict__.items()}
+        front.__dict__.update(held, _kept=None, _block=block, _address=address_of(block))
         return front
 
     def take(self, places: Array) -> Self:
@@ -486,33 +482,23 @@ class State:
 
 
 class Tree:
-    """The blocks of a class of states, of its nested states, and of theirs, in sequence.
-
-    - ``nodes``: list of (int, class of states), the place of each block, and its class.
-    - ``names``: list of (int, str, int), for each block except the first: the place of the block that has its address, the
-      field there, and its own place.
-    - ``own``: list of (int, Field), the states' own columns: the places of their addresses; constant columns come last.
-    - ``saved``: list of (int, Field), those of them that may change and are saved: the places of their blocks.
-    - ``columns``: int64, the places of the addresses of own columns.
-    - ``pointers``: the places of all addresses, of columns and of states.
-    - ``sizes``: int64, the places of the first sizes of ``saved``.
-    - ``links``, ``linked``: int64, the places of the addresses of blocks, and the distance of each of these blocks from the
-      first block in bytes.
-    - ``entries``: number of entries of all blocks.
-    """
+    """The blocks of a class of states, of its nested states, and of theirs, in sequence."""
 
     def __init__(self, root: type[State], given: Set[str] = frozenset()) -> None:
-        self.nodes: list[tuple[int, type[State]]] = []
+        self.nodes: list[tuple[int, type[State]]] = []  # the place of each block, and its class
+        # for each block except the first: the place of the block that has its address, the field there, and its own place
         self.names: list[tuple[int, str, int]] = []
-        self.own: list[tuple[int, Field]] = []
-        self.saved: list[tuple[int, Field]] = []
-        self.pointers: list[int] = []
-        self.entries = 0
+        self.own: list[tuple[int, Field]] = []  # own columns: the places of their addresses; constant columns come last
+        self.saved: list[tuple[int, Field]] = []  # those that may change and are saved: the places of their blocks
+        self.pointers: list[int] = []  # the places of all addresses, of columns and of states
+        self.entries = 0  # of all blocks
         self._add(root, {}, Field(), given)
         self.own.sort(key=lambda one: one[1].constant)
+        # The places of the addresses of own columns, and of the first sizes of ``saved``.
         self.columns = np.array(sorted(place for place, _ in self.own), np.int64)
         self.sizes = np.array([at + field.place + 1 for at, field in self.saved], np.int64)
         classes = dict(self.nodes)
+        # The places of the addresses of blocks, and the distance of each of these blocks from the first one in bytes.
         self.links = np.array([at + fields_of(classes[at])[name].place for at, name, _ in self.names], np.int64)
         self.linked = np.array([8 * child for _, _, child in self.names], np.int64)
 
@@ -619,9 +605,8 @@ class _Plan:
         # ``given``: the nested states that are not made.
         fields, tree = fields_of(state), Tree(state, given)
         self.tree = tree
-        self.needed = {
-            name for name, field in fields.items() if field.dims is None and not isinstance(field.kind, Number)
-        }
+        given_ones = {name for name, field in fields.items() if field.dims is None}
+        self.needed = given_ones - state._numbers
         self.blocks = np.zeros(tree.entries, np.int64)
         for at, kind in tree.nodes:
             self.blocks[at : at + len(first_numbers(kind))] = first_numbers(kind)
@@ -700,12 +685,9 @@ def memory_at(address: int, n_bytes: int) -> Array:
 
 def _is_as_stored(given: Any, field: Field, shape: tuple[int, ...]) -> bool:
     # Return whether an array can be used directly as a column.
-    return (
-        isinstance(given, np.ndarray)
-        and given.dtype == field.dtype
-        and given.shape == shape
-        and bool(given.flags.c_contiguous)
-    )
+    if not isinstance(given, np.ndarray):
+        return False
+    return given.dtype == field.dtype and given.shape == shape and bool(given.flags.c_contiguous)
 
 
 def _remade(made: type[State], values: tuple[Any, ...]) -> State:

@@ -236,9 +236,8 @@ def _title(path: Path) -> str:
 
 def packed(what: Kept, title: str) -> bytes:
     """Return a unit as the bytes of a file with this title."""
-    words = json.dumps(
-        {"title": title, "returned": what.returned, "facts": what.facts, "of_numba": what.of_numba}
-    ).encode()
+    said = {"title": title, "returned": what.returned, "facts": what.facts, "of_numba": what.of_numba}
+    words = json.dumps(said).encode()
     body = struct.pack("<Q", len(words)) + words + what.code
     return _MAGIC + hashlib.sha256(body).digest() + body
 

@@ -64,9 +64,8 @@ def comparison_table(comparisons: DataFrame, *, paired_by: str = "seed") -> str:
         ).rstrip()
         for line in lines
     ]
-    return "\n".join(
-        [_first_line(comparisons, context, varied, units, paired_by), *text, *_notes(comparisons, paired_by)]
-    )
+    first = _first_line(comparisons, context, varied, units, paired_by)
+    return "\n".join([first, *text, *_notes(comparisons, paired_by)])
 
 
 def _first_line(
@@ -76,9 +75,8 @@ def _first_line(
     same = [f"{name} {_plain(comparisons[name].iloc[0])}" for name in context if name not in varied]
     what = next(iter(units.values())).label if len(units) == 1 else f"{len(units)} metrics"
     share = float(comparisons["confidence"].iloc[0])
-    return "; ".join(
-        [f"{what}: {option} compared with {_plain(base)}, paired by {paired_by}, {100 * share:g} % intervals", *same]
-    )
+    how = f"paired by {paired_by}, {100 * share:g} % intervals"
+    return "; ".join([f"{what}: {option} compared with {_plain(base)}, {how}", *same])
 
 
 def _numbers(row: dict[str, Any], how: Shown) -> list[str]:

@@ -35,9 +35,8 @@ def check_one_base(comparisons: DataFrame) -> None:
     for name in ("option", "base"):
         several = [str(one) for one in comparisons[name].unique()]
         if len(several) > 1:
-            raise InputError(
-                f"{name}: {len(several)} in one table of comparisons; allowed: one of {', '.join(several)}"
-            )
+            allowed = f"allowed: one of {', '.join(several)}"
+            raise InputError(f"{name}: {len(several)} in one table of comparisons; {allowed}")
 
 
 def option_columns(results: DataFrame) -> list[str]:
@@ -136,9 +135,8 @@ def paired_comparisons(
                 named = {_NAMES.get(name, name): value for name, value in asdict(found).items()}
                 rows.append(head | {"metric": metric} | named | {"confidence": confidence})
     if not rows:
-        raise InputError(
-            f"nothing to compare with {option} {shown(chosen)}; allowed: an option with two or more values"
-        )
+        allowed = "allowed: an option with two or more values"
+        raise InputError(f"nothing to compare with {option} {shown(chosen)}; {allowed}")
     return rows_frame(rows)
 
 
@@ -160,8 +158,7 @@ def _pairs(seeds: Array, of_base: Array, of_value: Array, where: str) -> tuple[A
     # Rows of both with common seeds.
     for rows in (of_base, of_value):
         if len(np.unique(seeds[rows])) < len(rows):
-            raise InputError(
-                f"{where}: a seed occurs twice in one combination; allowed: one row per combination and seed"
-            )
+            allowed = "allowed: one row per combination and seed"
+            raise InputError(f"{where}: a seed occurs twice in one combination; {allowed}")
     _, left, right = np.intersect1d(seeds[of_base], seeds[of_value], assume_unique=True, return_indices=True)
     return of_base[left], of_value[right]

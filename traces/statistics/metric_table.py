@@ -52,9 +52,8 @@ def metric_table(
     names = [_known(name, results) for name in metrics] or [name for name in DEFAULTS if name in there]
     keys = [name for name in ("workload", *options) if results[name].nunique(dropna=False) > 1]
     groups = list(results.groupby(keys, sort=False, dropna=False)) if keys else [((), results)]
-    columns = [
-        [mean_interval(metric_values(rows, name), confidence=confidence) for _, rows in groups] for name in names
-    ]
+    values = [[metric_values(rows, name) for _, rows in groups] for name in names]
+    columns = [[mean_interval(one, confidence=confidence) for one in column] for column in values]
     how = [_unit(name, found) for name, found in zip(names, columns, strict=True)]
     places = [[f"{value:g}" if isinstance(value, float) else str(value) for value in key] for key, _ in groups]
     if format == "csv":
@@ -100,9 +99,8 @@ def _csv(
     text = io.StringIO()
     lines = csv.writer(text, lineterminator="\n")
     ends = ("", " low", " high")
-    lines.writerow(
-        [*keys, "seeds", *(f"{one.words}{end}{one.unit and f' [{one.unit}]'}" for one in how for end in ends)]
-    )
+    names = (f"{one.words}{end}{one.unit and f' [{one.unit}]'}" for one in how for end in ends)
+    lines.writerow([*keys, "seeds", *names])
     for row, place in enumerate(places):
         found = [column[row] for column in columns]
         cells: list[str] = []

@@ -19,8 +19,7 @@ from tables import table_rows, table_text
 
 from traces.base.errors import InputError
 from traces.tables import write_frame
-from traces.timeline import TimelineTables, folder_tables, timeline_text
-from traces.timeline.packing import coded
+from traces.timeline import TimelineTables, coded, folder_tables, timeline_text
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 

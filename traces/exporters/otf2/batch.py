@@ -11,11 +11,6 @@ from traces.exporters.shown.batch_level import ShownBatchLevel, Spans
 from traces.ledger import Ledger
 from traces.records.events import STRING
 
-# Constants for the kernel below; the attributes' types are OTF2's.
-_STRING = STRING
-
-_UINT64 = binding.Type.UINT64.value
-
 #: References of the classes of metrics: counters of the scheduler, of a host, and the power draw of the machine.
 SCHEDULER_METRICS, HOST_METRICS, POWER_METRICS = 0, 1, 2
 
@@ -43,7 +38,7 @@ def write_spans(
         for k in range(first[location], first[location + 1]):
             code: int = 0
             for place in range(len(types)):
-                if types[place] == _STRING and values[row[k], place] < 0:
+                if types[place] == STRING and values[row[k], place] < 0:
                     continue
                 code = add(attributes, references[place], types[place], values[row[k], place])
                 if code != 0:
@@ -86,7 +81,7 @@ def write_batch(
     found: list[Location] = []
 
     def counters(metrics: int, first: Array, stop: Array, instant_ns: Array, values: Array) -> None:
-        types = np.full(values.shape[1], _UINT64, np.uint8)
+        types = np.full(values.shape[1], binding.Type.UINT64.value, np.uint8)
         columns = (np.ascontiguousarray(column, np.int64) for column in (first, stop, instant_ns))
         call(
             *(write_metrics, call.archive, machine.n_cores + len(found), metrics, *columns),

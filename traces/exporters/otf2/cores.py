@@ -19,7 +19,6 @@ _MOST_BYTES = 2.0**62
 # Earlier and later than any event.
 _EARLIEST, _NEVER = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
-
 _BLOCK = 1024  #: number of bars whose times are fetched at once
 
 

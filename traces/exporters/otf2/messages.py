@@ -86,8 +86,6 @@ def core_messages(ledger: Ledger, transfers: TransferRecords) -> CoreMessages:
 
 def ranked(messages: CoreMessages, number: Array) -> CoreMessages:
     """Replace cores by ranks: their indices in ``number``, which ascends."""
-    source, target = (
-        np.searchsorted(number, core).astype(np.int32) for core in (messages.source_core, messages.target_core)
-    )
-    places = (messages.send_first, messages.send_row, messages.receive_first, messages.receive_row)
-    return CoreMessages(source, target, *places, messages.size, messages.sent, messages.arrived)
+    cores = messages.source_core, messages.target_core
+    source, target = (np.searchsorted(number, core).astype(np.int32) for core in cores)
+    return messages._replace(source_core=source, target_core=target)

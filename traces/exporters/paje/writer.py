@@ -96,7 +96,7 @@ def write_paje(ledger: Ledger, directory: Path) -> Path:
     batch = batch_level(ledger)
     series = batch.machine_series()
     begin_ns = batch.span_ns[0]
-    sources = [*_cores(ledger), *_batch(ledger, batch), *_variables(ledger, batch, series), *_links(ledger, batch)]
+    sources = [*_cores(ledger), *_batch(batch), *_variables(batch, series), *_links(ledger, batch)]
     with fresh(path) as file:
         file.write(paje.header())
         begin = Rows(1).decimal(np.array([begin_ns]), 9).tobytes().decode()
@@ -187,7 +187,7 @@ def _of_tasks(tasks: TaskRecords) -> _Source:
     return _states(tasks.start_ns, tasks.end_ns, lambda rows: tasks.core[rows], said)
 
 
-def _batch(ledger: Ledger, batch: ShownBatchLevel) -> Iterator[_Source]:
+def _batch(batch: ShownBatchLevel) -> Iterator[_Source]:
     lanes, texts = batch.lanes, words([f'"{text}"' for text in ("", *WHY, *STATES)])
     location = lanes.location
 
@@ -213,7 +213,7 @@ def _batch(ledger: Ledger, batch: ShownBatchLevel) -> Iterator[_Source]:
         yield _Source(Timed(points.start, points.start), happen, None)
 
 
-def _variables(ledger: Ledger, batch: ShownBatchLevel, series: list[Series]) -> Iterator[_Source]:
+def _variables(batch: ShownBatchLevel, series: list[Series]) -> Iterator[_Source]:
     def counted(where: bytes, kind: bytes, one: Series) -> _Source:
         def change(rows: Array) -> tuple[Array, Rows]:
             at, values = one.instant_ns[rows], one.values[rows]

@@ -135,6 +135,5 @@ def _counters(names: Sequence[str], uuid: Array, parent: Array, unit: str) -> Ro
     counter = Rows(len(names))
     if unit:
         counter.add(text(b"\x32", [unit] * len(names)))
-    return packet(
-        message(_DESCRIPTOR, _descriptor(names, uuid, parent).add(message(b"\x42", counter)).put(b"\x60\x00"))
-    )
+    content = _descriptor(names, uuid, parent).add(message(b"\x42", counter)).put(b"\x60\x00")
+    return packet(message(_DESCRIPTOR, content))

@@ -69,14 +69,10 @@ def _flow(tag: bytes, ids: Array) -> Rows:
     return Rows(len(ids)).put(tag).put(np.ascontiguousarray(ids, "<u8").view(np.uint8).reshape(-1, 8))
 
 
-def _pair(
-    names: tuple[str, str],
-    category: str,
-    instants: tuple[Array, Array],
-    tracks: tuple[Array, Array],
-    flow: Array,
-    said: Rows,
-) -> bytes:
+_Two = tuple[Array, Array]
+
+
+def _pair(names: tuple[str, str], category: str, instants: _Two, tracks: _Two, flow: Array, said: Rows) -> bytes:
     """Write two instants, the first with a flow to the second."""
     rows = Rows(len(flow))
     for name, instant, track, tag in zip(names, instants, tracks, (b"\xf9\x02", b"\x81\x03"), strict=True):

@@ -28,7 +28,6 @@ REGIONS = {
 }
 HELD, QUEUED, RUNNING, SUBMIT, PASS = range(len(REGIONS))
 
-
 #: Attributes of their Enter: name, description, type; references are consecutive from 2.
 ATTRIBUTES = (
     ("job", "number of the job in the workload", INT64),
@@ -140,9 +139,8 @@ class ShownBatchLevel(NamedTuple):
         its own instants."""
         if self.window_ns is not None:
             return self.window_ns
-        every = np.concatenate(
-            [one for spans in (self.submits, self.passes, self.lanes) for one in (spans.start, spans.end)]
-        )
+        shown = (self.submits, self.passes, self.lanes)
+        every = np.concatenate([one for spans in shown for one in (spans.start, spans.end)])
         return (int(every.min()), int(every.max())) if len(every) else (0, 0)
 
     def load_series(self) -> list[Series]:
@@ -200,20 +198,17 @@ def batch_level(ledger: Ledger, most_lanes: int = MOST_LANES) -> ShownBatchLevel
     """Return a ledger's batch level; waiting jobs are shown if this takes at most ``most_lanes`` lanes. Raises InputError
     if a job is submitted before time 0."""
     jobs = ledger.jobs
-    values = np.column_stack(
-        [
-            *(jobs.job_id, jobs.cores, jobs.estimate_ns, jobs.user, jobs.attempt, jobs.eligible_ns),
-            1 + jobs.why.astype(np.int64),
-            1 + len(WHY) + jobs.state.astype(np.int64),
-        ]
-    ).astype(np.int64, copy=False)
+    numbers = (jobs.job_id, jobs.cores, jobs.estimate_ns, jobs.user, jobs.attempt, jobs.eligible_ns)
+    words = (1 + jobs.why.astype(np.int64), 1 + len(WHY) + jobs.state.astype(np.int64))
+    values = np.column_stack([*numbers, *words]).astype(np.int64, copy=False)
     # Jobs submitted before a window are in it from its begin on, but their submits are not.
     first = np.flatnonzero((jobs.attempt == 0) & (jobs.submit_ns >= _begin_ns(ledger)))
     arrived = first[np.argsort(jobs.submit_ns[first], kind="stable")]
     submits = _points(SUBMIT, jobs.submit_ns[arrived], arrived, values, _attributes(0, _OF_SUBMIT))
-    passes = ledger.passes
+    passes, nothing = ledger.passes, np.zeros(0, np.int64)
+    no_rows = np.zeros(ledger.machine.n_hosts, np.int64)
+    hosts = host_series(ledger) if ledger.shows != "lanes" else HostSeries(no_rows, no_rows, nothing, nothing)
     if passes is None:
-        nothing = np.zeros(0, np.int64)
         points = Spans(np.zeros(1, np.int64), *[nothing] * 4, np.zeros((0, 0), np.int64), nothing, nothing)
     else:
         counts = np.column_stack([passes.waiting, passes.started]).astype(np.int64, copy=False)
@@ -232,7 +227,7 @@ def batch_level(ledger: Ledger, most_lanes: int = MOST_LANES) -> ShownBatchLevel
         submits, lanes = (_with_names(one, column, reached) for one in (submits, lanes))
     if because:
         lanes = _with_cuts(lanes, ledger.cut_because, because, attributes_of(reached, named=bool(names), cut=False))
-    shown = (submits, points, reached, _hosts(ledger), lanes, waiting, ledger.power)
+    shown = (submits, points, reached, hosts, lanes, waiting, ledger.power)
     load = load_series(ledger)
     batch = ShownBatchLevel(load, *shown, because, ledger.window_ns, computing_cores(ledger, load), known)
     if batch.span_ns[0] < 0:
@@ -241,13 +236,6 @@ def batch_level(ledger: Ledger, most_lanes: int = MOST_LANES) -> ShownBatchLevel
             "a trace cannot show what is before time 0"
         )
     return batch
-
-
-def _hosts(ledger: Ledger) -> HostSeries:
-    if ledger.shows != "lanes":
-        return host_series(ledger)
-    nothing, first = np.zeros(0, np.int64), np.zeros(ledger.machine.n_hosts, np.int64)
-    return HostSeries(first, first, nothing, nothing)
 
 
 def _events(ledger: Ledger) -> dict[str, Spans]:
@@ -286,12 +274,13 @@ def _points(region: int, instant_ns: Array, row: Array, values: Array, attribute
 
 def _with_names(spans: Spans, string: Array, kinds: Collection[str]) -> Spans:
     """Add the names of jobs to spans as a further attribute: the string of each job row, -1 for none."""
-    return Spans(
-        *(spans.first, spans.start, spans.end, spans.region, spans.row),
-        np.column_stack([spans.values[:, : len(spans.types)], string]),
-        np.append(spans.attributes, _FIRST_ATTRIBUTE + len(attributes_of(kinds, named=False, cut=False))),
-        np.append(spans.types, STRING),
-    )
+    values = np.column_stack([spans.values[:, : len(spans.types)], string])
+    return _with_attribute(spans, values, len(attributes_of(kinds, named=False, cut=False)))
+
+
+def _with_attribute(spans: Spans, values: Array, place: int) -> Spans:
+    attributes, types = np.append(spans.attributes, _FIRST_ATTRIBUTE + place), np.append(spans.types, STRING)
+    return spans._replace(values=values, attributes=attributes, types=types)
 
 
 def _with_cuts(lanes: Spans, because: Mapping[int, str], texts: Sequence[str], before: Sequence[object]) -> Spans:
@@ -304,12 +293,7 @@ def _with_cuts(lanes: Spans, because: Mapping[int, str], texts: Sequence[str], b
     values = np.concatenate([np.column_stack([lanes.values, none]), np.column_stack([lanes.values[rows], string])])
     ran = (lanes.region == RUNNING) & np.isin(lanes.row, rows)
     row = np.where(ran, len(none) + np.searchsorted(rows, lanes.row), lanes.row)
-    reference = _FIRST_ATTRIBUTE + len(before)
-    return Spans(
-        *(lanes.first, lanes.start, lanes.end, lanes.region, row, values),
-        np.append(lanes.attributes, reference),
-        np.append(lanes.types, STRING),
-    )
+    return _with_attribute(lanes, values, len(before))._replace(row=row)
 
 
 def _begin_ns(ledger: Ledger) -> int:

@@ -57,12 +57,9 @@ def core_slices(ledger: Ledger) -> Iterator[CoreSlices]:
 
 
 def _with_waits(block: CoreSlices, at: Array, since: Array) -> CoreSlices:
-    waits = block._replace(
-        **{name: getattr(block, name)[at] for name in ("core", "job", "task", "chunk")},
-        start_ns=since,
-        end_ns=block.start_ns[at],
-        kind=np.full(len(at), 2, np.int64),
-    )
+    same = {name: getattr(block, name)[at] for name in ("core", "job", "task", "chunk")}
+    kind = np.full(len(at), KINDS.index("wait for data"))
+    waits = block._replace(**same, start_ns=since, end_ns=block.start_ns[at], kind=kind)
     return CoreSlices(*(np.insert(column, at, further) for column, further in zip(block, waits, strict=True)))
 
 

@@ -83,9 +83,8 @@ def cut_machine(machine: MachineShape, chosen: Intervals) -> tuple[MachineShape,
     count = place[machine.first_core[1:]] - place[machine.first_core[:-1]]
     host = np.flatnonzero(count)
     names = tuple(machine.host_names[one] for one in host.tolist())
-    return MachineShape(
-        machine.name, names, np.concatenate([[0], np.cumsum(count[host])]), machine.own_numbers[shown]
-    ), shown
+    first_core = np.concatenate([[0], np.cumsum(count[host])])
+    return MachineShape(machine.name, names, first_core, machine.own_numbers[shown]), shown
 
 
 def _of_cores(ledger: Ledger, chosen: Intervals) -> Ledger:

@@ -1,6 +1,6 @@
-"""Chunk sizes of loop-scheduling techniques, and the chunks of one core."""
+"""The sizes of the chunks of a loop."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -10,52 +10,12 @@ from traces.figures.application.loop import CHUNK_COLOURS
 from traces.figures.drawing import canvas
 from traces.figures.drawing.bars import rectangles
 from traces.figures.drawing.frames import arrays, counted_values
-from traces.figures.drawing.panels import counted, panel_grid, remark
+from traces.figures.drawing.panels import counted, remark
 from traces.tables import DataFrame
 
-_PANELS_A_ROW = 4
 
-# A panel whose largest chunk is below this share of the highest would look empty, so it states its sizes.
-_FLAT = 0.03
-
-
-def chunk_sizes_figure(sequences: Mapping[str, Sequence[int]], *, title: str = "") -> canvas.Figure:
-    """Draw the chunk sizes of techniques, one panel each. A chunk is a bar whose width and height are its number of tasks,
-    beginning where the previous one ended.
-
-    - ``sequences``: names, and sizes in the order of assignment, all with the same sum.
-
-    Raises InputError if there is nothing to show.
-    """
-    if not sequences or not all(len(sizes) for sizes in sequences.values()):
-        raise InputError("nothing to draw: no chunk sizes")
-    n_columns = min(_PANELS_A_ROW, len(sequences))
-    n_lines = -(-len(sequences) // n_columns)
-    highest = max(max(sizes) for sizes in sequences.values())
-    total = max(sum(sizes) for sizes in sequences.values())
-    with canvas.drawing(2.4 * n_columns + 0.4, 1.5 * n_lines + 0.7, title) as figure:
-        grid = panel_grid(figure, len(sequences), n_columns)
-        for axes, (name, sizes) in zip(grid, sequences.items(), strict=True):
-            _draw(axes, sizes)
-            axes.set(xlim=(0, total), ylim=(0, 1.08 * highest))
-            axes.grid(axis="y")
-            if max(sizes) < _FLAT * highest:
-                text = (
-                    f"every chunk: {counted(sizes[0], 'task')}"
-                    if len(set(sizes)) == 1
-                    else f"at most {max(sizes)} tasks"
-                )
-                axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", fontsize=7.5)
-            axes.set_title(canvas.short(name, 24), loc="left", fontsize=8.5, weight="bold")
-            remark(axes, counted(len(sizes), "chunk"))
-            axes.tick_params(labelsize=7, length=2)
-        figure.supxlabel("tasks assigned", fontsize=8.5)
-        figure.supylabel("tasks of a chunk", fontsize=8.5)
-    return figure
-
-
-def _draw(axes: canvas.Axes, sizes: Sequence[int]) -> None:
-    # One bar per chunk, in alternating shades.
+def draw_chunks(axes: canvas.Axes, sizes: Sequence[int]) -> None:
+    """Draw one bar per chunk, in alternating shades, and a line above them."""
     colours = np.array([canvas.rgb(colour) for colour in CHUNK_COLOURS])
     height = np.asarray(sizes, np.float64)
     upto = np.cumsum(height)
@@ -90,7 +50,7 @@ def chunks_figure(tasks: DataFrame, *, job_id: int | None = None, title: str = "
     label = f"job {number}" + (", with the most tasks" if job_id is None and len(numbers) > 1 else "")
     with canvas.drawing(7.2, 3.2, title, 80) as figure:
         axes = figure.add_subplot()
-        _draw(axes, sizes.tolist())
+        draw_chunks(axes, sizes.tolist())
         axes.set(xlim=(0, int(sizes.sum())), ylim=(0, 1.08 * int(sizes.max())))
         axes.locator_params(axis="y", integer=True)
         axes.grid(axis="y")

@@ -155,9 +155,8 @@ def _straightened(levels: Array, height: Array, before: Array, after: Array) -> 
     degree = np.bincount(before, minlength=n) + np.bincount(after, minlength=n)
     mean, mass, size = np.empty(n), np.empty(n), np.empty(n, np.int64)
     for _ in range(_SWEEPS):
-        total = np.bincount(before, weights=height[after], minlength=n) + np.bincount(
-            after, weights=height[before], minlength=n
-        )
+        total = np.bincount(before, weights=height[after], minlength=n)
+        total += np.bincount(after, weights=height[before], minlength=n)
         wanted = np.where(degree > 0, 0.5 * height + 0.5 * total / np.maximum(degree, 1), height)
         height = np.empty(n)
         space_out(order, levels, wanted, np.maximum(degree, 0.5), height, mean, mass, size)

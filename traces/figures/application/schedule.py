@@ -14,9 +14,6 @@ from traces.figures.drawing.panels import legend_above, remark, title_panel
 from traces.figures.drawing.time_axis import time_unit
 from traces.waits import graph_waits
 
-__all__ = ["MOST_LINES", "ScheduleTasks", "ScheduleTransfers", "schedule_figure"]
-
-
 NAMED_TASKS = 120  #: most tasks whose names are on their bars
 
 #: Colours of the outline of critical tasks, and of the lines of transfers.
@@ -120,14 +117,12 @@ class ScheduleAxes:
                 continue
             dark = colours[task] @ (0.299, 0.587, 0.114) < 0.55
             look: Any = {"ha": "center", "va": "center_baseline", "fontsize": 6.5, "zorder": 3.3, "clip_on": True}
-            self._axes.text(
-                middle[k], core[k] + 0.5, canvas.short(name, fit), color="white" if dark else "#222222", **look
-            )
+            look["color"] = "white" if dark else "#222222"
+            self._axes.text(middle[k], core[k] + 0.5, canvas.short(name, fit), **look)
 
     def frame(self, unit: str, first_core: Sequence[int]) -> None:
-        self._axes.set_xlim(0, 1.008 * self._right)
+        self._axes.set(xlim=(0, 1.008 * self._right), xlabel=f"time since the start of the graph [{unit}]")
         mark_cores(self._axes, self._n_cores, first_core, self._right)
-        self._axes.set_xlabel(f"time since the start of the graph [{unit}]")
 
 
 MOST_LINES = 300  #: most transfers that are drawn: the largest
@@ -189,7 +184,9 @@ def schedule_figure(
             handles.append(drawing.critical(tasks, np.asarray(critical, np.int64)))
         left_out = ""
         if len(transfers.source):
-            largest = _largest(np.asarray(transfers.bytes, float))
+            # Equal transfers are chosen evenly along the time axis: multiples of the golden ratio are spread evenly for any n.
+            turn = np.arange(len(transfers.source)) * 0.6180339887498949 % 1.0
+            largest = np.lexsort((turn, -np.asarray(transfers.bytes, float)))[:MOST_LINES]
             if len(largest) < len(transfers.source):
                 left_out = f"; lines: the largest {MOST_LINES:,} of {len(transfers.source):,} transfers"
             handles.append(drawing.transfers(tasks, transfers, np.sort(largest)))
@@ -200,12 +197,6 @@ def schedule_figure(
         title_panel(axes, title, 60)
         remark(axes, f"makespan {right:.6g} {unit}; {len(ran):,} tasks, {n_cores:,} cores{left_out}")
     return figure
-
-
-def _largest(n_bytes: Array) -> Array:
-    # Equal transfers are chosen evenly along the time axis: multiples of the golden ratio are spread evenly for any number.
-    turn = np.arange(len(n_bytes)) * 0.6180339887498949 % 1.0
-    return np.lexsort((turn, -n_bytes))[:MOST_LINES]
 
 
 def _colours(group: Array, colour_by: str) -> tuple[Array, list[Any]]:

@@ -93,8 +93,8 @@ def _levels_figure(gflop: Array, source: Array, target: Array, title: str) -> ca
                 axes.bar(np.arange(n_levels), counted, width=0.8, color=colour)
             else:
                 axes.stairs(counted, edges, fill=True, color=colour, linewidth=0.0)
-            axes.set(ylabel=f"{name} of a level", ylim=(0, 1.05 * float(counted.max()) or 1.0))
-            axes.set(xlim=(-0.6, n_levels - 0.4))
+            limits: Any = {"xlim": (-0.6, n_levels - 0.4), "ylim": (0, 1.05 * float(counted.max()) or 1.0)}
+            axes.set(ylabel=f"{name} of a level", **limits)
         lower.set_xlabel("level (most edges that lead to a task)")
         lower.locator_params(axis="x", integer=True)
         title_panel(upper, title, 60)
@@ -192,17 +192,11 @@ def _draw_edges(
         chosen = [k for k, one in enumerate(on_path) if one == shown]
         if not chosen:
             continue
-        lines = canvas.LineCollection(
-            [curves[k] for k in chosen],
-            colors=colour,
-            linewidths=[widths[k] + (0.6 if shown else 0.0) for k in chosen],
-            linestyles=[(0, (1, 1.5)) if bytes_[k] == 0 and bytes_.max() > 0 else "solid" for k in chosen],
-            alpha=0.9 if shown else (0.35 if many else 0.6),
-            zorder=above,
-            label=label,
-            rasterized=len(chosen) > 5000,
-        )
-        axes.add_collection(lines, autolim=False)
+        look: Any = {"colors": colour, "zorder": above, "label": label, "rasterized": len(chosen) > 5000}
+        look["linewidths"] = [widths[k] + (0.6 if shown else 0.0) for k in chosen]
+        look["linestyles"] = [(0, (1, 1.5)) if bytes_[k] == 0 and bytes_.max() > 0 else "solid" for k in chosen]
+        look["alpha"] = 0.9 if shown else (0.35 if many else 0.6)
+        axes.add_collection(canvas.LineCollection([curves[k] for k in chosen], **look), autolim=False)
         (handle,) = axes.plot([], [], color=colour, linewidth=1.5, label=legend)
         handles.append(handle)
     if bytes_.max() > 0 and bytes_.min() == 0:

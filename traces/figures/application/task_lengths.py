@@ -61,10 +61,10 @@ def task_lengths_figure(tasks: DataFrame, *, job_id: int | None = None, title: s
             axes.set_xscale("log")
         else:
             axes.set_xlim(0, 1.02 * float(edges[-1]))
-        axes.set_ylim(0, 1.08 * float(heights.max()))
         axes.grid(axis="y")
         what = "length of a task [GFLOP]" if found.unit else "length of a task / mean length in its job"
-        axes.set(xlabel=what + (" (logarithmic)" if logarithmic else ""), ylabel="tasks")
+        what += " (logarithmic)" if logarithmic else ""
+        axes.set(ylim=(0, 1.08 * float(heights.max())), xlabel=what, ylabel="tasks")
         axes.locator_params(axis="y", integer=True)
         axes.yaxis.set_major_formatter("{x:,.0f}")
         figure.legend(loc="outside lower center", ncols=2)

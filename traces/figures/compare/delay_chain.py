@@ -65,15 +65,12 @@ def delay_chain_figure(frame: DataFrame, *, late: str, title: str = "") -> canva
             _draw(axes, bars, low)
             axes.set_yticks(range(len(shown)), labels=names, fontsize=7)
             axes.set_ylim(len(shown) - 0.4, -0.6)
-            axes.set_title(
-                f"run {name}" + (" (delayed)" if name == late else ""), loc="left", fontsize=8.5, weight="bold"
-            )
+            delayed = " (delayed)" if name == late else ""
+            axes.set_title(f"run {name}{delayed}", loc="left", fontsize=8.5, weight="bold")
         for row, delta in enumerate(shown["start_delta_ns"].tolist()):
-            sign = "+" if delta > 0 else "−" if delta < 0 else ""
+            text = ("+" if delta > 0 else "−" if delta < 0 else "") + format_ns(abs(delta))
             look: Any = {"textcoords": "offset points", "va": "center", "fontsize": 7, "annotation_clip": False}
-            panels[1].annotate(
-                sign + format_ns(abs(delta)), (1, row), (5, 0), xycoords=("axes fraction", "data"), **look
-            )
+            panels[1].annotate(text, (1, row), (5, 0), xycoords=("axes fraction", "data"), **look)
         panels[1].set_title("start in B − A", loc="right", fontsize=7, color=canvas.INK)
         part = f"the last {len(shown)} of {len(frame)} jobs; " if len(frame) > len(shown) else ""
         panels[0].set_title(part + "two single runs", loc="right", **small())

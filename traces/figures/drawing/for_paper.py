@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from traces.base.errors import InputError, shown
-from traces.base.written_file import whole_file
+from traces.base.written_file import write_text
 
 CAPTIONS = "captions.txt"  #: file of the captions, in the folder of the figures
 
@@ -70,9 +70,6 @@ def write_captions(folder: Path, captions: Mapping[str, str]) -> Path:
     path = folder / CAPTIONS
     texts = path.read_text(encoding="utf-8").split("\n\n") if path.is_file() else []
     known = dict(text.strip().split(": ", 1) for text in texts if ": " in text)
-    with whole_file(path) as partial:
-        partial.write_text(
-            "\n\n".join(f"{name}: {text}" for name, text in sorted({**known, **captions}.items())) + "\n",
-            encoding="utf-8",
-        )
+    every = sorted({**known, **captions}.items())
+    write_text(path, "\n\n".join(f"{name}: {text}" for name, text in every) + "\n")
     return path

@@ -26,7 +26,6 @@ _FINE = _marks(
     | {"s": _SIXTIES, "min": _SIXTIES, "h": _ONES[:4], "d": _ONES[:8], "y": _ONES[:7]}
 )
 
-
 _LEAST_APART = 0.1  #: marks of a logarithmic axis are at least this share of it apart, so that their words stay apart
 
 

@@ -34,9 +34,8 @@ def differences_figure(differences: DataFrame, *, reference: str, title: str = "
         panels = figure.subplots(1, len(_PANELS), sharey=True, squeeze=False)[0]
         for axes, (column, words) in zip(panels, _PANELS, strict=True):
             for k, (name, rows) in enumerate(sides.items()):
-                _curve(
-                    axes, rows[column].to_numpy(np.int64), k, f"{canvas.short(name, 30)} ({counted(len(rows), 'job')})"
-                )
+                label = f"{canvas.short(name, 30)} ({counted(len(rows), 'job')})"
+                _curve(axes, rows[column].to_numpy(np.int64), k, label)
             _axis(axes, float(differences[column].abs().max()))
             axes.set_xlabel(words)
             axes.grid()

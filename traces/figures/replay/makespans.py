@@ -36,10 +36,8 @@ def replay_makespans_figure(repeats: DataFrame, *, references: Mapping[str, int]
     with canvas.drawing(7.2, 1.5 + 0.36 * len(rates), title) as figure:
         axes = figure.add_subplot()
         for k, (name, makespan_ns) in enumerate(references.items()):
-            look = style(k + 1)
-            axes.axvline(
-                makespan_ns / unit_ns, color=look.colour, linestyle=look.dash, label=canvas.short(name, 30), zorder=1
-            )
+            look, label = style(k + 1), canvas.short(name, 30)
+            axes.axvline(makespan_ns / unit_ns, color=look.colour, linestyle=look.dash, label=label, zorder=1)
         many = [len(one) > _POINTS for one in values]
         boxes = [Box.of(one) if box else None for one, box in zip(values, many, strict=True)]
         draw_boxes(axes, boxes, [canvas.PALETTE[4]] * len(values))

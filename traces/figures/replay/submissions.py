@@ -31,9 +31,8 @@ def submissions_figure(submissions: DataFrame, *, title: str = "") -> canvas.Fig
             marks = range(first - first % step, last + 1, step)
             axes.set_xticks(list(marks), labels=[f"{mark % _DAY_H}:00" for mark in marks])
             axes.set_xlabel("time of the day")
-        axes.set_xlim(first, last)
+        axes.set(xlim=(first, last), ylabel="jobs submitted in an hour")
         axes.locator_params(axis="y", integer=True)
-        axes.set_ylabel("jobs submitted in an hour")
         axes.grid(axis="y")
         remark(axes, f"{int(jobs.sum()):,} jobs; most in an hour: {int(jobs.max()):,}")
     return figure

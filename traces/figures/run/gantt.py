@@ -86,14 +86,8 @@ def _merged(job: Array, row: Array, start: Array, end: Array, colour: Array, bus
     order = np.lexsort((row, job))
     job, row = job[order], row[order]
     first = np.flatnonzero(np.append(True, (job[1:] != job[:-1]) | (row[1:] != row[:-1])))
-    return (
-        job[first],
-        row[first],
-        np.minimum.reduceat(start[order], first),
-        np.maximum.reduceat(end[order], first),
-        colour[order][first],
-        np.add.reduceat(busy[order], first),
-    )
+    begin, stop = np.minimum.reduceat(start[order], first), np.maximum.reduceat(end[order], first)
+    return job[first], row[first], begin, stop, colour[order][first], np.add.reduceat(busy[order], first)
 
 
 def edge_blocks(axes: canvas.Axes, blocks: Blocks, axis: TimeAxis, point: tuple[float, float]) -> None:
@@ -152,31 +146,19 @@ def chosen_cores(first_core: Array, cores: Intervals | None) -> Array:
     return every[within(every, cores)]
 
 
-def select_bars(
-    job_id: Array,
-    core: Array,
-    start_ns: Array,
-    end_ns: Array,
-    *,
-    jobs: Intervals | None = None,
-    cores: Intervals | None = None,
-) -> tuple[Array, ...]:
-    """The bars of some jobs on some cores.
+def select_bars(tasks: DataFrame, jobs: Intervals | None, cores: Intervals) -> tuple[tuple[Array, ...], bool]:
+    """The bars of some jobs on some cores, and whether other jobs ran there, too.
 
-    - ``job_id``, ``core``, ``start_ns``, ``end_ns``: shape (n,), one bar each; rows that never ran (core or start -1) are
-      ignored.
-    - ``jobs``, ``cores``: sequence of (int, int), half-open intervals of job numbers and of global core numbers; None is all.
-
-    Returns tuple of four ndarray: the four columns, of the chosen bars.
+    The bars are the columns ``job_id``, ``core``, ``start_ns`` and ``end_ns`` of a table of tasks, without rows that never ran
+    (core or start -1).
     """
-    chosen = np.asarray((core >= 0) & (start_ns >= 0))
-    if jobs is not None:
-        chosen &= within(job_id, jobs)
-    if cores is not None:
-        chosen &= within(core, cores)
-    columns = (job_id, core, start_ns, end_ns)
+    columns = tuple(arrays(tasks, ("job_id", "core", "start_ns", "end_ns"), "tasks"))
+    job_id, core, start_ns, _ = columns
+    there = (core >= 0) & (start_ns >= 0) & within(core, cores)
+    chosen = there if jobs is None else there & within(job_id, jobs)
+    others = bool(np.count_nonzero(chosen) < np.count_nonzero(there))
     # Without a copy of millions of rows if all are chosen.
-    return columns if chosen.all() else tuple(column[chosen] for column in columns)
+    return columns if chosen.all() else tuple(column[chosen] for column in columns), others
 
 
 def core_gantt_figure(
@@ -188,44 +170,16 @@ def core_gantt_figure(
     cores: Intervals | None = None,
     title: str = "",
 ) -> canvas.Figure:
-    """Draw :func:`gantt_figure` from a table of tasks: ``job_id``, ``core``, ``start_ns`` and ``end_ns``."""
-    columns = arrays(tasks, ("job_id", "core", "start_ns", "end_ns"), "tasks")
-    chosen = select_bars(*columns, jobs=jobs, cores=cores)
-    others = jobs is not None and len(chosen[0]) < len(select_bars(*columns, cores=cores)[0])
-    return gantt_figure(*chosen, first_core=first_core, host_names=host_names, title=title, cores=cores, others=others)
-
-
-def gantt_figure(
-    job_id: Array,
-    core: Array,
-    start_ns: Array,
-    end_ns: Array,
-    *,
-    first_core: Array,
-    host_names: Sequence[str],
-    title: str = "",
-    cores: Intervals | None = None,
-    others: bool = False,
-) -> canvas.Figure:
-    """A Gantt chart of bars.
+    """Draw a Gantt chart of a table of tasks: ``job_id``, ``core``, ``start_ns`` and ``end_ns``.
 
     The first collection of its axes has the bars: one polygon each, in the given order, from (start, row) to (end, row + 1)
     less a margin, where rows count the shown cores. With too many bars, the first image shows them. White lines separate
-    jobs, and each job's number is on its largest block of cores, if it fits, so that jobs differ without colours.
-
-    - ``job_id``: int64 (n,), job number of each bar: of each task, or of each job on each of its cores.
-    - ``core``: int (n,), its global core number.
-    - ``start_ns``, ``end_ns``: int64 (n,), its time, ns since the workload's time 0.
-    - ``first_core``: int64 (n_hosts + 1,), as in ``traces.ledger.MachineShape``.
-    - ``host_names``: one per host.
-    - ``cores``: sequence of (int, int), half-open intervals of the cores that get a row; None is every core of the machine.
-    - ``others``: whether these cores also had other jobs; the figure then states that white is idle or other jobs.
-
-    Raises InputError if there is nothing to show.
+    jobs, and each job's number is on its largest block of cores, if it fits, so that jobs differ without colours. If these
+    cores also had other jobs, the figure states that white is idle or other jobs.
     """
     rows = chosen_cores(first_core, cores)
-    shown = cores if cores is not None else [(0, int(first_core[-1]))]
-    job_id, core, start_ns, end_ns = select_bars(job_id, core, start_ns, end_ns, cores=shown)
+    shown = [(0, len(rows))] if cores is None else cores
+    (job_id, core, start_ns, end_ns), others = select_bars(tasks, jobs, shown)
     if len(job_id) == 0:
         raise InputError("nothing to draw: no such job ran on these cores")
     row = core if len(rows) == first_core[-1] else np.searchsorted(rows, core)

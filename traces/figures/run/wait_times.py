@@ -1,7 +1,7 @@
 """Distributions of waits and bounded slowdowns, for one run or several."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -62,42 +62,34 @@ def waits_figure(jobs: DataFrame, *, title: str = "") -> canvas.Figure:
         _factors(right, max(float(one.slowdown.max()) for one in found))
         right.set_xlabel("bounded slowdown (logarithmic)")
         if len(found) == 1:
-            remark(left, _said(found[0].wait_ns))
-            middle = float(np.median(found[0].slowdown))
+            wait_ns, middle = found[0].wait_ns, float(np.median(found[0].slowdown))
+            at_once = f"{100 * np.count_nonzero(wait_ns == 0) / len(wait_ns):.3g} % did not wait"
+            remark(left, f"{counted(len(wait_ns), 'job')}; median {format_ns(int(np.median(wait_ns)))}; {at_once}")
             remark(right, f"median {middle:,.0f}" if middle >= 100 else f"median {middle:.3g}")
     return figure
 
 
 def _measured(jobs: DataFrame) -> list[_Run]:
-    since = "begin_ns" if "begin_ns" in jobs else "submit_ns"
-    submit, start, end = arrays(jobs, (since, "start_ns", "end_ns"), "jobs")
-    final = final_rows(jobs)
-    found = []
-    for label, rows in runs(jobs):
-        mine = rows[final[rows]]
-        if len(mine):
-            slowdown = _bounded(submit[mine], start[mine], end[mine])
-            found.append(_Run(label, (start[mine] - submit[mine]).astype(np.float64), slowdown))
+    wait_ns, slowdown, final = _of_rows(jobs)
+    of_run = ((label, rows[final[rows]]) for label, rows in runs(jobs))
+    found = [_Run(label, wait_ns[mine], slowdown[mine]) for label, mine in of_run if len(mine)]
     if not found:
         raise InputError("nothing to draw: no job ran that has a wait")
     return found
 
 
-def _bounded(submit: Array, start: Array, end: Array) -> Array:
-    return np.asarray(np.maximum(1.0, (end - submit).astype(np.float64) / np.maximum(end - start, BOUND_NS)))
+def _of_rows(jobs: DataFrame) -> tuple[Array, Array, Array]:
+    # The wait (ns) and the bounded slowdown of each row, and which rows are measured.
+    since = "begin_ns" if "begin_ns" in jobs else "submit_ns"
+    submit, start, end = arrays(jobs, (since, "start_ns", "end_ns"), "jobs")
+    slowdown = np.maximum(1.0, (end - submit).astype(np.float64) / np.maximum(end - start, BOUND_NS))
+    return (start - submit).astype(np.float64), slowdown, final_rows(jobs)
 
 
 def bounded_slowdowns(jobs: DataFrame) -> Array:
     """Return the bounded slowdown of each measured job, float64; the columns are those of :func:`waits_figure`."""
-    since = "begin_ns" if "begin_ns" in jobs else "submit_ns"
-    final = final_rows(jobs)
-    return _bounded(*(column[final] for column in arrays(jobs, (since, "start_ns", "end_ns"), "jobs")))
-
-
-def _said(wait_ns: Array) -> str:
-    zero = np.count_nonzero(wait_ns == 0) / len(wait_ns)
-    jobs = counted(len(wait_ns), "job")
-    return f"{jobs}; median {format_ns(int(np.median(wait_ns)))}; {100 * zero:.3g} % did not wait"
+    _, slowdown, final = _of_rows(jobs)
+    return slowdown[final]
 
 
 def _lines(axes: canvas.Axes, values: Sequence[Array], labels: Sequence[str], zero_place: float) -> None:
@@ -106,18 +98,16 @@ def _lines(axes: canvas.Axes, values: Sequence[Array], labels: Sequence[str], ze
     right = 1.25 * max(float(one.max(initial=0)) for one in values)
     for k, (label, one) in enumerate(zip(labels, values, strict=True)):
         first = np.count_nonzero(one <= zero_place)
-        line = axes.ecdf(
-            np.maximum(one, zero_place),  # not ecdf, which begins at the share of one job
-            color=style(k).colour,
-            linestyle=style(k).dash,
-            linewidth=1.5,
-            marker=style(k).marker if first else "",
-            markersize=4.5,
-            markevery=[first],
-            clip_on=False,
-            label=f"{canvas.short(label, 40)} ({counted(len(one), 'job')})" if label else None,
-            zorder=3,
-        )
+        look: Any = {
+            "color": style(k).colour,
+            "linestyle": style(k).dash,
+            "linewidth": 1.5,
+            "clip_on": False,
+            "zorder": 3,
+        }
+        look |= {"marker": style(k).marker if first else "", "markersize": 4.5, "markevery": [first]}
+        name = f"{canvas.short(label, 40)} ({counted(len(one), 'job')})" if label else None
+        line = axes.ecdf(np.maximum(one, zero_place), label=name, **look)
         # The curve stays at 1 up to the end of the axis.
         x, share = (np.asarray(column) for column in line.get_data())
         line.set_data(np.append(x, max(right, x[-1])), np.append(share, 1.0))

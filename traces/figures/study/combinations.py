@@ -22,7 +22,6 @@ _RECORDED, _DRAWING = "recorded", ("allocator", "failures")
 
 _PLACES = ("bls", "backfill", "als", "variation")  #: the options that a figure of a study shows
 
-
 _SAID, _SLURM = "batch", "slurm"  #: the option that selects our engine or Slurm, and its value for Slurm
 
 
@@ -100,10 +99,8 @@ class Combinations:
         for name in options:
             several = [] if name in (*_PLACES, _SAID) else list(rows[name].unique())
             if len(several) > 1:
-                values = ", ".join(map(str, several))
-                raise InputError(
-                    f"{name}: {len(several)} values to draw in one figure; allowed: rows of one of {values}"
-                )
+                allowed = f"allowed: rows of one of {', '.join(map(str, several))}"
+                raise InputError(f"{name}: {len(several)} values to draw in one figure; {allowed}")
         replayed = set(frame["als"]) == {_RECORDED}
         if replayed:
             frame = frame[frame["variation"] == frame["variation"].min()]
@@ -112,22 +109,16 @@ class Combinations:
         batches, techniques = tuple(dict.fromkeys(batch)), tuple(dict.fromkeys(technique))
         variations, of_variation = np.unique(frame["variation"].to_numpy(np.float64), return_inverse=True)
         seeds, of_seed = np.unique(frame["seed"].to_numpy(np.int64), return_inverse=True)
-        place = (
-            np.array([batches.index(one) for one in batch]),
-            np.array([techniques.index(one) for one in technique]),
-            of_variation,
-            of_seed,
-        )
+        of_batch = np.array([batches.index(one) for one in batch])
+        place = of_batch, np.array([techniques.index(one) for one in technique]), of_variation, of_seed
         shape = (len(batches), len(techniques), len(variations), len(seeds))
         if len(np.unique(np.ravel_multi_index(place, shape))) < len(frame):
             raise InputError("a seed occurs twice in one combination; allowed: one row per combination and seed")
         table = np.full(shape, np.nan)
         table[place] = frame["value"].to_numpy(np.float64)
-        drawn = seeds_matter(results)
+        numbers = tuple(variations.tolist()), tuple(seeds.tolist())
         paired_by = "window" if WINDOW_BEGIN in results.columns else "seed"
-        return cls(
-            metric, batches, techniques, tuple(variations.tolist()), tuple(seeds.tolist()), table, drawn, paired_by
-        )
+        return cls(metric, batches, techniques, *numbers, table, seeds_matter(results), paired_by)
 
     @property
     def replayed(self) -> bool:
@@ -153,17 +144,13 @@ class Combinations:
         """The mean of a combination over its seeds."""
         return mean_interval(self.values[batch, technique, variation])
 
-    def estimates(self) -> tuple[Array, Array, Array]:
-        """Mean, low and high of every combination, each float64 (batches, techniques, variations)."""
-        found = [mean_interval(row) for row in self.values.reshape(-1, len(self.seeds))]
-        columns = ([one.mean for one in found], [one.low for one in found], [one.high for one in found])
-        mean, low, high = (np.array(column).reshape(self.values.shape[:3]) for column in columns)
-        return mean, low, high
-
     def shown_estimates(self) -> tuple[Array, Array, Array]:
-        """The same in the unit in which the metric is shown (:attr:`how`)."""
-        mean, low, high = self.estimates()
-        return mean / self.how.scale, low / self.how.scale, high / self.how.scale
+        """Mean, low and high of every combination, each float64 (batches, techniques, variations), in the unit in which the
+        metric is shown (:attr:`how`)."""
+        found = [mean_interval(row) for row in self.values.reshape(-1, len(self.seeds))]
+        columns = np.array([(one.mean, one.low, one.high) for one in found]).T / self.how.scale
+        mean, low, high = columns.reshape(3, *self.values.shape[:3])
+        return mean, low, high
 
     def paired(self, base: tuple[int, int, int], other: tuple[int, int, int]) -> Paired:
         """Two combinations (batch policy, technique, variation), compared over their common seeds."""

@@ -60,8 +60,9 @@ def cost_figure(costs: DataFrame, *, title: str = "") -> canvas.Figure:
             alone = point if len(group.jobs) == 1 else point | {"label": None}
             axes.errorbar(group.jobs, mean, np.abs(ends - mean), **alone, **_POINT)
             if len(group.jobs) > 1:
-                x, y = _line(group)
-                text = _fit_text(group)
+                begin_s, job_s = _weights(group) @ group.mean
+                x = np.geomspace(group.jobs[0], group.jobs[-1], _BENDS)
+                y, text = np.maximum(begin_s + job_s * x, mean.min() / 10), _fit_text(group)
                 axes.plot(x, y, linestyle=of_group.dash, linewidth=1.2, markersize=0, **point)
                 fits.append((of_group.colour, ": ".join(part for part in (name, text) if part)))
         if logarithmic:
@@ -115,12 +116,6 @@ def _weights(group: _Costs) -> Array:
     rows = np.stack([np.ones(len(group.jobs)), group.jobs], axis=1) / group.mean[:, None]
     weights: Array = np.linalg.pinv(rows) / group.mean
     return weights
-
-
-def _line(group: _Costs) -> tuple[Array, Array]:
-    begin_s, job_s = _weights(group) @ group.mean
-    x = np.geomspace(group.jobs[0], group.jobs[-1], _BENDS)
-    return x, np.maximum(begin_s + job_s * x, group.mean.min() / 10)
 
 
 def _slope(group: _Costs) -> Estimate | None:

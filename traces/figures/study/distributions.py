@@ -33,14 +33,12 @@ def distributions_figure(boxes: DataFrame, *, of: str = "slowdown", axis: str = 
         draw_boxes(axes, [Box(*map(float, row)) for row in zip(*numbers, strict=True)], colours)
         name_rows(axes, [canvas.short(str(one), 48) for one in label])
         if of == "slowdown":
-            axes.set_xscale("log")
+            axes.set(xscale="log", xlabel=axis or "bounded slowdown of jobs (logarithmic)")
             axes.set_xlim(left=0.85)  # so that a median of 1 is seen
-            axes.set_xlabel(axis or "bounded slowdown of jobs (logarithmic)")
         else:
             axes.set_xscale("symlog", linthresh=1.0)
             axes.set_xlim(left=0)
             axes.set_xlabel(axis or "jobs that wait before a scheduling pass (logarithmic from 1 on)")
-        most = int(seeds.max())
-        said = LEGEND if most == 1 else f"{LEGEND}; means over {counted(most, 'seed')}"
+        said = LEGEND if seeds.max() == 1 else f"{LEGEND}; means over {counted(int(seeds.max()), 'seed')}"
         figure.supxlabel(said, fontsize=7.5, color=canvas.GREY)
     return figure

@@ -45,9 +45,8 @@ def makespan_rows(
     columns = min(n_batches, _PER_LINE)
     lines = -(-n_batches * len(panels) // columns)
     names_in = 0.3 + _LETTER_IN * max(map(len, names))
-    with canvas.drawing(
-        max(4.5, names_in + _PANEL_IN * columns), lines * (0.75 + _ROW_IN * len(names)) + 0.35
-    ) as figure:
+    height_in = lines * (0.75 + _ROW_IN * len(names)) + 0.35
+    with canvas.drawing(max(4.5, names_in + _PANEL_IN * columns), height_in) as figure:
         for place, axes in enumerate(panel_grid(figure, n_batches * len(panels), columns)):
             k, batch = divmod(place, n_batches)
             mean, low, high = (one[batch, :, k] for one in estimates)
@@ -62,18 +61,14 @@ def makespan_rows(
                 text = "  ".join(part for part in (four_digits(mean[at]), after[at]) if part)
                 look = _VALUE | {"va": "center_baseline", "weight": "bold" if best[at] else "normal"}
                 axes.annotate(text, (float(np.nanmax([mean[at], high[at]])), at), (3, 0), in_layout=False, **look)
-        # From zero, since bars are compared by length; with room for texts at the right.
-        figure.axes[0].set_xlim(0, _room(over) * float(np.nanmax(estimates)) or 1.0)
+        # From zero, since bars are compared by length; with room for texts at the right of the longest.
+        written_in = 0.05 * (8 + max(len(text) for panel in over for row in panel for text in row))
+        room = 1.0 / max(0.25, 1.0 - written_in / (_PANEL_IN - 0.15))
+        figure.axes[0].set_xlim(0, room * float(np.nanmax(estimates)) or 1.0)
         figure.supxlabel(f"{cells.how.label}\n{corner}".rstrip(), fontsize=7.5)
         if title := canvas.shown_title(title):
             figure.suptitle(title)
     return figure
-
-
-def _room(over: Sequence[Sequence[Sequence[str]]]) -> float:
-    # Length of the axis relative to the longest bar, with room for the texts.
-    written_in = 0.05 * (8 + max(len(text) for panel in over for row in panel for text in row))
-    return 1.0 / max(0.25, 1.0 - written_in / (_PANEL_IN - 0.15))
 
 
 #: Widths of characters above bars in inches (6.5 pt), of all other characters, and the distance between two texts.
@@ -101,7 +96,6 @@ def makespans_figure(
     """
     cells = Combinations.of(results, metric, workload=workload)
     places = list(range(len(cells.variations))) if variation is None else [cells.place_of(variation)]
-    how = cells.how
     estimates = mean, low, high = tuple(one[:, :, places] for one in cells.shown_estimates())
     over = [beside_best(cells, at) for at in places]
     panels = [f"{UPSILON} = {cells.variations[at]:g}" for at in places]
@@ -120,10 +114,9 @@ def makespans_figure(
     width_in = max(5.0, slots[0] if slots[0] <= _WIDEST_IN else slots[1])
     lines = 1 + max(text.count("\n") for panel in labels for row in panel for text in row)
     width = _GROUP / n_techniques
-    with canvas.styled():
-        columns = legend_columns(cells.techniques, width_in, 0.45)
-        legend_in = 0.17 * (-(-n_techniques // columns) - 1)
-        figure = canvas.new_figure(width_in, 3.5 + 2.5 * (n_panels - 1) + legend_in)
+    columns = legend_columns(cells.techniques, width_in, 0.45)
+    legend_in = 0.17 * (-(-n_techniques // columns) - 1)
+    with canvas.drawing(width_in, 3.5 + 2.5 * (n_panels - 1) + legend_in) as figure:
         for k, axes in enumerate(panel_grid(figure, n_panels, 1)):
             for j, technique in enumerate(cells.techniques):
                 x = np.arange(n_batches) + (j - (n_techniques - 1) / 2) * width
@@ -133,11 +126,13 @@ def makespans_figure(
                 draw_intervals(axes, x, (mean[:, j, k], low[:, j, k], high[:, j, k]))
                 for i, text in enumerate(row[j] for row in labels[k]):
                     if text:
-                        _write_above(axes, float(x[i]), float(np.nanmax([mean[i, j, k], high[i, j, k]])), text)
+                        top = float(np.nanmax([mean[i, j, k], high[i, j, k]]))
+                        weight = "bold" if text.endswith(BEST) else "normal"
+                        written = _VALUE | {"ha": "center", "va": "bottom", "weight": weight}
+                        axes.annotate(text, (float(x[i]), top), (0, 2.5), linespacing=1.1, **written)
             axes.set_xticks(range(n_batches), labels=cells.batches)
-            axes.set_xlim(-0.5, n_batches - 0.5)
             axes.tick_params(axis="x", length=0)
-            axes.set_ylabel(how.label)
+            axes.set(xlim=(-0.5, n_batches - 0.5), ylabel=cells.how.label)
             if n_panels > 1:
                 axes.set_title(panels[k], weight="bold")
             axes.grid(axis="y")
@@ -148,11 +143,6 @@ def makespans_figure(
             figure.supxlabel(corner, fontsize=6.8, color=canvas.GREY)
         legend_above(figure, figure.axes[0].get_legend_handles_labels()[0], columns, handle=1.6, title=title)
     return figure
-
-
-def _write_above(axes: canvas.Axes, x: float, height: float, text: str) -> None:
-    look = _VALUE | {"ha": "center", "va": "bottom", "weight": "bold" if text.endswith(BEST) else "normal"}
-    axes.annotate(text, (x, height), (0, 2.5), linespacing=1.1, **look)
 
 
 def beside_best(cells: Combinations, variation: int) -> list[list[str]]:

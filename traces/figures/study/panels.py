@@ -32,9 +32,8 @@ def _rows_figure(
     n = len(variations)
     panel_in = min(_WIDEST_IN, max(_NARROWEST_IN, _PANELS_IN / n))
     names_in = 0.4 + _LETTER_IN * max(map(len, techniques))
-    with canvas.drawing(
-        max(4.5, names_in + panel_in * n), len(batches) * (0.55 + _ROW_IN * len(techniques)) + 0.75
-    ) as figure:
+    height_in = len(batches) * (0.55 + _ROW_IN * len(techniques)) + 0.75
+    with canvas.drawing(max(4.5, names_in + panel_in * n), height_in) as figure:
         grid = figure.subplots(len(batches), n, sharex=True, sharey=True, squeeze=False)
         for i, batch in enumerate(batches):
             for k, axes in enumerate(grid[i]):
@@ -102,9 +101,8 @@ def lines_figure(
     alone = len(at) == 1
     # Neighbours must not reach into each other, however near two variations are.
     step = _APART_ALONE if alone else min(_APART * (at[-1] - at[0]), _CROWD * np.diff(at).min() / len(techniques))
-    with canvas.styled():
-        across = legend_columns(techniques, width_in, 0.75)
-        figure = canvas.new_figure(width_in, 2.7 * lines + 0.7 + 0.17 * (-(-len(techniques) // across) - 1))
+    across = legend_columns(techniques, width_in, 0.75)
+    with canvas.drawing(width_in, 2.7 * lines + 0.7 + 0.17 * (-(-len(techniques) // across) - 1)) as figure:
         for place, axes in enumerate(panel_grid(figure, len(batches), columns)):
             if reference is not None:
                 axes.axhline(reference, color=canvas.GREY, linewidth=0.8, linestyle="dotted", zorder=1)

@@ -48,12 +48,6 @@ def ratio_figure(
         raise InputError(f"no ratio of {metric} to variation {cells.variations[at]:g}; allowed: a metric above 0 there")
     many = f"up to {most}" if len(seeds) > 1 else most
     how = f"{cells.how.words} at {UPSILON} / {cells.how.words} at {UPSILON} = {cells.variations[at]:g}"
-    return lines_figure(
-        cells,
-        (found[0], found[1], found[2]),
-        variations=[cells.variations[k] for k in others],
-        label=how,
-        remark=f"ratios of means over {many} seeds, paired by seed; {100 * CONFIDENCE:g} % intervals",
-        reference=1.0,
-        title=title,
-    )
+    remark = f"ratios of means over {many} seeds, paired by seed; {100 * CONFIDENCE:g} % intervals"
+    drawn, ratios = [cells.variations[k] for k in others], (found[0], found[1], found[2])
+    return lines_figure(cells, ratios, variations=drawn, label=how, remark=remark, reference=1.0, title=title)

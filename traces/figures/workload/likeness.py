@@ -59,9 +59,8 @@ def likeness_figure(
                 remark(axes, f"KS distance {distances[name]:.3f}")
         _ticks(grid)
         handles, labels = grid[0].get_legend_handles_labels()
-        figure.legend(
-            handles[::-1], labels[::-1], loc="outside upper right" if title else "outside upper center", ncols=2
-        )
+        look: Any = {"loc": "outside upper right" if title else "outside upper center", "ncols": 2}
+        figure.legend(handles[::-1], labels[::-1], **look)
     return figure
 
 
@@ -86,9 +85,8 @@ def _draw(axes: canvas.Axes, at: Array, source: Array, generated: Array, names: 
     """Draw the source as grey bars and the generated workload as points on a line."""
     width = float(np.diff(at).min()) if len(at) > 1 else 1.0
     axes.bar(at, source, 0.86 * width, color="#c4c4c4", label=names[0])
-    axes.plot(
-        at, generated, color=canvas.PALETTE[0], linewidth=1.0, marker="o", markersize=2.6, label=names[1], clip_on=False
-    )
+    line: Any = {"color": canvas.PALETTE[0], "linewidth": 1.0, "marker": "o", "markersize": 2.6, "clip_on": False}
+    axes.plot(at, generated, label=names[1], **line)
 
 
 def _ticks(grid: Sequence[canvas.Axes]) -> None:

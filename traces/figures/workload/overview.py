@@ -15,6 +15,8 @@ _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _DAY = 86_400
 
+_HATCHED: Any = {"color": "#F8CBA8", "edgecolor": canvas.PALETTE[1], "hatch": "////"}
+
 _NUMBER_SHARE = 0.02  #: least width of a bar with a number, as a share of its panel
 
 #: Nominal lengths of the steps of the time line, in days.
@@ -58,11 +60,10 @@ def time_line(above: canvas.Axes, below: canvas.Axes, found: Mapping[str, Any]) 
         places, shares = [at for at, _, _ in beyond], sum(width)
         below.plot(places, [top] * len(places), "^", color=canvas.INK, markersize=3.5, clip_on=False)
         said.append(f"cut off: {counted(len(beyond), step)}, up to {_figure(max(loads))}")
+        look: Any = {"ha": "center", "va": "top", "fontsize": 6.5, "color": "white", "rotation": 90}
         for at, wide, load in beyond:
             if wide >= _NUMBER_SHARE * shares:
-                below.annotate(
-                    _figure(load), (at, 0.9 * top), ha="center", va="top", fontsize=6.5, color="white", rotation=90
-                )
+                below.annotate(_figure(load), (at, 0.9 * top), **look)
     if said:
         below.set_title("; ".join(said), loc="right", pad=4 if beyond else 2, **small())
     for axes in (above, below):
@@ -180,9 +181,7 @@ def widths(axes: canvas.Axes, found: Mapping[str, Any]) -> None:
     work = [100 * done / all_work for done in found["width_work_core_s"]]
     at = range(len(rows))
     axes.bar([k - 0.21 for k in at], jobs, 0.4, color=canvas.PALETTE[0], label="jobs")
-    axes.bar(
-        [k + 0.21 for k in at], work, 0.4, color="#F8CBA8", edgecolor=canvas.PALETTE[1], hatch="////", label="work"
-    )
+    axes.bar([k + 0.21 for k in at], work, 0.4, label="work", **_HATCHED)
     axes.set_xticks(at, labels=[_count(highest) for _, highest, _ in rows])
     axes.tick_params(axis="x", length=0, labelsize=8.5 if len(rows) <= 12 else 6.8)
     share = [100 * found[name] / found["jobs"] for name in ("serial", "powers_of_two")]
@@ -225,7 +224,7 @@ def accuracy(axes: canvas.Axes, found: Mapping[str, Any]) -> None:
     parts = len(counts) - 1
     heights = [100 * count / ran for count in counts]
     axes.bar([k + 0.5 for k in range(parts)], heights[:-1], 0.85, color=canvas.PALETTE[0])
-    bar = axes.bar([parts + 2.0], heights[-1:], 1.4, color="#F8CBA8", edgecolor=canvas.PALETTE[1], hatch="////")
+    bar = axes.bar([parts + 2.0], heights[-1:], 1.4, **_HATCHED)
     places = [0, parts / 4, parts / 2, 3 * parts / 4, parts]
     axes.set_xticks(places, labels=["0", "25", "50", "75", "100"])
     axes.bar_label(bar, [f"longer:\n{heights[-1]:.1f} %"], **small())
