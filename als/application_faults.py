@@ -30,7 +30,7 @@ def application_fault(status: int, state: s.ApplicationState, rules: RuleRows, j
         )
     if status == ApplicationStatus.PLACE_TAKEN:
         return PluginError(
-            f"{job}application technique {name} chose task {answer}; allowed: tasks of the loop that nobody has"
+            f"{job}application technique {name} chose task {answer}; allowed: unassigned tasks of the loop"
         )
     if status == ApplicationStatus.BAD_PLAN:
         return PluginError(

@@ -363,7 +363,7 @@ def prepared(program: ExpressionCode, jobs: KnownJobs, name: str) -> tuple[Array
         return numbers, memory
     if (jobs.core_mw < 0).any():
         raise InputError(
-            f"{BLS:{name}}: the platform does not say what its hosts draw; allowed: one whose hosts have all [hosts.power] "
+            f"{BLS:{name}}: the platform lacks the power of its hosts; allowed: one whose hosts have all [hosts.power] "
             f"(docs/reference/power.md), as {PLATFORM:demand-response}"
         )
     return (jobs.cores * jobs.core_mw / 1000)[None], memory

@@ -104,7 +104,7 @@ def formats_of(text: str, where: str) -> tuple[str, ...]:
     if names == (NO_FORMATS,):  # which only a run accepts
         raise InputError(f"{where}: {shown(text)}: there is nothing to write; allowed: e.g. otf2,perfetto")
     if NO_FORMATS in names:
-        raise InputError(f"{where}: {shown(text)}: {NO_FORMATS} stands alone")
+        raise InputError(f"{where}: {shown(text)}: {NO_FORMATS} cannot be combined with formats")
     return names
 
 

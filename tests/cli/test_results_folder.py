@@ -166,7 +166,7 @@ def test_what_took_the_name_meanwhile_is_kept(tmp_path: Path) -> None:
     assert everything_in(tmp_path).keys() == {"r", "r/precious.txt"}
 
 
-NOT_OURS = "no record that says it is a result of twolevel"
+NOT_OURS = "no record of twolevel"
 
 
 @pytest.mark.parametrize(
