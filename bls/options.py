@@ -86,7 +86,7 @@ RESIZE = Choice(
 POWER = Choice(
     name="power", panel=Panel.POWER, default="none", bare="held", choices=("none", "held", "working"), what="active cores",
     help="Account for power and energy (power.parquet, energy_j); needs a platform with power data: none; held (cores are "
-    "active while a job holds them; the same without a value); or working (only while they work on a task)",
+    "active while a job holds them; also without a value); or working (only while they work on a task)",
     metavar="CORES", rule="none; held with another option about power",
 )  # fmt: skip
 LIMITS = Option[str | None](
