@@ -50,7 +50,7 @@ BACKFILL = Option(
 )  # fmt: skip
 KILL_AT_WALLTIME = Option(
     name="kill-at-walltime", first=True, panel=Panel.BATCH, default=False,
-    help="Kill jobs that reach their requested time",
+    help="Kill jobs that reach their walltime, the requested time",
 )  # fmt: skip
 ESTIMATES = Option(
     name="estimates", first=True, panel=Panel.BATCH, names="bls.estimates:ESTIMATORS", default="requested", metavar="NAME",
