@@ -10,7 +10,7 @@ from traces.base.time import MAX_NS
 #: What a technique or a planner did, by status.
 _DID = {
     codes.ANSWER_OUT_OF_RANGE: "gave a chunk of {answer}; allowed: 0 to the remaining tasks, {left}",
-    codes.PLACE_TAKEN: "chose task {answer}; allowed: tasks of the loop that nobody has",
+    codes.PLACE_TAKEN: "chose task {answer}; allowed: unassigned tasks of the loop",
     codes.TASKS_LEFT: "sent every core away with tasks left, {left} of them",
     codes.BAD_PLAN: "gave task {answer} no core, or no start; allowed: a core that is there, and a start from 0 on",
     codes.STUCK: "made sequences that wait for each other, with {left} tasks left",

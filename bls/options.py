@@ -47,7 +47,7 @@ BACKFILL = Option(
     "conservative:rebuild (all, planned again in every pass)")
 KILL_AT_WALLTIME = Option(
     name="kill-at-walltime", first=True, panel=Panel.BATCH, default=False,
-    help="Kill jobs that reach their requested time")
+    help="Kill jobs that reach their walltime, the requested time")
 ESTIMATES = Option(
     name="estimates", first=True, panel=Panel.BATCH, names="bls.estimates:ESTIMATORS", default="requested", metavar="NAME",
     help="Run times that the scheduler plans with: requested, exact, within:X%, last-two, profile, data-driven, application, "
@@ -79,7 +79,7 @@ RESIZE = Choice(
 POWER = Choice(
     name="power", panel=Panel.POWER, default="none", bare="held", choices=("none", "held", "working"), what="active cores",
     help="Account for power and energy (power.parquet, energy_j); needs a platform with power data: none; held (cores are "
-    "active while a job holds them; the same without a value); or working (only while they work on a task)",
+    "active while a job holds them; also without a value); or working (only while they work on a task)",
     metavar="CORES", rule="none; held with another option about power",
 )
 LIMITS = Option[str | None](

@@ -133,7 +133,7 @@ def check_ends(intervals: Iterable[tuple[int, int]], stop: int, where: str, know
     """
     for lo, hi in intervals:
         if lo >= stop or OPEN != hi > stop:
-            raise InputError(f"{where}: {intervals_text([(lo, hi)])} goes beyond what exists: {known}")
+            raise InputError(f"{where}: {intervals_text([(lo, hi)])} is out of range: {known}")
 
 
 def parse_intervals(text: str, where: str, stop: int = OPEN) -> list[tuple[int, int]]:

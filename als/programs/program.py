@@ -129,7 +129,7 @@ class Graph:
         given = self.found_graph(where)
         if self.tasks is not None and given.has_its_own_size:
             raise InputError(
-                f"{key_of(where, 'tasks')}: {self.tasks}: {shown(self.graph)} says how many tasks it has; allowed: nothing"
+                f"{key_of(where, 'tasks')}: {self.tasks}: {shown(self.graph)} states its number of tasks; allowed: no tasks"
             )
 
     def found_technique(self, where: str = "graph") -> AnyScheduler:

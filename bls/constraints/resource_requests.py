@@ -93,7 +93,7 @@ def _check_header(header: Sequence[str], columns: Sequence[str], source: str) ->
     if "job_id" not in header:
         raise InputError(f"{source}: column job_id: missing")
     if sum(name in MEMORY_UNITS_KB for name in header) > 1:
-        raise InputError(f"{source}: memory appears in two units; allowed: one column of it")
+        raise InputError(f"{source}: memory appears in two units; allowed: one column")
 
 
 ASKS_TOO_MUCH = "requests more than the hosts have"

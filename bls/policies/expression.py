@@ -358,5 +358,5 @@ def prepared(program: ExpressionCode, jobs: KnownJobs, name: str) -> tuple[Array
         return numbers, memory
     if (jobs.core_mw < 0).any():
         allowed = f"one whose hosts have all [hosts.power] (docs/reference/power.md), as {PLATFORM:demand-response}"
-        raise InputError(f"{BLS:{name}}: the platform does not say what its hosts draw; allowed: {allowed}")
+        raise InputError(f"{BLS:{name}}: the platform lacks the power of its hosts; allowed: {allowed}")
     return (jobs.cores * jobs.core_mw / 1000)[None], memory

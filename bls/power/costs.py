@@ -103,9 +103,7 @@ def _cut(instant_ns: Array, start: Array, end: Array) -> tuple[Array, Array, Arr
 
 _MOST_PUE: Final = 100
 _PUE_NUMBER: Final = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,6})?")
-_ALLOWED: Final = (
-    f"1 to {_MOST_PUE}, as 1.4, or such numbers at ascending loads from 0% to 100%, as 0%:2 50%:1.5 100%:1.3"
-)
+_ALLOWED: Final = f"1 to {_MOST_PUE}, e.g. 1.4, or one per load, ascending from 0% to 100%, as 0%:2 50%:1.5 100%:1.3"
 
 
 @dataclass(frozen=True)

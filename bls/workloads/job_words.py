@@ -102,7 +102,7 @@ class JobWords:
                 if first == stop:
                     raise InputError(f"{where}: {shown(word)}: there is no such job; allowed: {_list(self.numbers)}")
                 if OPEN != hi > self.numbers[-1] + 1:
-                    raise InputError(f"{where}: {shown(word)} goes beyond the last job, {self.numbers[-1]}")
+                    raise InputError(f"{where}: {shown(word)} is out of range: the last job is {self.numbers[-1]}")
         return [part]
 
 

@@ -54,7 +54,7 @@ def compare_command(
     rates = None if reward is None else parse_rates(reward)
     afterwards = Afterwards.given(signals, pue)
     if out is None and force:
-        raise InputError("--force: only with --out, whose folder it replaces")
+        raise InputError("--force: needs --out, the folder that it replaces")
     target = None if out is None else named_folder(out)
     if target is not None:
         if force and any(os.path.exists(run) and os.path.exists(target) and target.samefile(run) for run in (a, b)):

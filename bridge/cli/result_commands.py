@@ -279,10 +279,10 @@ def platform_command(
     *,
     like: Annotated[
         str | None,
-        option("WORKLOAD", "Machine named in this workload; or demand-response; default: that of the two-level paper."),
+        option("WORKLOAD", "The machine that this workload names; or demand-response; default: the two-level paper's."),
     ] = None,
 ) -> None:
-    """Print a platform in TOML, as a template: that of the two-level paper, of another paper, or of a log."""
+    """Print a platform in TOML to start from: the two-level paper's, another paper's, or a log's."""
     from bls.machine.platform import PUBLISHED
     from bls.workloads import read_workload
     from bridge.scenarios.scenario import platform_for

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 DataOption = Annotated[list[str] | None, d.DATA]
 ClusterOption = Annotated[str | None, d.CLUSTER]
 _OUT = replace(d.OUT, help="Folder for the results; an unfinished run of the same study is continued")
-_WORKERS = replace(d.WORKERS, help="Number of processes; up to 1e6 on a cluster")
+_WORKERS = replace(d.CLUSTER_WORKERS, help="Number of processes; at most 1024 on this machine")
 _FORCE = replace(d.FORCE, help="Start again and discard finished cells")
 
 

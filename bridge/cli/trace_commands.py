@@ -12,7 +12,7 @@ from traces.base.errors import InputError
 from traces.base.options import PART_JOBS, Panel
 
 _OUT = replace(OUT, help="Folder for the trace; it must not exist", panel=Panel.OTHER)
-_FORMATS = replace(TRACE_FORMATS, bare="")
+_FORMATS = replace(TRACE_FORMATS, bare="", help=TRACE_FORMATS.help.removesuffix("; or none"))
 
 
 def info_command(

@@ -145,8 +145,7 @@ def check_target(target: Path, force: bool, *, shared: bool = False) -> None:
                 raise InputError(f"{OUT}: {target} exists; choose another folder, or replace it with {FORCE}")
             empty = target.is_dir() and not any(target.iterdir())
             if target.is_symlink() or not (empty or (shared and target.is_dir()) or ours_in(target)):
-                lacks = "has no record that says it is a result of twolevel"
-                raise InputError(f"{OUT}: {target} {lacks}, so {FORCE} does not replace it")
+                raise InputError(f"{OUT}: {target} has no record of twolevel, so {FORCE} does not replace it")
         check_place(target, str(OUT))
     except OSError as error:
         raise unusable(target, str(OUT), error) from None

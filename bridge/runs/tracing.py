@@ -89,7 +89,7 @@ def formats_of(text: str) -> tuple[str, ...]:
     if names == (NO_FORMATS,):  # which only a run accepts
         raise InputError(f"{TRACE_FORMATS}: {shown(text)}: there is nothing to write; allowed: e.g. otf2,perfetto")
     if NO_FORMATS in names:
-        raise InputError(f"{TRACE_FORMATS}: {shown(text)}: {NO_FORMATS} stands alone")
+        raise InputError(f"{TRACE_FORMATS}: {shown(text)}: {NO_FORMATS} cannot be combined with formats")
     return names
 
 

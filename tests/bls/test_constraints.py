@@ -203,7 +203,7 @@ def test_the_log_s_memory_is_each_core_s() -> None:
     assert fitted(made, asked) == [0, 1]
     with pytest.raises(InputError, match="memory: no host of the platform has memory"):
         requests(made, Platform(), memory="swf")
-    with pytest.raises(InputError, match="memory='sfw': unknown source of memory requests 'sfw'; known: swf, none"):
+    with pytest.raises(InputError, match="memory='sfw': unknown source 'sfw'; known: swf, none"):
         requests(made, WITH_CARDS, memory="sfw")
 
 

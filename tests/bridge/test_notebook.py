@@ -44,6 +44,8 @@ def test_jobs_and_cores_are_chosen(result: bridge.Result) -> None:
         result.plot.waits(jobs="x")
     with pytest.raises(InputError):
         bridge.simulate("sample", select="first:5", keep_tasks=False).plot.gantt()
+    with pytest.raises(AttributeError, match=r"^unknown figure 'gant'; known: gantt, "):
+        result.plot.gant()
 
 
 def test_times_as_timedelta(result: bridge.Result) -> None:
@@ -58,6 +60,8 @@ def test_times_as_timedelta(result: bridge.Result) -> None:
     frame = pd.DataFrame({"fair_start_ns": [-1, 5], "n": [-1, 5]})
     assert traces.timedeltas(frame).fair_start.isna().tolist() == [True, False]
     assert traces.timedeltas(frame).n.tolist() == [-1, 5]
+    with pytest.raises(InputError, match=r"^timedeltas: 3; allowed: a table, or metrics"):
+        traces.timedeltas(3)
 
 
 def test_objects_show_themselves(result: bridge.Result) -> None:

@@ -196,7 +196,7 @@ def test_impossible_figures_are_refused(run: Path, tmp_path: Path) -> None:
         ((None,), {"formats": ["gif"]}, r"^unknown format 'gif'; known: "),
         ((None,), {"jobs": "x"}, r"^jobs: 'x' is no job; allowed: a number or a range"),
         ((None,), {"jobs": "5-9"}, r"^jobs: '5-9': there is no such job; allowed: 1-3$"),
-        ((None,), {"cores": "4-9"}, r"^cores: 4-9 goes beyond what exists: the machine has cores 0 to 3$"),
+        ((None,), {"cores": "4-9"}, r"^cores: 4-9 is out of range: the machine has cores 0 to 3$"),
     ]:
         with pytest.raises(InputError, match=message):
             draw_run_figures(run, *arguments, target, **options)  # type: ignore[arg-type]

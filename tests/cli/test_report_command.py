@@ -125,6 +125,8 @@ def test_the_command_on_a_page_makes_the_same_run(here: Path, results: Path) -> 
     assert command_again(replayed, "replay", {}) == "twolevel replay sample --trace perfetto,csv --out again"
     older = {"workload": "sample", "trace": True}
     assert command_again(older, "replay", {}) == "twolevel replay sample --trace otf2 --out again"
+    unread = {"workload": "sample", "bls": "sjf", "power": "held", "signals": "prices.csv"}
+    assert command_again(unread) == "twolevel run sample --bls sjf --power held --out again"
     assert command_again({"workload": "sample", "reaction_ns": 5}) == ""
     succeeds(*command.split()[1:], "--same-as", results / "other")
 

@@ -111,7 +111,7 @@ def test_impossible_figures_are_refused(tmp_path: Path) -> None:
         save(gantt_figure(*COLUMNS, **HOSTS), tmp_path / "g.gif")
     with pytest.raises(InputError, match="nothing to draw"):
         gantt_figure(*(column[:0] for column in COLUMNS), **HOSTS)
-    with pytest.raises(InputError, match=r"^cores: 6-8 goes beyond what exists: the machine has cores 0 to 5"):
+    with pytest.raises(InputError, match=r"^cores: 6-8 is out of range: the machine has cores 0 to 5"):
         gantt_figure(*COLUMNS, **HOSTS, cores=[(6, 9)])
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot write the figure: File exists"):
@@ -462,7 +462,7 @@ def test_marks_have_labels() -> None:
     [
         (lambda: core_gantt_figure(TASKS, **WIDE, jobs=[(1, 2)]), "nothing to draw: no such job ran on these cores"),
         (lambda: heat_figure(COMPUTING, **HOSTS, cores=[(6, 9)]),
-         "^cores: 6-8 goes beyond what exists: the machine has cores 0 to 5$"),
+         "^cores: 6-8 is out of range: the machine has cores 0 to 5$"),
         (lambda: heat_figure(COMPUTING, **HOSTS, cores=[(5, 6)]), "^nothing to draw: no job ran on these cores$"),
         (lambda: heat_figure(COMPUTING, **HOSTS, columns=0), "^columns: 0 is out of range; allowed: 1 or more$"),
         (lambda: heat_figure(COMPUTING.drop(columns="core"), **HOSTS), "^the table of tasks has no column core; "),

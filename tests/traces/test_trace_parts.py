@@ -87,7 +87,7 @@ def test_a_window_shows_its_part_of_the_whole(of: Ledger, window: tuple[int, int
 def test_selected_cores_show_their_events(of: Ledger, cores: set[int]) -> None:
     part = Excerpt(cores=[(core, core + 1) for core in sorted(cores)])
     if max(cores) >= of.machine.n_cores:
-        with pytest.raises(InputError, match=r"^cores: \d+ goes beyond what exists: the machine has 0-\d+$"):
+        with pytest.raises(InputError, match=r"^cores: \d+ is out of range: the machine has 0-\d+$"):
             cut_ledger(of, part)
         return
     names = [of.machine.core_names[core] for core in sorted(cores)]
@@ -196,7 +196,7 @@ def test_details_are_those_of_the_option() -> None:
 def test_nothing_in_a_part() -> None:
     for part, said in (
         (Excerpt((50, 60)), r"^window from 5e-08 s to 6e-08 s: no job is in it; the run: 0 s to 4e-08 s$"),
-        (Excerpt(cores=[(7, 9)]), r"^cores: 7-8 goes beyond what exists: the machine has 0-2$"),
+        (Excerpt(cores=[(7, 9)]), r"^cores: 7-8 is out of range: the machine has 0-2$"),
         (Excerpt(jobs=[(9, 10)]), r"^jobs: there is no such job: 9$"),
     ):
         with pytest.raises(InputError, match=said):
