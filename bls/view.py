@@ -530,7 +530,7 @@ class View:
         self._directions.resize(one, _whole(f"{where}: cores", cores, least, most))
 
     def hint(self, job: SeenJob, cores: Iterable[int] = (), waiting: SeenJob | None = None) -> None:
-        """For a policy while it decides, whose ``directs`` names ``"hints"``, with ``coordination hint``: hint to a job.
+        """For a policy while it decides, whose ``directs`` names ``"hints"``, with ``coordination hint``: send a hint.
 
         Until the next hint, the job serves the named cores last, and releases them as soon as its other cores suffice for
         the remaining tasks (``docs/explanation/coordination.md``). Hints are sent after the pass if they have changed.
