@@ -26,7 +26,6 @@ SQUARE, NOISE, PIECES = range(3)
 MAX_FACTOR = 1000.0  #: upper limit of given factors
 MAX_PERIOD_NS = MAX_NS // 2  #: longest period (73 years), so that an instant and a period never overflow int64
 
-
 _SMALL = 1e-9  #: products of factors of at least this size are not 0, unless there are dozens of factors
 
 

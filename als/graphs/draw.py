@@ -84,7 +84,6 @@ def _new_draft() -> GraphDraft:
 
 _NO_DRAFT = _new_draft()  #: the room of all jobs without a graph; its contents are never read
 
-
 #: ``draw(graphs, edges, place, gflop, first edge, tasks, cores, total GFLOP, bytes a GFLOP)``
 DRAW_GRAPH = types.int64(
     *(StateKind(GraphTable), StateKind(DrawingRoom), types.int64, types.Column(types.float64)),
@@ -115,8 +114,7 @@ def graph_table(models: Sequence[GraphModel]) -> GraphTable:
         np.array([m.cov for m in models], np.float64),
         function_table([_value(model) for model in models]),
         np.array(params, np.float64),
-        *(joined("gflop", np.float64), joined("source", np.int64)),
-        *(joined("target", np.int64), joined("bytes", np.float64)),
+        *map(joined, ("gflop", "source", "target", "bytes"), (np.float64, np.int64, np.int64, np.float64)),
     )
 
 

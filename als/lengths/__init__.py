@@ -12,10 +12,10 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from als.lengths.contract import DRAWS, LengthModel, LengthParameters, length_kernel
+from als.lengths.contract import DRAWS, LengthModel, LengthParameters, Plain, equal_lengths, length_kernel
 from als.lengths.draw import drawn
-from als.lengths.fixed import DECREASING, INCREASING, Equal, LengthsFile, Mandelbrot
-from als.lengths.random import Bimodal, Correlated, Exponential, Gamma, Lognormal, Normal, Uniform
+from als.lengths.fixed import DECREASING, INCREASING, LengthsFile, Mandelbrot
+from als.lengths.random import EXPONENTIAL, Bimodal, Correlated, Gamma, Lognormal, Normal, Uniform
 from als.options import LENGTHS as LENGTHS_OPTION
 from als.options import MAX_TASKS_PER_JOB, TASKS_PER_CORE, VARIATION
 from traces.base.errors import InputError, at, one_of, with_value
@@ -38,10 +38,10 @@ __all__ = [
 _DRAW = "draw"  #: the parameter that every distribution has
 
 LENGTHS: dict[str, LengthParameters] = {
-    "equal": Equal(),
+    "equal": Plain("equal", equal_lengths()),
     "normal": Normal(),
     "uniform": Uniform(),
-    "exponential": Exponential(),
+    "exponential": Plain("exponential", EXPONENTIAL),
     "gamma": Gamma(),
     "lognormal": Lognormal(),
     "bimodal": Bimodal(),

@@ -152,6 +152,17 @@ def _equal_length(
     return mean
 
 
+@dataclass(frozen=True)
+class Plain:
+    """A distribution without parameters."""
+
+    name: str
+    model: LengthModel = field(metadata={"parameter": False})
+
+    def lengths(self, variation: float) -> LengthModel:
+        return self.model
+
+
 def equal_lengths(name: str = "equal") -> LengthModel:
     """Return equal lengths under the name of a distribution with variation 0."""
     return LengthModel(name, _equal_length, mode=COUNT, cov=0.0, source="two-level paper, section 5.1 (variation 0)")

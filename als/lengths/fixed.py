@@ -8,23 +8,13 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from als.lengths.contract import COUNT, PATTERN, LengthModel, equal_lengths, length_kernel
+from als.lengths.contract import COUNT, PATTERN, LengthModel, length_kernel
 from als.options import MAX_TASKS_PER_JOB
 from als.parameters import Checked, RealNumber, WholeNumber
 from traces.base.errors import InputError, one_of, parse_real, shown
 from traces.base.given_file import read_text
 from traces.compiled import Array, compiled
 from traces.kernels.signatures import Floats
-
-
-@dataclass(frozen=True)
-class Equal:
-    """Equal lengths; no parameters."""
-
-    name: ClassVar[str] = "equal"
-
-    def lengths(self, variation: float) -> LengthModel:
-        return equal_lengths()
 
 
 @length_kernel
@@ -72,7 +62,6 @@ class Triangular(Checked):
 
 INCREASING = Triangular("increasing", 0.0, 1.0)
 DECREASING = Triangular("decreasing", 1.0, 0.0)
-
 
 UNITS = {"gflop": 1.0, "flop": 1e-9}  #: units of the numbers, in GFLOP
 

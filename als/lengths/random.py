@@ -2,7 +2,6 @@
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from als.lengths.contract import MAX_COV, WORK_NORMAL, LengthModel, equal_lengths, length_kernel
@@ -84,14 +83,8 @@ def _exponential_length(
     return -mean * math.log(uniform_from_word(next_word(keys, cursor, words)))
 
 
-@dataclass(frozen=True)
-class Exponential:
-    """Exponential: -µ·ln u; the coefficient of variation is always 1."""
-
-    name: ClassVar[str] = "exponential"
-
-    def lengths(self, variation: float) -> LengthModel:
-        return LengthModel(self.name, _exponential_length, cov=1.0, source="its definition")
+#: Exponential: -µ·ln u; the coefficient of variation is always 1.
+EXPONENTIAL = LengthModel("exponential", _exponential_length, cov=1.0, source="its definition")
 
 
 @length_kernel

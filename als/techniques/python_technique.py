@@ -302,13 +302,12 @@ class PythonTechnique(Technique):
         own_name = getattr(found, "name", None)
         name = own_name if isinstance(own_name, str) and own_name else written
         make = found if isinstance(found, type) else lambda: copy.deepcopy(found)
-        has_finished = callable(getattr(found, "finished", None))
         calls = _Calls(name, make)
         object.__setattr__(self, "calls", calls)
         addresses = [ctypes.cast(function, ctypes.c_void_p).value or 0 for function in (calls.chunk_c, calls.begin_c)]
         if max(addresses) >= 2**53:
             raise InputError(f"technique {name}: this machine's addresses are too large for a technique in Python")
-        params = (*map(float, addresses), float(has_finished))
+        params = (*map(float, addresses), float(callable(getattr(found, "finished", None))))
         super().__init__(name, _next_chunk, 2, "the user's", params=params, moments=True, learns=True)
 
     def error(self) -> BaseException | None:
