@@ -70,10 +70,8 @@ def _with_stopped(
     of, became, since, until = of[some], became[some], since[some], until[some]
     # A new interval begins wherever a state or one of these passages begins or ends, within the host's time.
     low, high = int(begin.min()), int(end.max())
-    cuts = np.stack([
-        np.concatenate([host, of, of]),
-        np.concatenate([begin, np.clip(since, low, high), np.clip(until, low, high)]),
-    ])  # fmt: skip
+    instants = np.concatenate([begin, np.clip(since, low, high), np.clip(until, low, high)])
+    cuts = np.stack([np.concatenate([host, of, of]), instants])
     cuts = np.unique(cuts[:, cuts[1] < high], axis=1)
     at_host, at = cuts
     row = _latest(host, begin, at_host, at)
