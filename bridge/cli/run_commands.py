@@ -219,7 +219,7 @@ def run_command(
     from bridge.couplings import check_execution
     from bridge.runs.directory import check_target, named_folder
     from bridge.runs.kernels import prepare_run
-    from bridge.runs.same_tables import check_other
+    from bridge.runs.record import check_other
     from bridge.runs.tracing import requested
     from bridge.scenarios.conflicts import TYPED, check_used
     from bridge.scenarios.ready import ReadyScenario, decided
@@ -257,8 +257,7 @@ def _run(
 ) -> None:
     from bridge.live.progress import Broadcast
     from bridge.runs.directory import fresh_directory
-    from bridge.runs.record import write_run
-    from bridge.runs.same_tables import note_same
+    from bridge.runs.record import note_same, write_run
     from bridge.runs.simulation import run
 
     if trace is not None:

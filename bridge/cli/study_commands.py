@@ -142,8 +142,8 @@ def _say_report(report: Report, study: Study, *, seeded: bool) -> None:
 
 
 def _show_results(study: Study, target: Path, results: pd.DataFrame, *, figures: bool, seeded: bool) -> None:
-    from bridge.studies.comparing import compare_study, why_no_comparison
     from bridge.studies.drawing import draw_study_figures
+    from bridge.studies.results import compare_study, why_no_comparison
     from bridge.studies.summary import study_text
 
     comparisons = compare_study(study, results, target)

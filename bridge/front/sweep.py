@@ -149,9 +149,9 @@ def study(
         If the study cannot be run.
     """
     from bridge.live.progress import StudyProgress
-    from bridge.studies.comparing import compare_study
     from bridge.studies.executors.local import local_executor
     from bridge.studies.input.study_file import load_study
+    from bridge.studies.results import compare_study
     from bridge.studies.run_study import run_study
 
     given = file if isinstance(file, Study) else load_study(file, tuple(map(str, data)))

@@ -65,7 +65,7 @@ class Afterwards:
         if self.needs_power and scenario.power is None:
             raise InputError(f"costs and power of the facility: the power of the run is not known; add {POWER:held}")
         if self.fair_start:
-            FairStarts(scenario).check()
+            check_repeatable(scenario)
 
     def of(self, run: Result | StoredRun) -> tuple[dict[str, Any], dict[str, Array]]:
         """Compute the metrics, and the columns with a value for each row of the table of jobs."""
@@ -85,29 +85,18 @@ class Afterwards:
         return metrics, columns
 
 
-@dataclass(frozen=True)
-class FairStarts:
-    """The fair start times of a run, for the table of conflicts ``bridge.scenarios.conflicts.FAIR_START``."""
+def check_repeatable(ready: ReadyScenario) -> None:
+    """Raise InputError if parts of a run of this scenario cannot be repeated, as fair start times need."""
+    check(FAIR_START, ready)
+    check_fair_start(ready.policy, ready.options.batch)
 
-    ready: ReadyScenario
 
-    @property
-    def waits_for_several(self) -> bool:
-        """Whether a job waits for several others."""
-        depends = self.ready.constraints.dependencies
-        return depends is not None and depends.several
-
-    def check(self) -> None:
-        """Raise InputError if parts of such a run cannot be repeated."""
-        check(FAIR_START, self)
-        check_fair_start(self.ready.policy, self.ready.options.batch)
-
-    def of(self, jobs: JobRecords) -> Array:
-        """The fair start time of each row: int64 (rows,). Raises InputError as :meth:`check`, RuntimeError if the scenario is
-        not that of the jobs."""
-        self.check()
-        rows = FinishedRows(jobs.job_id, jobs.start_ns, jobs.end_ns, jobs.state, jobs.eligible_ns)
-        return fair_starts(rows, batch_simulator(self.ready.for_one_run()))
+def fair_starts_of(ready: ReadyScenario, jobs: JobRecords) -> Array:
+    """The fair start time of each row: int64 (rows,). Raises InputError as :func:`check_repeatable`, RuntimeError if the
+    scenario is not that of the jobs."""
+    check_repeatable(ready)
+    rows = FinishedRows(jobs.job_id, jobs.start_ns, jobs.end_ns, jobs.state, jobs.eligible_ns)
+    return fair_starts(rows, batch_simulator(ready.for_one_run()))
 
 
 class StoredRun(WithCosts):
@@ -204,7 +193,7 @@ class StoredRun(WithCosts):
         """The fair start time of each row of its table of jobs; its batch level is repeated with recorded run times."""
         jobs = ledger_of_results(self.folder, tasks=False).jobs
         try:
-            return FairStarts(self._ready).of(jobs)
+            return fair_starts_of(self._ready, jobs)
         except RuntimeError as error:
             allowed = "with the same workload and files, by the same version"
             raise InputError(f"{self.folder}: the run cannot be repeated: {error}; allowed: {allowed}") from None

@@ -348,9 +348,7 @@ class Plots:
     gantt = _method("gantt", "Gantt chart: cores as rows, tasks over time, jobs as colours.")
     chunks = _method("chunks", "The sizes of chunks.")
     lengths = _method("lengths", "The lengths of tasks.")
-    power = _method(
-        "power", "Power of the machine and its limit over time, and the level, or the hosts out of service."
-    )
+    power = _method("power", "Power of the machine, its limit, and the level or the hosts out of service over time.")
     decisions = _method("decisions", "Time of scheduling passes by number of waiting jobs (needs ``keep_decisions``).")
 
     def __getattr__(self, name: str) -> Any:

@@ -343,9 +343,9 @@ class Result(WithCosts):
         InputError
             If parts of the run cannot be repeated.
         """
-        from bridge.runs.afterwards import FairStarts
+        from bridge.runs.afterwards import fair_starts_of
 
-        return FairStarts(self.scenario).of(self.ledger.jobs)
+        return fair_starts_of(self.scenario, self.ledger.jobs)
 
     @cached_property
     def fairness(self) -> Mapping[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -31,9 +31,6 @@ from traces.compiled import Array
 from traces.kernels.units import working_s
 from traces.ledger import JobRecords, Ledger, PassRecords
 from traces.lifecycle import Ending
-
-if TYPE_CHECKING:
-    from bls.power.plan import PowerPlan
 
 _RECORD_BYTES, _TRANSFER_BYTES = 36, 32  #: memory per record of a task while it is made, and per record of a transfer
 _CHECKS = 1000  #: approximate number of checks in a run with ``check``: each reads every job
@@ -86,6 +83,7 @@ def ledger_of(scenario: ReadyScenario, level: BatchLevel, applications: Applicat
         return usual if np.array_equal(values, usual) else values.copy()
 
     submit_ns, cores = of_rows(workload.submit_ns), of_rows(workload.cores)
+    done = applications.tasks, applications.chunks, applications.length_gflop
     jobs = JobRecords(
         of_rows(workload.job_id),
         submit_ns,
@@ -94,9 +92,7 @@ def ledger_of(scenario: ReadyScenario, level: BatchLevel, applications: Applicat
         of_rows(workload.estimate_ns),
         of_rows(level.deadline_ns),
         cores,
-        applications.tasks,
-        applications.chunks,
-        applications.length_gflop,
+        *done,
         applications.metric("imbalance"),
         applications.metric("cov"),
         *level.allocations(),
@@ -205,11 +201,6 @@ class ResultRequest:
     ready: ReadyScenario
     execution: Execution
     keep_tasks: bool
-
-    @property
-    def power(self) -> PowerPlan | None:
-        """The power plan, if there is one."""
-        return self.ready.power
 
 
 def run(

@@ -69,7 +69,17 @@ class Simulation:
         return self._until_ns
 
     def run(self, until_ns: int | None = None) -> Self:
-        """Simulate up to and including an instant; None: to the end.
+        """Simulate up to and including an instant.
+
+        Parameters
+        ----------
+        until_ns : int, optional
+            The instant; None: to the end.
+
+        Returns
+        -------
+        Simulation
+            This one.
 
         Raises
         ------
@@ -104,6 +114,11 @@ class Simulation:
             As ``"0-3 8"``. Each may be drained once.
         until_ns : int, optional
             When they return to service; None: never.
+
+        Returns
+        -------
+        Simulation
+            This one.
 
         Raises
         ------

@@ -241,6 +241,14 @@ def _fill_uniform(uniform: Floats, seed: np.uint64, job_id: Ints) -> None:
 def load_application_map(path: str | os.PathLike[str]) -> ApplicationMap:
     """Read an application map from a TOML file (docs/reference/applications.md).
 
+    Parameters
+    ----------
+    path : str or path-like
+
+    Returns
+    -------
+    ApplicationMap
+
     Raises
     ------
     InputError

@@ -179,15 +179,15 @@ RUN: Final[tuple[Conflict, ...]] = (
     Conflict(_OWN_PROGRAM, _REPLAYED, reason=_NO_APPLICATION, example=_POOL),
     Conflict(
         has(
-            f"{b.POWER:working}", lambda run: run.power is not None and run.power.options.of == "working",
-            power="working",
+            f"{b.POWER:working}",
+            lambda run: run.ready.power is not None and run.ready.power.options.of == "working", power="working",
         ),
         has(f"a run without records of tasks ({d.NO_TASKS})", lambda run: not run.keep_tasks, keep_tasks=False),
         reason=f"needs records of tasks, which {d.NO_TASKS} omits", allowed=f"{d.KEEP_TASKS}, or held"
     ),
 )
 
-# Of ``bridge.runs.afterwards.FairStarts``: a scenario that is to be repeated in parts.
+# Of a :class:`bridge.scenarios.ready.ReadyScenario` that is to be repeated in parts.
 
 
 def _again(other: ChosenFeature, reason: str, allowed: str) -> Conflict:
@@ -197,20 +197,21 @@ def _again(other: ChosenFeature, reason: str, allowed: str) -> Conflict:
 FAIR_START: Final[tuple[Conflict, ...]] = (
     _again(
         has(
-            f"{b.DEPENDENCIES} on several jobs", lambda one: one.waits_for_several, "jobs that wait for several others",
-            dependencies=True, several=True,
+            f"{b.DEPENDENCIES} on several jobs",
+            lambda ready: ready.constraints.dependencies is not None and ready.constraints.dependencies.several,
+            "jobs that wait for several others", dependencies=True, several=True,
         ),
         "as a repeated part of a run keeps one preceding job only", "one preceding job each"
     ),
     _again(
         has(
-            f"{b.LIMITS} with a {b.FALLBACK}", lambda one: one.ready.power is not None and one.ready.power.limits_jobs,
+            f"{b.LIMITS} with a {b.FALLBACK}", lambda ready: ready.power is not None and ready.power.limits_jobs,
             str(b.FALLBACK), limits=[(0, None, 1000)], fallback="hold",
         ),
         "as slowed jobs have other run times", f"{b.FALLBACK:none}"
     ),
     _again(
-        has(str(b.SLEEP_AFTER), lambda one: one.ready.power is not None and one.ready.power.sleeps, sleep_after_ns=5),
+        has(str(b.SLEEP_AFTER), lambda ready: ready.power is not None and ready.power.sleeps, sleep_after_ns=5),
         "as it is unknown which hosts would sleep", "without it"
     ),
 )

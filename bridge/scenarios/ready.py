@@ -165,10 +165,8 @@ class ReadyScenario:
         network = network_state(network_model(level.network), link.topology, hosts=platform.n_hosts, **of_links)
         speeds = core_speeds(level.speeds, platform.n_cores, options.seed)
         power = _power(options, workload, platform, known_jobs, place, constraints.partition)
-        of_jobs = constraints, seen, applications, programs, place
-        ready = cls(
-            workload, platform, options, chosen, placed, known, model, requested, *of_jobs, speeds, network, power
-        )
+        of_jobs = requested, constraints, seen, applications, programs, place
+        ready = cls(workload, platform, options, chosen, placed, known, model, *of_jobs, speeds, network, power)
         check(READY, ready)
         return ready
 

@@ -44,20 +44,16 @@ def machine_words(jobs: Workload, machine: Platform, platform: object, *, replay
             hosts = f"{machine.n_hosts:,} host{'s' * (machine.n_hosts > 1)}"
             words.append(f"machine: {size} on {hosts}, as the log says; {b.PLATFORM:paper}: {paper.n_cores} cores")
         else:
-            words.append(
-                f"machine: {size}, the two-level paper's, since applications are simulated task by task; "
-                f"{b.PLATFORM:log}: the log's {named.n_cores:,} cores"
-            )
+            why = "the two-level paper's, since applications are simulated task by task"
+            words.append(f"machine: {size}, {why}; {b.PLATFORM:log}: the log's {named.n_cores:,} cores")
     wide = jobs.rejects[TOO_WIDE]
     valid = jobs.n_lines - sum(jobs.rejects.values()) + wide
     if wide > _FEW * valid:
         larger = f"{b.PLATFORM} FILE describes a larger machine (twolevel platform > FILE)"
         if named is not None and named.n_cores > machine.n_cores:
             larger = f"{b.PLATFORM:log} takes the log's {named.n_cores:,}"
-        words.append(
-            f"warning: {wide:,} of {valid:,} jobs are wider than {size} and left out: {larger}, "
-            f"{b.OVERSIZE:clamp} gives each of them all cores"
-        )
+        wider = f"{wide:,} of {valid:,} jobs are wider than {size} and left out"
+        words.append(f"warning: {wider}: {larger}, {b.OVERSIZE:clamp} gives each of them all cores")
     return words
 
 
@@ -73,10 +69,8 @@ def log_words(jobs: Workload, platform: Platform | None = None, options: Iterabl
     with_gpus = int(np.count_nonzero(np.any(asked, axis=0))) if asked else 0
     has_gpus = platform is not None and any("gpu" in name.lower() for name in platform.resource_names)
     if with_gpus and not (has_gpus and options and all(one.batch.requests is not None for one in options)):
-        yield (
-            f"{_jobs(with_gpus)} requested GPUs. They are not simulated, so too many such jobs may run at once; declare them "
-            f"with {b.REQUESTS} and in the platform's hosts"
-        )
+        what = f"{_jobs(with_gpus)} requested GPUs. They are not simulated, so too many such jobs may run at once"
+        yield f"{what}; declare them with {b.REQUESTS} and in the platform's hosts"
     if any(one.batch.memory == "swf" for one in options) and not np.any(jobs.memory_kb > 0):
         yield f"{b.MEMORY:swf}: the log records no memory requests, so memory limits no job"
 
@@ -85,9 +79,8 @@ def held_words(jobs: int) -> str:
     """A line about jobs that were held after their submit; empty if there are none."""
     if not jobs:
         return ""
-    was, starts, waits = (
-        ("was", "it starts", "its wait counts") if jobs == 1 else ("were", "they start", "their waits count")
-    )
+    one = jobs == 1
+    was, starts, waits = ("was", "it starts", "its wait counts") if one else ("were", "they start", "their waits count")
     held = f"{_jobs(jobs)} {was} held after the submit (begin, Eligible)"
     return f"{held}: {starts} at that time at the earliest, and {waits} from then"
 
@@ -111,10 +104,8 @@ def time_limit_words(jobs: Workload, options: Iterable[Scenario]) -> str:
             who[f"backfilling {one.batch.backfill}"] = None
     if not who:
         return ""
-    plan = (
-        f"{' and '.join(who)} {'plan' if len(who) > 1 else 'plans'} with the true run times, which no scheduler knows"
-    )
-    return f"the log has no time limits: {plan}; {recommended(jobs)}"
+    plan = f"{'plan' if len(who) > 1 else 'plans'} with the true run times, which no scheduler knows"
+    return f"the log has no time limits: {' and '.join(who)} {plan}; {recommended(jobs)}"
 
 
 def balance_words(options: Iterable[Scenario]) -> str:
@@ -131,10 +122,8 @@ def balance_words(options: Iterable[Scenario]) -> str:
                 f"{which} and the paper's draw, a job has as many tasks as cores or a few more: a technique only decides "
                 f"which cores compute these, and balances nothing else; {TASKS_PER_CORE:8} gives it a choice"
             )
-        return (
-            f"{which}, no technique can balance tasks of different lengths: a job lasts at least as long as its longest task; "
-            f"{TASKS_PER_CORE:8} gives techniques a choice"
-        )
+        what = "no technique can balance tasks of different lengths: a job lasts at least as long as its longest task"
+        return f"{which}, {what}; {TASKS_PER_CORE:8} gives techniques a choice"
     return ""
 
 

@@ -13,9 +13,8 @@ import numpy as np
 from bridge.options.declared import ONLY
 from bridge.runs.directory import FIGURES, put_aside, remove_files
 from bridge.scenarios.scenario import RECORDED
-from bridge.studies.comparing import COMPARISONS, base_of, compared
 from bridge.studies.input.run_options import BATCH_OPTION, column_name
-from bridge.studies.results import COSTS, RESULTS
+from bridge.studies.results import COMPARISONS, COSTS, RESULTS, base_of, compared
 from bridge.studies.study import ALWAYS, KEEP, Study, short_word
 from bridge.studies.study_record import drawn_in, list_drawn, read_study_record
 from traces.base.errors import InputError, one_of
@@ -36,12 +35,7 @@ if TYPE_CHECKING:
     from traces.figures.drawing.for_paper import ForPaper
 
 #: The figures of kept tables, and the word of ``[study] keep`` that each needs.
-KEPT_FIGURES = {
-    "slowdown-boxes": "jobs",
-    "queue-boxes": "decisions",
-    "decisions": "decisions",
-    "decision-cost": "decisions",
-}
+KEPT_FIGURES = {"slowdown-boxes": "jobs"} | dict.fromkeys(("queue-boxes", "decisions", "decision-cost"), "decisions")
 
 _OF_JOBS = ("submit_ns", "start_ns", "end_ns", "state", "why")
 
@@ -438,10 +432,8 @@ class StudyPlots:
         if not parts:
             raise InputError(f"{name}: the results lack the data for it")
         if part is None and len(parts) > 1:
-            names = ", ".join(parts)
-            raise InputError(
-                f"{name}: there is one figure for each of {len(parts)} parts; allowed: part= one of {names}"
-            )
+            what = f"there is one figure for each of {len(parts)} parts"
+            raise InputError(f"{name}: {what}; allowed: part= one of {', '.join(parts)}")
         if part is not None and part not in parts:
             raise one_of("part", part, parts, "part=")
         chosen = parts[part] if part is not None else next(iter(parts.values()))

@@ -179,23 +179,18 @@ class Journal:
         self._end = at
 
     def _damaged(self, number: int, text: bytes) -> InputError:
-        return InputError(
-            f"{self._path}, line {number}: {shown(text[:40])} is not a line of a journal; "
-            "move the file away to begin again, or repair it: nothing was changed"
-        )
+        what = f"{self._path}, line {number}: {shown(text[:40])} is not a line of a journal"
+        return InputError(f"{what}; move the file away to begin again, or repair it: nothing was changed")
 
     def _check(self, line: _Line) -> None:
         ours = version("twolevel")
         if line.format != FORMAT:
-            raise InputError(
-                f"{self._path}: is a journal of format {shown(line.format)}; this twolevel reads format {FORMAT}: "
-                f"use the version that wrote it, or another {OUT}"
-            )
+            what = f"is a journal of format {shown(line.format)}; this twolevel reads format {FORMAT}"
+            raise InputError(f"{self._path}: {what}: use the version that wrote it, or another {OUT}")
         if line.twolevel != ours:
-            raise InputError(
-                f"{self._path}: was written by twolevel {shown_name(line.twolevel)}; this is {ours}, whose results may differ: "
-                f"continue with that version, or begin again with another {OUT}"
-            )
+            what = f"was written by twolevel {shown_name(line.twolevel)}; this is {ours}, whose results may differ"
+            again = f"continue with that version, or begin again with another {OUT}"
+            raise InputError(f"{self._path}: {what}: {again}")
 
     def _append(self, line: _Line) -> int:
         assert self._file is not None

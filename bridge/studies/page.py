@@ -15,9 +15,8 @@ from bridge.report.page import Page
 from bridge.runs.again import path_word
 from bridge.runs.directory import read_record
 from bridge.studies import drawing
-from bridge.studies.comparing import COMPARISONS, compared, metric_names, why_no_comparison
 from bridge.studies.input.run_options import column_name
-from bridge.studies.results import RESULTS, results_so_far
+from bridge.studies.results import COMPARISONS, RESULTS, compared, metric_names, results_so_far, why_no_comparison
 from bridge.studies.study import Study
 from bridge.studies.study_record import RECORD, read_study_record
 from traces.metric_units import interval_text
@@ -139,10 +138,8 @@ def _comparisons(study: Study, folder: Path, results: pd.DataFrame, varied: Sequ
 
 def _in_units(found: pd.DataFrame) -> pd.DataFrame:
     # Ratios with their intervals, and means in units that fit each metric; the exact numbers stay in further columns.
-    ratios = [
-        interval_text(*row) if math.isfinite(row[0]) else ""
-        for row in zip(found["ratio"], found["ratio_low"], found["ratio_high"], strict=True)
-    ]
+    known = zip(found["ratio"], found["ratio_low"], found["ratio_high"], strict=True)
+    ratios = [interval_text(*row) if math.isfinite(row[0]) else "" for row in known]
     frame = found.rename(columns={"ratio": "ratio_mean"}).assign(ratio=ratios)
     for of in ("base", "value"):
         pairs = zip(found["metric"], found[f"mean_{of}"], strict=True)

@@ -145,10 +145,8 @@ def workload_path(source: WorkloadSource, study: Study) -> Path:
         try:
             GivenFile(source.file, "workload file")  # has the best error message
         except InputError as error:
-            raise InputError(
-                f"{origin}: {error.text}; name its folder with {DATA}, or download a log of the archive "
-                "with twolevel workload fetch"
-            ) from None
+            further = "or download a log of the archive with twolevel workload fetch"
+            raise InputError(f"{origin}: {error.text}; name its folder with {DATA}, {further}") from None
         raise InputError(f"{origin}: {shown_path(source.file)} is not a file")
     return found
 

@@ -142,7 +142,5 @@ def replicates_words(given: Replicates, prepared: list[Workload]) -> str:
     begins = f"{n - len(empty)} start with the jobs that the log records"
     if empty:
         begins += f", {len(empty)} with an empty machine: {empty[0]}"
-    return (
-        f"replications: {n} window{'s' * (n != 1)} of {format_ns(given.length_ns)}{warm_up}; {begins}; metrics count the "
-        f"{counted:,} job{'s' * (counted != 1)} submitted within a window"
-    )
+    counts = f"metrics count the {counted:,} job{'s' * (counted != 1)} submitted within a window"
+    return f"replications: {n} window{'s' * (n != 1)} of {format_ns(given.length_ns)}{warm_up}; {begins}; {counts}"

@@ -122,6 +122,11 @@ def run_study(
     prepared : callable
         Called with the data that were read, before anything is simulated.
 
+    Returns
+    -------
+    Report
+        With ``results``, ``plot`` and ``report``.
+
     Raises
     ------
     InputError
@@ -249,10 +254,8 @@ def _kept(study: Study, folder: Path | None, cell: int, mark: dict[str, object])
 def _check_room(folder: Path, needed: int) -> None:
     free = shutil.disk_usage(folder).free
     if needed > free:
-        raise NoRoomError(
-            f"{folder}: the rest of the study needs about {needed / 2**30:.2f} GiB and {free / 2**30:.2f} are free; "
-            "finished cells are kept"
-        )
+        need = f"the rest of the study needs about {needed / 2**30:.2f} GiB and {free / 2**30:.2f} are free"
+        raise NoRoomError(f"{folder}: {need}; finished cells are kept")
 
 
 def _no_room(folder: Path, why: str) -> NoRoomError:
@@ -275,10 +278,8 @@ def _do(
             cell, seed = outcome.place // n, study.seeds[outcome.place % n]
             if outcome.no_room:
                 raise _no_room(folder, error)
-            every, took = (
-                study.metrics is None and not error,
-                (round(outcome.wall_s, 6), round(outcome.simulation_s, 6)),
-            )
+            every = study.metrics is None and not error
+            took = round(outcome.wall_s, 6), round(outcome.simulation_s, 6)
             journal.add(Entry(keys[cell], seed, outcome.metrics, every, error, outcome.jobs, *took, outcome.worker))
             if error:
                 errors.append(f"cell {cell} ({study.names[cell]}), seed {seed}: {error}")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bridge.standard_error import text_table
-from bridge.studies.comparing import metric_names
 from bridge.studies.drawing import MEASURES, subsets
+from bridge.studies.results import metric_names
 from bridge.studies.study import Study
 from traces.figures.study.combinations import Combinations
 from traces.metric_units import four_digits, interval_text
@@ -80,10 +80,8 @@ def _by_variation(cells: Combinations) -> tuple[str, list[list[str]]]:
 
 def _table(columns: dict[str, dict[str, str]]) -> list[list[str]]:
     names = dict.fromkeys(name for column in columns.values() for name in column)
-    return [
-        ["batch × application", *columns],
-        *([name, *(column.get(name, "") for column in columns.values())] for name in names),
-    ]
+    rows = ([name, *(column.get(name, "") for column in columns.values())] for name in names)
+    return [["batch × application", *columns], *rows]
 
 
 def _column(cells: Combinations, k: int) -> dict[str, str]:

@@ -109,10 +109,8 @@ def _check_replaceable(path: str) -> None:
     except (OSError, ValueError) as error:
         raise InputError(f"{CERTIFICATE}: {shown_path(path)}: {getattr(error, 'strerror', None) or error}") from None
     if len(text) > _MOST_BYTES or _ALONE.fullmatch(text) is None or not _is_of_run(text):
-        allowed = "a new file, or the certificate of an earlier run"
-        raise InputError(
-            f"{CERTIFICATE}: {shown_path(path)} exists and is not the certificate of a run; allowed: {allowed}"
-        )
+        what = f"{shown_path(path)} exists and is not the certificate of a run"
+        raise InputError(f"{CERTIFICATE}: {what}; allowed: a new file, or the certificate of an earlier run")
 
 
 def _is_of_run(pem: bytes) -> bool:

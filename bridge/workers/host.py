@@ -61,13 +61,8 @@ def serve_run(
     host, ends early, or needs something that is missing here.
     """
     tls_address(address, "worker")
-    join = h.Join(
-        version=PROTOCOL_VERSION,
-        token=read_token(token_file),
-        package=package,
-        host=socket.gethostname()[:100] or "unnamed",
-        workers=workers,
-    )
+    host, token = socket.gethostname()[:100] or "unnamed", read_token(token_file)
+    join = h.Join(version=PROTOCOL_VERSION, token=token, package=package, host=host, workers=workers)
     run_interruptibly(_Host(address, certificate, join, say).run(patience_s))
 
 

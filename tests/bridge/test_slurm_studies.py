@@ -15,10 +15,10 @@ from tables import table_rows, table_text
 
 from bls.machine.platform import HostGroup, Platform
 from bridge.replay.chosen import SlurmChoice, phase_of
-from bridge.studies.comparing import compare_study, compared
 from bridge.studies.drawing import draw_study_figures
 from bridge.studies.executors.local import local_executor
 from bridge.studies.input.study_file import load_study, parse_study
+from bridge.studies.results import compare_study, compared
 from bridge.studies.run_study import repeat_study, run_study
 from bridge.studies.study import Study
 from bridge.studies.summary import study_text

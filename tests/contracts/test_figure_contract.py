@@ -24,10 +24,10 @@ from bls.workloads import read_workload
 from bls.workloads.workload import Workload
 from bridge import run_study
 from bridge.runs.figures import RUN_FIGURES, FigureView
-from bridge.studies.comparing import compare_study
 from bridge.studies.drawing import MEASURES, STUDY_FIGURES, draw_study_figures, read_results
 from bridge.studies.executors.local import Here
 from bridge.studies.input.study_file import parse_study
+from bridge.studies.results import compare_study
 from traces.figures.drawing.canvas import Figure
 from traces.figures.workload.overview import overview_figure
 

@@ -27,7 +27,7 @@ from bridge.cli.run_commands import COMMANDS
 from bridge.cli.trace_commands import trace_app
 from bridge.cli.workload_commands import workload_app
 from bridge.options.output import RunOutput
-from bridge.runs.afterwards import FairStarts
+from bridge.runs.afterwards import check_repeatable
 from bridge.scenarios.conflicts import COMPANIONS, REPLAY, REPLAYED_JOBS, SLURM_CELLS, TYPED, check_used
 from bridge.scenarios.ready import decided
 from bridge.spelling import flag, on_command_line
@@ -261,7 +261,7 @@ def refused(row: Conflict, given: dict[str, Any]) -> None:
         run = {"rules": Rules(resize=given["resize"]), "constraints": asked, "recorded": True}
         BatchSimulator(jobs, machine, policy("fcfs"), allocator("first-fit"), **run)
     elif given.pop("fair_start", False):
-        FairStarts(bridge.ReadyScenario.of(jobs, machine, decided(bridge.Scenario.flat(**given)))).check()
+        check_repeatable(bridge.ReadyScenario.of(jobs, machine, decided(bridge.Scenario.flat(**given))))
     else:
         bridge.simulate(jobs, machine, **given)
 

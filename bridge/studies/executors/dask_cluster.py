@@ -78,10 +78,8 @@ class DaskCells:
         try:
             found = client.run(unfit, terms)
         except Exception as error:  # errors while loading its modules are the best explanation
-            raise InputError(
-                f"{CLUSTER:{cluster.name}}: a worker cannot run cells: {type(error).__name__}: {error}; "
-                "it needs twolevel installed, as here"
-            ) from None
+            what = f"a worker cannot run cells: {type(error).__name__}: {error}"
+            raise InputError(f"{CLUSTER:{cluster.name}}: {what}; it needs twolevel installed, as here") from None
         for worker, why in sorted(found.items()):
             if why:
                 raise InputError(f"{CLUSTER:{cluster.name}}: worker {worker}: {why}")

@@ -52,6 +52,10 @@ def load_study(path: str | Path, data: Sequence[str | Path] = ()) -> Study:
     data : sequence of str or Path
         Further folders.
 
+    Returns
+    -------
+    Study
+
     Raises
     ------
     InputError
@@ -330,12 +334,8 @@ def grid_text(
         raise InputError(f"{VARIATION}: {shown(variation)}; allowed: numbers separated by commas") from None
     if infinite := [value for value in variations if not math.isfinite(value)]:
         raise InputError(f"{VARIATION}: {infinite[0]}; allowed: {VARIATION.limits}")
-    axes: dict[str, list[Any]] = {
-        "bls": split_names(bls),
-        "backfill": _words(shared["backfill"]),
-        "als": techniques,
-        "variation": variations,
-    }
+    axes: dict[str, list[Any]] = {"bls": split_names(bls), "backfill": _words(shared["backfill"])}
+    axes |= {"als": techniques, "variation": variations}
     for name, values in axes.items():
         if len(set(values)) < len(values):
             raise InputError(f"--{name}: {shown(','.join(map(str, values)))} has one twice")
