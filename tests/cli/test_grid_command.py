@@ -174,7 +174,7 @@ def test_a_grid_whose_worker_interrupts_it(here: Path) -> None:
     (here / "mine.py").write_text(PLUG_INS.format(what=what))
     ran = twolevel(*GRID, "--bls", "mine.py:Then,sjf", "--als", "ss", "--variation", "0", "--workers", 2, "--out", "g")
     assert ran.code == 130, ran
-    assert "interrupted; what is finished" in ran.err
+    assert "interrupted; finished cells are kept in g" in ran.err
     assert "nothing was written" not in ran.err
     assert not list(here.rglob("*.partial-*"))
 
