@@ -22,7 +22,8 @@ from .policies import (
     score_kernel as score_kernel,
 )
 from .power.options import Power as Power
-from .scheduler_options import Batch as Batch, ConstraintOptions as ConstraintOptions, Rules as Rules
+from .batch import Batch as Batch
+from .scheduler_options import ConstraintOptions as ConstraintOptions, Rules as Rules
 from .seen.answers import Start as Start
 from .seen.jobs import SeenJob as SeenJob
 from .simulator import BatchSimulator as BatchSimulator
