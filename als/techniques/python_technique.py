@@ -308,7 +308,7 @@ class PythonTechnique(Technique):
         if max(addresses) >= 2**53:
             raise InputError(f"technique {name}: this machine's addresses are too large for a technique in Python")
         params = (*map(float, addresses), float(callable(getattr(found, "finished", None))))
-        super().__init__(name, _next_chunk, 2, "the user's", params=params, moments=True, learns=True)
+        super().__init__(name, _next_chunk, memo_size=2, source="the user's", params=params, moments=True, learns=True)
 
     def error(self) -> BaseException | None:
         """Return the exception raised since the last call, for the caller of the engine to raise; None if there is none."""
