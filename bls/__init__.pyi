@@ -22,9 +22,10 @@ from .policies import (
     score_kernel as score_kernel,
 )
 from .power.options import Power as Power
-from .scheduler_options import Batch as Batch, ConstraintOptions as ConstraintOptions, Rules as Rules
+from .scheduler_options import ConstraintOptions as ConstraintOptions, Rules as Rules
 from .seen.answers import Start as Start
 from .seen.jobs import SeenJob as SeenJob
+from .batch import Batch as Batch
 from .simulator import BatchSimulator as BatchSimulator
 from .view import View as View
 from .workloads import read_workload as read_workload, sample_path as sample_path

@@ -1,5 +1,5 @@
-"""The batch level as a user declares it: rules (backfilling, kills, failures, estimates, the cost of deciding), constraints of
-the jobs, and both with a policy and an allocator. A policy sees the rules only.
+"""Rules of the batch level (backfilling, kills, failures, estimates, the cost of deciding), and constraints of its jobs, as a
+user declares them.
 
 Nothing heavy is imported at the top: the help of the command line is made of these fields.
 """
@@ -14,12 +14,10 @@ from typing import TYPE_CHECKING, Any
 from bls import options as o
 from bls.engine.codes import Release, Resize
 from traces.base.errors import InputError, parse_real, shown, whole
-from traces.base.options import holds, knows_its_keywords, plain, recorded
+from traces.base.options import holds, knows_its_keywords, recorded
 
 if TYPE_CHECKING:
-    from bls.allocators import Allocator
     from bls.estimates import AnyEstimator
-    from bls.policies import AnyPolicy
 
 #: The values of ``Settings.resizing``, in their order.
 RESIZING = ("none", "expand", "shrink", "expand+shrink", "equal", "evolve", "decide")
@@ -224,44 +222,3 @@ def share_of(text: str) -> tuple[float, float, float] | None:
             f"MAX from 1 to {_HIGHEST:g} times the cores that a job requests, as 0.5:0.25:2; or a CSV file"
         )
     return share, least, most
-
-
-@knows_its_keywords
-@dataclass(frozen=True)
-class Batch(Rules, ConstraintOptions):
-    """The policy and the rules of the batch level, and the constraints of its jobs. Raises InputError as :class:`Rules`."""
-
-    #: A batch policy, or the class of one that decides: ``fcfs``, ``sjf``, ``wfp3``, ``expr:w/t``, ``FILE.py:NAME`` or
-    #: an installed one (``bls.policies``). None: ``fcfs``, or the program of ``bls_command``.
-    policy: str | AnyPolicy | None = holds(o.BLS, None)
-    slack: float = holds(o.SLACK)  #: EDF's deadline is submit + slack × estimate
-    #: ``first-fit``, ``best-fit`` …, ``given``, ``FILE.py:NAME`` or an installed one (``bls.allocators``).
-    allocator: str | Allocator = holds(o.ALLOCATOR)
-
-    def __post_init__(self) -> None:
-        Rules.__post_init__(self)
-        ConstraintOptions.__post_init__(self)
-        object.__setattr__(self, "slack", o.SLACK.check(self.slack))
-        if self.switches is not None and self.switch_wait_ns is not None:
-            raise InputError(
-                f"switch_wait_ns: {self.switch_wait_ns}; allowed: None with {o.SWITCHES}, which may have a time itself: 1@2h"
-            )
-
-    @property
-    def waits_for_switches_ns(self) -> int | None:
-        """How long a job waits for no more switches than it requests; None: without a limit."""
-        return self.switch_wait_ns if self.switches is None else switch_limit(self.switches)[1]
-
-    @property
-    def resized(self) -> str:
-        """When the widths of running jobs change; by default ``expand+shrink`` if jobs are malleable."""
-        return self.resize or (o.RESIZE.default if self.malleable is None else o.RESIZED)
-
-    @property
-    def decides(self) -> str | AnyPolicy:
-        """The policy, or what is one by default."""
-        return o.BLS.default if self.policy is None else self.policy
-
-    def names(self) -> dict[str, Any]:
-        """The options as plain values, for a record of the run."""
-        return Rules.names(self) | {"bls": plain(self.decides)}
