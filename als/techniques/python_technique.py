@@ -290,9 +290,8 @@ class PythonTechnique(Technique):
         if not callable(getattr(found, "chunk", None)):
             raise InputError(f"technique {written}: {shown(found)} has no method chunk(self, ask)")
         is_static = isinstance(inspect.getattr_static(found, "chunk"), staticmethod | classmethod)
-        given = (None,) * (
-            2 if isinstance(found, type) and not is_static else 1
-        )  # a method of a class is not bound yet
+        is_bound = not isinstance(found, type) or is_static
+        given = (None,) if is_bound else (None, None)
         try:
             inspect.signature(found.chunk).bind(*given)
         except TypeError:
