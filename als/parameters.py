@@ -102,10 +102,11 @@ class Checked:
         """All parameters in order, for ``params``: the index of a word among the allowed ones, NaN for None."""
         kind: Any = type(self)
         names = [field.name for field in fields(kind) if field.name != "name"]
-        return tuple(_number(getattr(self, name), *_allowed(kind).get(name, ())) for name in names)
+        allowed = {name: values for name, (values, _) in _allowed(kind).items()}
+        return tuple(_number(getattr(self, name), allowed.get(name)) for name in names)
 
 
-def _number(value: Any, allowed: Any = None, _may_be_none: bool = False) -> float:
+def _number(value: Any, allowed: Any) -> float:
     if value is None:
         return math.nan
     return float(allowed.words.index(value) if isinstance(allowed, OneOf) else value)

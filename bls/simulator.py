@@ -509,10 +509,11 @@ class BatchSimulator(RunningJobs):
         elif limits := {k: mw for k, mw in enumerate(self.state.domains.limit_mw.tolist()) if mw < b.NEVER}:
             of = ("the machine", *self._parts)
             texts = ", ".join(f"{mw / 1000:g} W of {of[k]}" for k, mw in limits.items())
-            reason = f"the permanent power limits, {texts}, leave too few cores for it even on the idle machine"
-            reason += " (it is offered the cores that fit, host by host)"
             if limits.keys() == {0}:
                 reason = f"it does not fit the permanent power limit, {limits[0] / 1000:g} W, even on the idle machine"
+            else:
+                reason = f"the permanent power limits, {texts}, leave too few cores for it even on the idle machine"
+                reason += " (it is offered the cores that fit, host by host)"
         else:
             reason = f"allocator {self.allocator.name} does not place it on the empty machine"
         stuck_at = f"the simulation is stuck at job {job}, at {at}"

@@ -433,7 +433,8 @@ class View:
     def note(self, **values: Any) -> None:
         """For a policy while it decides: note values of this decision, by the names in its ``decision_columns``.
 
-        They appear in the row of this pass in the table of decisions (``decisions``). A later value replaces an earlier one.
+        They appear in the row of this pass in the table of decisions (``decisions``); missing values are None. A later
+        value replaces an earlier one.
 
         Raises
         ------

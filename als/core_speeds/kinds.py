@@ -5,7 +5,7 @@ A kind is a frozen dataclass with a ``name`` and a method ``component``. Its fie
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import ClassVar, Protocol
@@ -25,6 +25,8 @@ SQUARE, NOISE, PIECES = range(3)
 
 MAX_FACTOR = 1000.0  #: upper limit of given factors
 MAX_PERIOD_NS = MAX_NS // 2  #: longest period (73 years), so that an instant and a period never overflow int64
+
+Pieces = Sequence[tuple[int, float]]  #: steps of a factor: (instant in ns, factor)
 
 _SMALL = 1e-9  #: products of factors of at least this size are not 0, unless there are dozens of factors
 
@@ -71,15 +73,25 @@ class SpeedKind(Protocol):
         InputError, which begins with ``where``, if a parameter is missing or out of range."""
 
 
-def of_pieces(pieces: Mapping[int, Sequence[tuple[int, float]]], period_ns: int = 0) -> Component:
-    """Return the component that gives each core its pieces, (instant in ns, factor), repeated after a period unless it is 0."""
-    cores = sorted(pieces)
-    stop = np.cumsum([len(pieces[core]) for core in cores], dtype=np.int64)
-    begin = np.append(0, stop)[:-1]
-    at_ns = np.array([at for core in cores for at, _ in pieces[core]], np.int64)
-    factors = np.array([factor for core in cores for _, factor in pieces[core]], np.float64)
-    highest = float(factors.max(initial=1.0))
-    return Component(PIECES, np.array(cores, np.int64), highest, period_ns, 0, 0, 0.0, begin, stop, at_ns, factors)
+def of_pieces(cores: Array, begin: Array, stop: Array, pieces: Pieces, period_ns: int = 0) -> Component:
+    """Return the component that gives core ``cores[i]`` the pieces ``begin[i]`` to ``stop[i]`` - 1, which other cores may have,
+    too; they are repeated after a period unless it is 0."""
+    factors = np.array([factor for _, factor in pieces], np.float64)
+    return Component(
+        PIECES,
+        cores,
+        float(factors.max(initial=1.0)),
+        period_ns,
+        piece_begin=begin,
+        piece_stop=stop,
+        piece_ns=np.array([at for at, _ in pieces], np.int64),
+        piece_factor=factors,
+    )
+
+
+def of_equal_cores(cores: Array, pieces: Pieces) -> Component:
+    """Return the component that gives all of ``cores`` the same pieces."""
+    return of_pieces(cores, np.zeros(len(cores), np.int64), np.full(len(cores), len(pieces), np.int64), pieces)
 
 
 def chosen_cores(text: str, n_cores: int, where: str, *, all_if_empty: bool = True) -> Array:
@@ -182,7 +194,7 @@ class Late:
     def component(self, n_cores: int, where: str) -> Component | None:
         cores = chosen_cores(self.cores, n_cores, f"{where}:cores", all_if_empty=False)
         at_ns = instant_ns(self.at, f"{where}:at")
-        return of_pieces(dict.fromkeys(cores.tolist(), ((0, 0.0), (at_ns, 1.0)))) if at_ns else None
+        return of_equal_cores(cores, [(0, 0.0), (at_ns, 1.0)]) if at_ns else None
 
 
 @dataclass(frozen=True)
@@ -202,7 +214,7 @@ class Lost:
             if until_ns <= pieces[0][0]:
                 raise InputError(f"{where}:until: {shown(self.until)}; allowed: after at, {shown(self.at)}")
             pieces.append((until_ns, 1.0))
-        return of_pieces(dict.fromkeys(cores.tolist(), pieces))
+        return of_equal_cores(cores, pieces)
 
 
 COLUMNS = ("time_s", "core", "factor")  #: the first line of a file
@@ -234,7 +246,10 @@ class Trace:
             pieces.append((at_ns, factor))
         if not found:
             raise InputError(f"{where}: {self.file}: no lines below the header; allowed: at least one")
-        return of_pieces(found, period_ns)
+        cores = sorted(found)
+        stop = np.cumsum([len(found[core]) for core in cores], dtype=np.int64)
+        pieces = [piece for core in cores for piece in found[core]]
+        return of_pieces(np.array(cores, np.int64), np.append(0, stop[:-1]), stop, pieces, period_ns)
 
 
 def _lines(file: str, where: str) -> list[tuple[str, list[str]]]:

@@ -17,11 +17,10 @@ The same draft and the same stream give the same graph, whatever the lengths of 
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from als.graphs.task_graph import TaskGraph
 from als.lengths.contract import MAX_COV
 from als.options import MAX_TASKS_PER_JOB
 from traces.base.errors import InputError, real, shown
@@ -29,6 +28,9 @@ from traces.base.plugins import compiled_rule
 from traces.compiled import Array, own, types
 from traces.kernels.signatures import Floats, Ints, StateKind, Words
 from traces.kernels.state import State
+
+if TYPE_CHECKING:
+    from als.graphs.task_graph import TaskGraph
 
 # Return values other than 0.
 NO_ROOM = -1
@@ -101,7 +103,7 @@ class GraphModel:
     #: coefficient of variation of a task's work around its weight: work = weight · z, z ~ Normal(1, cov), drawn again if it is
     #: not above 0
     cov: float = 0.0
-    source: TaskGraph | None = None  #: the graph of a file, the same for all jobs
+    source: "TaskGraph | None" = None  #: the graph of a file, the same for all jobs
     #: Whether a file's work is scaled to the job's work, and its bytes by the same factor. Otherwise always True.
     scale: bool = True
 

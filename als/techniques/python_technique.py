@@ -290,9 +290,8 @@ class PythonTechnique(Technique):
         if not callable(getattr(found, "chunk", None)):
             raise InputError(f"technique {written}: {shown(found)} has no method chunk(self, ask)")
         is_static = isinstance(inspect.getattr_static(found, "chunk"), staticmethod | classmethod)
-        given = (None,) * (
-            2 if isinstance(found, type) and not is_static else 1
-        )  # a method of a class is not bound yet
+        is_bound = not isinstance(found, type) or is_static
+        given = (None,) if is_bound else (None, None)
         try:
             inspect.signature(found.chunk).bind(*given)
         except TypeError:
@@ -308,7 +307,7 @@ class PythonTechnique(Technique):
         if max(addresses) >= 2**53:
             raise InputError(f"technique {name}: this machine's addresses are too large for a technique in Python")
         params = (*map(float, addresses), float(callable(getattr(found, "finished", None))))
-        super().__init__(name, _next_chunk, 2, "the user's", params=params, moments=True, learns=True)
+        super().__init__(name, _next_chunk, memo_size=2, source="the user's", params=params, moments=True, learns=True)
 
     def error(self) -> BaseException | None:
         """Return the exception raised since the last call, for the caller of the engine to raise; None if there is none."""

@@ -63,7 +63,8 @@ def _join(ns: Array, free: Array, at: int, end: int) -> int:
 
 @compiled(inner=True)
 def profile_add(ns: Array, free: Array, first: int, end: int, begin: int, stop: int, amount: int) -> int:
-    """Add ``amount`` to the free cores of [begin, stop), with room for two more slices; returns the new ``end``."""
+    """Add ``amount`` to the free cores of [begin, stop), and join equal neighbours; returns the new ``end``. There must be room
+    for two more slices."""
     if begin >= stop:
         return end
     lo = profile_at(ns, first, end, begin)

@@ -6,6 +6,7 @@ import numpy as np
 
 from bls.engine import state as b
 from bls.engine.cores import Pool
+from bls.engine.features.order import FEATURES
 from traces.checks.faults import Checks
 from traces.compiled import Array
 from traces.intervals import intervals_of
@@ -131,8 +132,6 @@ class _Batch(BatchChecks):
         self._check_free(self.holder)
         self._check_ends()
         self._check_heaps()
-        from bls.engine.features.order import FEATURES  # some of them import this module
-
         for feature in FEATURES:
             if feature.check:
                 module, _, name = feature.check.partition(":")

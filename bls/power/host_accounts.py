@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
@@ -81,8 +81,12 @@ class HostEnergies(Columns):
         return self.jobs.plus(self.idle_cores).plus(self.base).plus(self.off)
 
 
-#: From one instant to another something draws so much more, or less, on a host: host, start, end, mW, int64 (k,) each.
-_Pieces: TypeAlias = tuple[Array, Array, Array, Array]
+class _Pieces(NamedTuple):
+    # Changes of the power of hosts for a time, int64 (k,) each.
+    host: Array
+    start_ns: Array
+    end_ns: Array
+    mw: Array  # may be negative
 
 
 def host_energies(run: PowerRun, intervals: HostIntervals) -> HostEnergies:
@@ -91,15 +95,15 @@ def host_energies(run: PowerRun, intervals: HostIntervals) -> HostEnergies:
     table, lasts = run.table, end - begin
     of_host, idle = table.group_of_host(host), table.cores * table.idle_mw
     pieces = job_pieces(run, by_host=True)
-    parts = [_during(intervals, (one.part, one.start_ns, one.end_ns, one.drawn_mw)) for one in pieces]
+    parts = [_during(intervals, _Pieces(one.part, one.start_ns, one.end_ns, one.drawn_mw)) for one in pieces]
     held = pieces[0]  # instead of these cores as idle ones
-    held_idle = (held.part, held.start_ns, held.end_ns, held.more_mw - held.drawn_mw)
+    held_idle = _Pieces(held.part, held.start_ns, held.end_ns, held.more_mw - held.drawn_mw)
     first, until = (int(begin.min()), int(end.max())) if len(host) else (0, 0)
     away = _away(table, run.downtime.within(first, until), run.stopped, until)
-    group = table.group_of_host(away[0])
+    group = table.group_of_host(away.host)
     # An idle host, but for the cores that jobs hold and for as long as it is up.
-    idle_cores = (held_idle, (*away[:3], -idle[group]))
-    base = Energy.of(table.base_mw[of_host], lasts).plus(_during(intervals, (*away[:3], -table.base_mw[group])))
+    idle_cores = (held_idle, away._replace(mw=-idle[group]))
+    base = Energy.of(table.base_mw[of_host], lasts).plus(_during(intervals, away._replace(mw=-table.base_mw[group])))
     idle_parts = [Energy.of(idle[of_host], lasts), *(_during(intervals, one) for one in idle_cores)]
     jobs, idles = (reduce(Energy.plus, some) for some in (parts, idle_parts))
     return HostEnergies(jobs=jobs, idle_cores=idles, base=base, off=_during(intervals, away))
@@ -114,15 +118,14 @@ def _away(table: PowerTable, down: Downtime, stopped: HostPassages | None, until
         for what, watts in draws.items():
             some = state == what
             columns.append((host[some], start[some], end[some], watts[table.group_of_host(host[some])]))
-    host, start, end, mw = (np.concatenate(column) for column in zip(*columns, strict=True))
-    return host, start, end, mw
+    return _Pieces(*(np.concatenate(column) for column in zip(*columns, strict=True)))
 
 
 def _during(intervals: HostIntervals, pieces: _Pieces) -> Energy:
     # What pieces come to during intervals: along each host's time, whatever begins and ends and the intervals' own bounds.
     host, begin, _ = intervals
     n = len(host)
-    some = pieces[3] != 0
+    some = pieces.mw != 0
     of, start, end, mw = (column[some] for column in pieces)
     hosts = np.concatenate([of, of, host, host])
     at = np.concatenate([start, end, begin, intervals.end_ns])

@@ -131,11 +131,7 @@ class WaitingColumns(_Columns):
 
 
 class RunningColumns(_Columns):
-    """The running jobs. Job i is on the hosts ``host[host_first[i]:host_first[i + 1]]``, ascending."""
-
-    host_first: Array  # int64 (n + 1,)
-    host: Array  # int64 (k,): numbers of hosts, job after job
-    host_cores: Array  # int64 (k,): numbers of cores that the job holds on each host
+    """The running jobs."""
 
     def __init__(
         self, state: BatchState, facts: JobFacts, jobs: Mapping[int, SeenJob], now: Callable[[], Present]
@@ -153,17 +149,31 @@ class RunningColumns(_Columns):
         """Expected ends by the present, corrected estimates."""
         return read_only(self.start_ns + self.estimate_ns)
 
-    def __getattr__(self, name: str) -> Array:
-        if name not in ("host_first", "host", "host_cores"):
-            return super().__getattr__(name)
+    @cached_property
+    def _by_host(self) -> tuple[Array, Array, Array]:
+        # CSR: index of each job's first host, the hosts, and the number of cores held on each.
         row, host, cores = self._now().held
         order = np.argsort(self._rows, kind="stable")
         place = order[np.searchsorted(self._rows, row, sorter=order)]
         by_job = np.argsort(place, kind="stable")
-        first = np.append(0, np.cumsum(np.bincount(place, minlength=self._n)))
-        found = {"host_first": first, "host": host[by_job], "host_cores": cores[by_job]}
-        self.__dict__.update({column: read_only(values) for column, values in found.items()})
-        return found[name]
+        first = np.zeros(self._n + 1, np.int64)
+        np.cumsum(np.bincount(place, minlength=self._n), out=first[1:])
+        return read_only(first), read_only(host[by_job]), read_only(cores[by_job])
+
+    @property
+    def host_first(self) -> Array:
+        """Job i is on the hosts ``host[host_first[i]:host_first[i + 1]]``, ascending: int64 (n + 1,)."""
+        return self._by_host[0]
+
+    @property
+    def host(self) -> Array:
+        """Numbers of hosts, job after job: int64 (k,)."""
+        return self._by_host[1]
+
+    @property
+    def host_cores(self) -> Array:
+        """Number of cores that the job holds on each host: int64 (k,)."""
+        return self._by_host[2]
 
     @cached_property
     def host_units(self) -> Array:

@@ -75,8 +75,7 @@ class JobWords:
             return list(map(str, self.named[rest]))
         if _BY_NUMBER.fullmatch(word):
             others = [number for number in self.named.get(word, ()) if str(number) != word]
-            there = self.numbers is None or bool(np.isin(int(word.partition("-")[0] or 0), self.numbers))
-            if others and there:
+            if others and self._has(word):
                 raise InputError(
                     f"{where}: {shown(word)} is the number of one job and the name of another, job {others[0]}; "
                     f"allowed: number:{word} or name:{word}"
@@ -93,6 +92,9 @@ class JobWords:
             near = did_you_mean(word, list(self.named)[:1000]) if self.named else ""
             raise InputError(f"{where}: {shown(word)} is no job{near}; {allowed}")
         return self._there(f"{number}", word, where)
+
+    def _has(self, word: str) -> bool:
+        return self.numbers is None or bool(np.isin(int(word.partition("-")[0] or 0), self.numbers))
 
     def _there(self, part: str, word: str, where: str) -> list[str]:
         """A number or range, checked: it contains a job, and does not exceed the last one."""

@@ -64,7 +64,7 @@ def filter_jobs(
         if numbers is not None:
             wanted = np.unique(np.fromiter(numbers, np.int64))
             kept &= np.isin(column, wanted)
-            stated.append(f"{name} {' '.join(map(str, wanted)) if len(wanted) <= 10 else f'{len(wanted)} of them'}")
+            stated.append(f"{name} {_listed(wanted)}")
     for name, column, (low, high) in (("cores", workload.cores, cores), ("run", workload.run_ns, run)):
         shown_as = format_ns if name == "run" else str
         if low is not None and high is not None and low > high:
@@ -152,6 +152,10 @@ def _times(column: Array, factor: Fraction, name: str, source: str) -> Array:
 
 def _beyond(name: str, source: str) -> InputError:
     return InputError(f"{source}: with this factor, {name} is beyond the range; allowed: to {MAX_NS}")
+
+
+def _listed(numbers: Array) -> str:
+    return " ".join(map(str, numbers.tolist())) if len(numbers) <= 10 else f"{len(numbers)} of them"
 
 
 _MOST = 100_000  #: largest number of windows of a log

@@ -7,8 +7,19 @@ end within half a ns also end; requests are served (by core). A core that waits 
 from als.engine import state as s
 from als.engine.codes import ALL_LOST, OVERFLOW, PART_DONE, STUCK, SUSPENDED, TASKS_LEFT
 from als.engine.dag import state as g
-from als.engine.dag import tasks as do
 from als.engine.dag.dispatch import serve_request, take_answer
+from als.engine.dag.tasks import (
+    begin_planned,
+    begin_task,
+    fetch,
+    idle,
+    make_ready,
+    note_arrival,
+    pop_waiting,
+    request,
+    take_alone,
+    wake,
+)
 from als.engine.hooks import ARRIVED, HOOK, LEAVE_GRAPH, NEXT, call_graph_hook, call_hook
 from als.engine.releases import release, released
 from als.engine.state import ApplicationState
@@ -39,15 +50,15 @@ def end_task(state: ApplicationState, c: int, t: int) -> None:
         if ready:
             tasks.since_ns[first + target] = t
         if planned and tasks.plan[first + target] >= 0:
-            do.fetch(state, edge, t)
+            fetch(state, edge, t)
         elif ready:
-            do.make_ready(state, target, t)
+            make_ready(state, target, t)
     cores.free_ns[c] = state.cores.finish_ns[c] = t
     following = -1 if planned else tasks.next[first + k]
     if following >= 0:
         cores.task[c] = following
         if tasks.missing[first + following] == 0:
-            do.begin_task(state, c, following, t)
+            begin_task(state, c, following, t)
         else:
             cores.does[c] = g.LACKS
         return
@@ -55,7 +66,7 @@ def end_task(state: ApplicationState, c: int, t: int) -> None:
     if planned:
         own.held_size[c] = 0
         state.barrier_ns = max(state.barrier_ns, t)
-    do.request(state, c, t)
+    request(state, c, t)
 
 
 @compiled(inner=True)
@@ -74,20 +85,20 @@ def _look_at_plan(state: ApplicationState, c: int, t: int) -> None:
     head = cores.sequence[c]
     cores.orphan[c] = 0
     if head >= 0 and tasks.missing[first + head] == 0:
-        do.begin_planned(state, c, t)
+        begin_planned(state, c, t)
         if graph.pools.waiting_size[0] > 0:
-            do.wake(state, 0, t)  # another core must take the waiting task
+            wake(state, 0, t)  # another core must take the waiting task
     elif graph.pools.waiting_size[0] > 0:
-        k = do.pop_waiting(graph, 0)
+        k = pop_waiting(graph, 0)
         cores.orphan[c] = 1
-        do.take_alone(state, c, k)
+        take_alone(state, c, k)
         take_answer(state, c, t)
     elif head < 0 and _let_go(state, c, t):
         cores.task[c] = -1
     else:
         cores.task[c] = head
         cores.does[c] = g.IDLES if head < 0 else g.LACKS
-        do.idle(state, c, 0)
+        idle(state, c, 0)
 
 
 @compiled(merged=True)
@@ -107,16 +118,16 @@ def _serve(state: ApplicationState, c: int, t: int) -> None:
     else:
         pool = graph.cores.host[c]
         if graph.pools.waiting_size[pool] > 0:
-            k = do.pop_waiting(graph, pool)
-            do.take_alone(state, c, k)
-            do.begin_task(state, c, k, t)
+            k = pop_waiting(graph, pool)
+            take_alone(state, c, k)
+            begin_task(state, c, k, t)
             if state.n_left == 0:
                 for other in range(state.speed.size):
                     if graph.cores.does[other] == g.IDLES:
                         _let_go(state, other, t)
         elif state.n_left > 0 or not _let_go(state, c, t):
             graph.cores.does[c] = g.IDLES
-            do.idle(state, c, pool)
+            idle(state, c, pool)
 
 
 @compiled(inner=True)
@@ -125,7 +136,7 @@ def take_arrivals(state: ApplicationState, t: int, rounded: int) -> None:
     graph = state.graph
     edge = call_graph_hook(graph.hooks[ARRIVED], (graph, rounded, t))
     while edge >= 0:
-        do.note_arrival(state, edge, t)
+        note_arrival(state, edge, t)
         edge = call_graph_hook(graph.hooks[ARRIVED], (graph, rounded, t))
 
 
@@ -188,4 +199,4 @@ def ask_again(state: ApplicationState, t: int, how: int) -> None:
     graph.n_turned_away = 0
     for c in range(state.speed.size):
         if graph.cores.does[c] == g.AWAY:
-            do.request(state, c, t)
+            request(state, c, t)

@@ -23,7 +23,7 @@ from traces.compiled import Array, compiled
 _EPSILON = 1e-9
 _NS = 1e9  # times here are in s: D by the deviation depends on the unit
 
-# Indices of ``params``: σ in s (NaN: from the tasks) … first chunk (NaN: by ``start``) … index in ``facts`` of a chunk's time.
+# Indices of ``params``. _SIGMA: s; NaN: from the tasks. _FIRST: NaN: by ``start``. _CLOCK: a chunk's time in ``facts``.
 _SIGMA, _KNOWN, _START, _FIRST, _OWN, _DEVIATION, _ROUND, _CAP, _MIN, _CLOCK = range(10)
 
 _TENTH, _HALF, _NONE = 0, 1, 2

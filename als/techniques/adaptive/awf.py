@@ -34,7 +34,7 @@ _SOURCE = (
 
 _EPSILON = 1e-9
 
-# Indices of ``params``: when weights change, the index in ``facts`` of the measured time, then flags and the smallest chunk.
+# Indices of ``params``. _UPDATE: when weights change. _CLOCK: the measured time in ``facts``. _START to _NEAREST: flags.
 _UPDATE, _CLOCK, _START, _SKIP, _HALVING, _NEAREST, _MIN = range(7)
 
 # When weights change.

@@ -111,9 +111,10 @@ class PlannedRun:
 
     def plan(self, instance: Instance) -> DispatchPlan:
         """Plan an instance. A subclass may keep instances here."""
-        rows, last_s, clock = instance.queue.row.tolist(), None, time.perf_counter_ns
+        last_s = None
         if self._last_s:
-            last_s = np.array([self._last_s.get(row, -1) for row in rows], np.int64)
+            last_s = np.array([self._last_s.get(row, -1) for row in instance.queue.row.tolist()], np.int64)
+        clock = time.perf_counter_ns
         return dispatch(instance, self.name, self.parameters, queue=self._queue, last_s=last_s, clock_ns=clock)
 
     def totals(self) -> dict[str, int | bool]:

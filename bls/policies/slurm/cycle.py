@@ -243,14 +243,17 @@ class Threads:
         self._change(instant_ns, 0)
         self._started(job, on, by)
 
+    def _has_work(self) -> bool:
+        return self._changed_s >= self._backfill_s
+
     def _change(self, instant_ns: int, younger: int) -> None:
         # Something has changed, and who looks for that every second has not found anything until now.
-        if self._next_backfill_ns() == NEVER and self._backfill_ns < instant_ns + younger:
+        if not self._has_work() and self._backfill_ns < instant_ns + younger:
             self._backfill_ns += -((self._backfill_ns - instant_ns - younger) // NS_PER_S) * NS_PER_S
         self._changed_s = self._s(instant_ns)
 
     def _next_backfill_ns(self) -> int:
-        return self._backfill_ns if self._changed_s >= self._backfill_s else NEVER
+        return self._backfill_ns if self._has_work() else NEVER
 
     def _backfill(self, instant_ns: int) -> None:
         now_s = self._s(instant_ns)

@@ -53,13 +53,16 @@ class SlurmCycle:
     bf_resolution: int = 60  # seconds; plans are rounded down to its multiples
     bf_window: int = 1440  # minutes; no plans beyond
     bf_max_job_test: int = 500  # most jobs that a cycle considers
-    default_queue_depth: int = 100  # most jobs of a pass of the main scheduler, but of one every ``sched_interval``
+    # most jobs that a pass of the main scheduler considers, except the one every ``sched_interval``
+    default_queue_depth: int = 100
     sched_interval: int = 60  # seconds between two passes that consider all
     sched_min_interval: int = 2  # microseconds between two passes at least
     batch_sched_delay: int = 3  # seconds between two passes that submissions ask for
-    tick: int = 1  # seconds until slurmctld's background sees that one was asked for; Slurm: 1; 0: at once
+    # seconds between two looks of slurmctld's background for passes that were asked for; Slurm's is 1 always; 0: at once
+    tick: int = 1
     minute: int = 60  # seconds that time limits are rounded up to multiples of; Slurm's is 60 always
-    kill_interval: int = 30  # seconds between two looks for jobs beyond their limit; Slurm: 30; 0: killed at it
+    # seconds between two looks for jobs beyond their limit; Slurm's is 30 always; 0: they are killed at it
+    kill_interval: int = 30
     message: int = 1  # microseconds that slurmctld waits before it answers a message; Slurm's is 1 always
     # time from the first submit to a cycle of backfilling, as ``replay phase``; -1: slurmctld comes up 75.5 s before
     phase_ns: int = -1

@@ -1,12 +1,16 @@
 """Jobs that a policy holds: they neither start nor get reservations until it releases them."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from bls.engine.hooks import HOOK
 from bls.engine.state import BatchState
-from bls.engine.validation import BatchChecks
 from traces.base.time import format_ns
 from traces.compiled import Array, compiled
+
+if TYPE_CHECKING:
+    from bls.engine.validation import BatchChecks
 
 
 def held(state: BatchState) -> Array:
@@ -39,7 +43,7 @@ def why_stuck(state: BatchState) -> str:
     return f"the batch policy has held it since {format_ns(int(state.holds.since_ns[state.due_job]))}"
 
 
-def check_holds(checks: BatchChecks) -> None:
+def check_holds(checks: "BatchChecks") -> None:
     """Check that only waiting or cancelled jobs are held, and that holds end after they begin."""
     holds, jobs = checks.state.holds.front(min(len(checks.state.holds.since_ns), checks.state.n_rows)), checks.jobs
     if len(holds.since_ns):

@@ -43,7 +43,8 @@ def _begin(state: b.BatchState, is_copied: bool) -> None:
     """Reset the blocked jobs of the previous pass, drop a plan that cannot be kept, and prepare the profile."""
     partitions = state.partitions
     # A job that starts on booting hosts holds its cores for longer than planned: drop the reservations that follow it.
-    now, lost = state.now_ns, state.lost == 1 or (state.n_away > 0 and state.settings.max_boot_wait_ns > 0)
+    late = state.n_away > 0 and state.settings.max_boot_wait_ns > 0
+    now, lost = state.now_ns, state.lost == 1 or late
     state.blocked_head = -1
     for p in range(partitions.tier.size):
         partitions.blocked[p] = partitions.waits[p] = 0
@@ -146,7 +147,8 @@ def plan(state: b.BatchState, _job: int, n_order: int, _stop: int, _sign: int) -
     is_copied = not keep and depth > 0 and not by_cores
     overdue = state.overdue_cores > 0
     _begin(state, is_copied)
-    # The next kept slot triggers a pass. The expected end of overdue jobs in the next ns must not, or there is one every ns.
+    # The next kept slot triggers a pass. The cores of overdue jobs are always expected in the next ns: that must not trigger a
+    # pass every ns.
     awake = now + 1 if overdue else now
     hull, moved, wake = state.hull_ns, 0, b.NEVER
     status, place, n_blocked, blocked = BatchStatus.RUNNING, -1, 0, False

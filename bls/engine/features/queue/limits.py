@@ -1,11 +1,15 @@
 """Limits of partitions, and of each user there, on running jobs and their cores."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from bls.engine.hooks import HOOK
 from bls.engine.state import BatchState
-from bls.engine.validation import BatchChecks
 from traces.compiled import compiled
+
+if TYPE_CHECKING:
+    from bls.engine.validation import BatchChecks
 
 
 @compiled(merged=True)
@@ -51,7 +55,7 @@ def carry_tallies(_old: BatchState, new: BatchState) -> None:
     np.add.at(new.user_tally[..., 1], (jobs.partition[runs], jobs.user[runs]), jobs.cores[runs])
 
 
-def check_tallies(checks: BatchChecks) -> None:
+def check_tallies(checks: "BatchChecks") -> None:
     """Check the counts of running jobs and cores of partitions and users."""
     state, jobs, rows = checks.state, checks.jobs, checks.held
     if not state.settings.limited:

@@ -5,6 +5,8 @@ reported after the start, when the application is known. At their instants, rele
 and host events; a scheduling pass follows. The scheduler learns of lost cores only at the end of the job.
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from bls.engine import state as b
@@ -13,10 +15,12 @@ from bls.engine.hooks import COUNTED, FREED, HELD, HOOK, REQUESTED, publish
 from bls.engine.job_lifecycle import answer, is_open, next_down_ns, set_free
 from bls.engine.profile import hold_pool, planned_until
 from bls.engine.status import BatchStatus
-from bls.engine.validation import BatchChecks
 from traces.algorithms.event_heap import drop_top, push
 from traces.compiled import Array, compiled
 from traces.kernels.signatures import Ints
+
+if TYPE_CHECKING:
+    from bls.engine.validation import BatchChecks
 
 #: Results of :func:`report_job_releases` and ``report_width_requests``; with FULL the table of requests must grow first.
 REFUSED, ACCEPTED, FULL = 0, 1, 2
@@ -305,7 +309,7 @@ def report_width_requests(state: b.BatchState, job: int, width_request_ns: Ints,
     return ACCEPTED
 
 
-def check_running(checks: BatchChecks) -> None:
+def check_running(checks: "BatchChecks") -> None:
     """Check future releases and requests, and the widths of running jobs."""
     if checks.settings.releases == b.NO_RELEASES:
         return
@@ -314,7 +318,7 @@ def check_running(checks: BatchChecks) -> None:
         _check_widths(checks, checks.owner, checks.held_cores, np.bincount(checks.owner, minlength=checks.state.n_rows))
 
 
-def _check_widths(checks: BatchChecks, owner: Array, cores: Array, left: Array) -> None:
+def _check_widths(checks: "BatchChecks", owner: Array, cores: Array, left: Array) -> None:
     """Check the maximum widths of running jobs and the counts of cores that they were asked for."""
     state, jobs = checks.state, checks.jobs
     asked = np.bincount(owner[state.asked[cores] == 1], minlength=state.n_rows)
@@ -329,7 +333,7 @@ def _check_widths(checks: BatchChecks, owner: Array, cores: Array, left: Array) 
     checks.none(wrong, lambda k: f"core {given[k]}: the log has no command that gave it to its holder")
 
 
-def _check_releases(checks: BatchChecks, owner: Array, cores: Array) -> None:
+def _check_releases(checks: "BatchChecks", owner: Array, cores: Array) -> None:
     """Check that jobs hold the cores that they will release, and that jobs with future requests are in the same heap."""
     state, n_cores = checks.state, checks.n_cores
     ns, key = state.releasing.entries()

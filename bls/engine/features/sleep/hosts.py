@@ -8,6 +8,8 @@ The states of hosts are updated only when they have an effect, in the order of t
 outage cuts them short.
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from bls.availability.free_cores import free_all
@@ -16,9 +18,11 @@ from bls.engine.features.hosts.host_events import log_host
 from bls.engine.hooks import HOOK
 from bls.engine.job_lifecycle import set_stop
 from bls.engine.profile import drop_plan, hold_until
-from bls.engine.validation import BatchChecks
 from traces.algorithms.event_heap import drop_top, move, push, replace_top
 from traces.compiled import Array, compiled
+
+if TYPE_CHECKING:
+    from bls.engine.validation import BatchChecks
 
 
 @compiled(inner=True)
@@ -205,7 +209,7 @@ def boot_hosts(state: b.BatchState, job: int, start: int, _stop: int, _sign: int
     return 0
 
 
-def check_sleep(checks: BatchChecks) -> None:
+def check_sleep(checks: "BatchChecks") -> None:
     """Check the sleeping, booting and idle hosts."""
     if not checks.settings.sleeps:
         return
