@@ -15,6 +15,7 @@ RETIRED: Final[Mapping[str, str]] = {
     "als-timeout": f"is now {Mention('timeout', 'timeout_s')}",
     "bls-timeout": f"is now {Mention('timeout', 'timeout_s')}",
     "power-of": f"is now {Mention('power', 'power', said='held')} or working",
+    "on": f"is now {Mention('power', 'power', said='held')} or working",
     "report-only": f"is now {Mention('report', 'report', said='only')}",
     "model": f"is now {Mention('like', 'like', said='lublin')}",
     "reaction": f"is now the column reaction of {Mention('limits', 'limits')}",
