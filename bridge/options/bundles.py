@@ -271,7 +271,7 @@ class QuickCommand(_QuickHelp, TyperCommand):
         alone = {flag(one.name): one for one in declared if one.bare}
         return [
             f"{word}={alone[word].bare}" if word in alone and not _is_value(after, alone[word]) else word
-            for word, after in zip(words, [*words[1:], None], strict=True)
+            for word, after in zip(words, [*words[1:], None], strict=False)
         ]
 
 
