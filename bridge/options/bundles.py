@@ -7,6 +7,7 @@ each option: 0.1 s of a small run's 0.9 s. What is not plain, or wrong, is left 
 import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import MISSING, dataclass, fields, is_dataclass
+from difflib import get_close_matches
 from functools import partial, update_wrapper
 from importlib import import_module
 from itertools import chain
@@ -181,6 +182,7 @@ def group(name: str, text: str, *commands: tuple[Callable[..., None], str, str])
 
 MANY = 25  #: a command with at least this many options shows only the first ones in ``--help``
 _HELP_ALL = "--help-all"
+_MISSPELLED = 0.7  #: similarity to a choice from which on a word counts as this choice misspelled
 
 #: How the text of an option that is a number is read, and what is allowed there.
 NUMBERS: dict[Any, tuple[Callable[[str], float], str]] = {
@@ -264,17 +266,20 @@ class QuickCommand(_QuickHelp, TyperCommand):
         return super().make_context(name, self._with_bare(words), *more, **named)
 
     def _with_bare(self, words: list[str]) -> list[str]:
-        # An option that may stand alone, and does: the next word is another option or no choice of this one, or there is none.
+        # An option that may stand alone, and does: the next word is not for it, or there is none.
         declared = [one for one, _ in getattr(self.callback, "options", {}).values()]
         alone = {flag(one.name): one for one in declared if one.bare}
         return [
             f"{word}={alone[word].bare}" if word in alone and not _is_value(after, alone[word]) else word
-            for word, after in zip(words, [*words[1:], ""], strict=False)
+            for word, after in zip(words, [*words[1:], None], strict=False)
         ]
 
 
-def _is_value(word: str, option: Option[Any]) -> bool:
-    return word in option.choices if isinstance(option, Choice) else word[:1] not in ("", "-")
+def _is_value(word: str | None, option: Option[Any]) -> bool:
+    # Whether the word after an option is its value: any but another option, or a choice, also a misspelled one.
+    if word is None or word.startswith("-"):
+        return False
+    return not isinstance(option, Choice) or bool(get_close_matches(word, option.choices, 1, _MISSPELLED))
 
 
 def _flag(convert: Callable[[Any, Any], Any], context: Any, value: Any) -> Any:

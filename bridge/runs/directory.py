@@ -310,8 +310,11 @@ def under_present_names(given: Mapping[str, Any], *, typed: bool = False) -> dic
         every = found[backfill] if isinstance(found[backfill], list) else [found[backfill]]
         rebuilt = ["conservative:rebuild" if one == "conservative" else one for one in every]
         found[backfill] = rebuilt if isinstance(found[backfill], list) else rebuilt[0]
-    if of := taken("power-of") or "held" * (found.get("power") is True):
-        found["power"] = of
+    of, on = name("power-of"), found.get("power")
+    if of in found or isinstance(on, bool | list):
+        words = power_words(on, found.get(of))
+        # At the same place, since the options of a grid have an order.
+        found = {"power" if key == of else key: value for key, value in found.items()} | {"power": words}
     # Computed from finished runs now, or retired.
     inert = {name(*words): values for words, values in _INERT.items()}
     found = {key: value for key, value in found.items() if value not in inert.get(key, ())}
@@ -319,6 +322,20 @@ def under_present_names(given: Mapping[str, Any], *, typed: bool = False) -> dic
     if timeout := timeouts[1] or timeouts[0]:
         found[name("timeout", "_s")] = timeout
     return found
+
+
+def power_words(on: Any, of: Any) -> Any:
+    """The value of ``power`` for two options of older versions: ``power``, true, false or None, and ``power-of``, ``held``,
+    ``working`` or None. Either may be a list, of a grid. A ``power`` that is a text is of this version."""
+    kinds = of if isinstance(of, list) else [of or "held"]
+    if isinstance(on, list):
+        several = [{True: kinds, False: ["none"]}.get(one, [one]) for one in on]
+        return list(dict.fromkeys(word for words in several for word in words))
+    if isinstance(on, str):
+        return on if of is None else of
+    if on is False and of in (None, "held"):
+        return "none"  # or, with another option about power, held
+    return of or "held"
 
 
 def metric(record: Mapping[str, Any], name: str) -> Any:

@@ -113,11 +113,11 @@ class ApplicationNotes:
         return {} if self.chosen is None else _by_name(self.chosen[0], self.chosen[1].sum(axis=0))
 
 
-def _by_name(rules: tuple[str, ...], counts: Array) -> Counter[str]:
+def _by_name(rules: tuple[str, ...], counts: Array) -> dict[str, int]:
     found = Counter[str]()
     for k in np.flatnonzero(counts).tolist():
         found[rules[k]] += int(counts[k])  # two phases may choose among the same names
-    return found
+    return dict(found)
 
 
 def _chosen(rules: tuple[str, ...], counts: Array) -> str:

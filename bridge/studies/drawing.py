@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from bridge.options.declared import ONLY
-from bridge.runs.directory import FIGURES, put_aside, remove_files
+from bridge.runs.directory import FIGURES, power_words, put_aside, remove_files
 from bridge.scenarios.scenario import RECORDED
 from bridge.studies.input.run_options import BATCH_OPTION, column_name
 from bridge.studies.results import COMPARISONS, COSTS, RESULTS, base_of, compared
@@ -189,10 +189,16 @@ OF_RESULTS = (*MEASURES, "variation", "ratio", "imbalance")  #: figures that are
 
 
 def read_results(folder: Path) -> pd.DataFrame:
-    """The results of a finished study. Raises InputError if there are none."""
+    """The results of a finished study, of an older version under the present names. Raises InputError if there are none."""
     if not (folder / RESULTS).is_file():
         raise InputError(f"{folder} has no {RESULTS}: the study is not finished; repeat its command to continue")
-    return read_rows(folder / RESULTS, ("cell", "workload", "seed", "error"))
+    frame = read_rows(folder / RESULTS, ("cell", "workload", "seed", "error"))
+    older = [name for name in ("power", "power_of") if name in option_columns(frame)]
+    if "power_of" not in older and not (older and frame["power"].dtype == bool):
+        return frame
+    on, of = (frame[name].tolist() if name in older else [None] * len(frame) for name in ("power", "power_of"))
+    frame = frame.assign(**{older[0]: list(map(power_words, on, of))}).rename(columns={older[0]: "power"})
+    return frame.drop(columns=older[1:])
 
 
 def missing(name: str, frame: pd.DataFrame) -> str:

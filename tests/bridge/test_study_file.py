@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +13,7 @@ from tables import table_rows
 from bls import sample_path
 from bls.options import BACKFILL
 from bridge.scenarios.scenario import Scenario
+from bridge.studies.drawing import read_results
 from bridge.studies.input.named_files import FileSums, located, names_in
 from bridge.studies.input.run_options import Value, checked_value, column_name, known_options, with_origin
 from bridge.studies.input.study_file import grid_text, load_study, parse_study
@@ -21,6 +23,7 @@ from bridge.studies.study import Study, seeds_of
 from bridge.studies.unit import all_metrics
 from traces.base.errors import InputError
 from traces.base.options import values
+from traces.tables import write_frame
 
 WORKLOAD = '[[workload]]\nfile = "sample"\n'
 
@@ -185,12 +188,47 @@ def test_a_stored_study_may_have_options_of_older_versions() -> None:
     text = WORKLOAD + "[power]\non = true\nsignals = 's.csv'\n[batch]\npolicy = 'sjf'\n"
     found = parse_study(text, [Path.cwd()], "name", stored=True)
     assert (found.cells[0].given, found.results) == ({"power": "held", "bls": "sjf"}, {"signals": "s.csv"})
+    text = WORKLOAD + "[power]\nsignals = 's.csv'\n[execution]\nbls_command = 'prog'\n"  # a program reads them
+    found = parse_study(text, [Path.cwd()], "name", stored=True)
+    assert (found.results, found.cells[0].given["signals"]) == ({}, "s.csv")
     for axis in ("conservative = ['keep', 'rebuild']", "charge-decisions = [true, false]"):
         text = WORKLOAD + f"[grid]\nbackfill = ['none', 'conservative']\n{axis}\n"
         with pytest.raises(InputError, match="is now"):
             parse_study(text, [Path.cwd()], "name", stored=True)
     with pytest.raises(InputError, match="run"):
         parse_study("run = 3", [Path.cwd()], "name", stored=True)
+
+
+@pytest.mark.parametrize(
+    ("tables", "expected"),
+    [
+        ("[run]\npower = true\npower-of = 'working'\n", ["working"]),
+        ("[run]\npower = true\n[grid]\npower-of = ['working', 'held']\n", ["working", "held"]),
+        ("[grid]\npower-of = ['working', 'held']\npower = [true]\n", ["working", "held"]),
+        ("[grid]\npower = [false, true]\n", ["none", "held"]),
+        ("[run]\npower-of = 'working'\n[grid]\npower = [false, true]\n", ["none", "working"]),
+        ("[run]\npower = true\n[[cell]]\n[[cell]]\npower-of = 'working'\n", ["held", "working"]),
+        ("[power]\non = false\nof = 'held'\n", ["none"]),
+        ("[power]\non = true\nof = ['held', 'working']\n", ["held", "working"]),
+        ("[power]\non = [true, false]\n", ["held", "none"]),
+    ],
+)
+def test_a_stored_study_may_have_two_options_of_power(tables: str, expected: list[str]) -> None:
+    found = parse_study(WORKLOAD + tables, [Path.cwd()], "name", stored=True)
+    assert [cell.value("power") for cell in found.cells] == expected
+
+
+def test_a_stored_grid_of_an_older_option_keeps_the_order_of_its_cells(tmp_path: Path) -> None:
+    axes = "[grid]\npower-of = ['held', 'working']\nbls = ['fcfs', 'sjf']\n"
+    text = f"{WORKLOAD}{axes}[[compare]]\noption = 'power-of'\nbase = 'held'\n"
+    found = parse_study(text, [Path.cwd()], "name", stored=True)
+    assert [cell.value("power") for cell in found.cells] == ["held", "held", "working", "working"]
+    assert [(one.option, one.base) for one in found.comparisons] == [("power", "held")]
+    columns = {"cell": [0, 1], "workload": "w", "power": [True, False], "power_of": ["working", "held"], "bls": "fcfs"}
+    write_frame(pd.DataFrame(columns | {"seed": 0, "error": "", "jobs": 1}), tmp_path / "results.parquet")
+    frame = read_results(tmp_path)
+    assert list(frame.columns) == ["cell", "workload", "power", "bls", "seed", "error", "jobs"]
+    assert frame["power"].tolist() == ["working", "none"]
 
 
 def test_a_grid_is_a_study(tmp_path: Path) -> None:

@@ -142,6 +142,7 @@ def test_the_change_log_lists_every_retired_option() -> None:
     assert [name for name in RETIRED if not re.search(rf"`[^`]*--{name}\b", page)] == []
     assert on_command_line(retired("no_trace")) == "is now --trace none"
     assert str(unknown("option", "als_timeout_s", ["workers"], "")) == "als_timeout_s is now timeout_s"
+    assert str(unknown("key", "on", ["of"], "Power")) == "Power: on is now power='held' or working"
 
 
 def test_each_surface_spells_what_a_text_mentions() -> None:

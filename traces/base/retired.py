@@ -30,13 +30,17 @@ RETIRED: Final[Mapping[str, str]] = {
     "no-trace": f"is now {Mention('trace', 'trace', said='none')}",
 }
 
+#: The same for keys of studies and keywords in Python that were no options of commands.
+_KEYS: Final = {"on": f"is now {Mention('power', 'power', said='held')} or working"}
+
 _UNITS: Final = ("_ns", "_s")  #: units at the end of a keyword in Python, which are no part of the option's name
 
 
 def retired(name: str) -> str:
     """Return what an error says after the name of a retired option, as on the command line or in Python; else nothing."""
     names = (name, *(name.removesuffix(unit) for unit in _UNITS))
-    return next((RETIRED[one] for each in names if (one := each.replace("_", "-")) in RETIRED), "")
+    known = {**RETIRED, **_KEYS}
+    return next((known[one] for each in names if (one := each.replace("_", "-")) in known), "")
 
 
 def unknown(kind: str, name: str, known: Iterable[str], where: str) -> InputError:

@@ -17,10 +17,9 @@ from als.options import VARIATION
 from als.techniques import spelled as one_spelling
 from als.techniques import split_techniques
 from bls.machine.partitions import printable_name
-from bls.options import POWER
 from bls.policies import split_names
 from bridge.options.declared import DATA, VARIATIONS
-from bridge.runs.directory import under_present_names
+from bridge.runs.directory import power_words, under_present_names
 from bridge.scenarios.conflicts import OF_ENGINE
 from bridge.scenarios.scenario import RECORDED, Scenario
 from bridge.studies.input import run_options as o
@@ -112,22 +111,37 @@ def parse_study(
     )
 
 
+#: Options of older versions that changed the meaning of another one, which other tables may have.
+_TOGETHER = {"conservative": "backfill", "power-of": "power"}
+
+
 def _under_present_names(given: Table) -> Table:
     # A study of an older version; metrics of finished runs are in [results] now.
     def now(tables: Any) -> Any:
         if isinstance(tables, dict):
-            return under_present_names(every | tables, typed=True)
+            of_all = {key: run[key] for key, other in _TOGETHER.items() if key in run and other in tables}
+            return under_present_names(
+                tables | {key: of for key, of in of_all.items() if key not in tables}, typed=True
+            )
         return [now(one) for one in tables]
 
     run = dict(_table(given.get("run", {}), "[run]"))
-    every = {"conservative": run["conservative"]} if "conservative" in run else {}  # it was of any cell's backfill
     power = dict(_table(given.get("power", {}), "[power]"))
-    if power.pop("on", False):
-        power.setdefault("of", POWER.bare)
+    if "on" in power:
+        words = power_words(power["on"], power.get("of"))
+        power = {"of" if key == "on" else key: value for key, value in power.items()} | {"of": words}
     moved = ("pue", "fair-start", *["signals"] * (not _reads_signals(given)))
     results = {name: table.pop(name) for table in (run, power) for name in moved if table.get(name)}
     found = {**given, "run": run, "power": power, "results": results | given.get("results", {})}
+    found |= {"compare": [_compared_now(one) for one, _ in _numbered(given, "compare")]}
     return found | {key: now(found[key]) for key in ("run", "grid", "cell", "workload") if key in found}
+
+
+def _compared_now(given: Table) -> Table:
+    if given.get("option") not in ("power", "power-of"):
+        return given
+    base = {"base": power_words(given["base"], None)} if "base" in given else {}
+    return {**given, "option": "power", **base}
 
 
 def _reads_signals(given: Table) -> bool:
@@ -135,9 +149,11 @@ def _reads_signals(given: Table) -> bool:
     from bls.policies import reads_signals
 
     tables = [given.get("run", {}), *(one for key in ("grid", "cell", "workload") for one, _ in _numbered(given, key))]
-    named = [table.get("bls", "fcfs") for table in tables] + [given.get("batch", {}).get("policy", "fcfs")]
+    batch, execution = (_table(given.get(part, {}), f"[{part}]") for part in ("batch", "execution"))
+    named = [table.get("bls", "fcfs") for table in tables] + [batch.get("policy", "fcfs")]
     orders = [str(one) for value in named for one in (value if isinstance(value, list) else [value])]
-    return any("bls-command" in table for table in tables) or any(map(reads_signals, orders))
+    programs = ("bls-command" in table or "bls_command" in table for table in (*tables, execution))
+    return any(programs) or any(map(reads_signals, orders))
 
 
 def _check_slurm(given: Table, cells: Iterable[Cell]) -> None:
