@@ -7,9 +7,10 @@ each option: 0.1 s of a small run's 0.9 s. What is not plain, or wrong, is left 
 import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import MISSING, dataclass, fields, is_dataclass
+from difflib import get_close_matches
 from functools import partial, update_wrapper
 from importlib import import_module
-from itertools import chain
+from itertools import chain, pairwise
 from types import NoneType
 from typing import Annotated, Any, cast, get_args, get_origin, get_type_hints
 
@@ -123,6 +124,8 @@ def _for_typer(hint: Any, *, required: bool, said: Any) -> Any:
     metavar, text, name = declared.metavar or None, on_command_line(declared.text), flag(declared.name)
     if name == declared.name:
         return Annotated[kind, typer.Argument(metavar=metavar, help=text)]
+    if declared.bare not in ("", declared.default):
+        text = f"{text.removesuffix('.')}; without a value: {declared.bare}."
     if declared.off:
         name += f"/{flag(declared.off)}"
     names = [name, *([declared.short] if declared.short else [])]
@@ -131,8 +134,17 @@ def _for_typer(hint: Any, *, required: bool, said: Any) -> Any:
         text += f"  [default: {plain}]"  # typer would write it in parentheses
     words = _words(declared) if declared.names or isinstance(declared, Choice) else None
     panel = declared.panel
+    ruled = bool(declared.rule)  # the text states the default
     return Annotated[
-        kind, typer.Option(*names, metavar=metavar, help=text, rich_help_panel=panel, autocompletion=words)
+        kind,
+        typer.Option(
+            *names,
+            metavar=metavar,
+            help=text,
+            rich_help_panel=panel,
+            autocompletion=words,
+            show_default=not ruled,
+        ),
     ]
 
 
@@ -181,6 +193,8 @@ def group(name: str, text: str, *commands: tuple[Callable[..., None], str, str])
 
 MANY = 25  #: a command with at least this many options shows only the first ones in ``--help``
 _HELP_ALL = "--help-all"
+
+_USAGE_ERROR: Any = typer.BadParameter.__bases__[0]  #: the class of all errors of a wrong command line
 
 #: How the text of an option that is a number is read, and what is allowed there.
 NUMBERS: dict[Any, tuple[Callable[[str], float], str]] = {
@@ -261,16 +275,34 @@ class QuickCommand(_QuickHelp, TyperCommand):
         name, words, *more = arguments
         if _HELP_ALL in words:
             self.shows_all, words = True, ["--help"]
-        return super().make_context(name, self._with_bare(words), *more, **named)
+        try:
+            return super().make_context(name, self._with_bare(words), *more, **named)
+        except _USAGE_ERROR as error:
+            self._check_choices(words, str(error))
+            raise
+
+    def _alone(self) -> dict[str, Option[Any]]:
+        # The options that may stand alone, by their flags.
+        declared = [one for one, _ in getattr(self.callback, "options", {}).values()]
+        return {flag(one.name): one for one in declared if one.bare}
 
     def _with_bare(self, words: list[str]) -> list[str]:
         # An option that may stand alone, and does: the next word is another option or no choice of this one, or there is none.
-        declared = [one for one, _ in getattr(self.callback, "options", {}).values()]
-        alone = {flag(one.name): one for one in declared if one.bare}
+        alone = self._alone()
         return [
             f"{word}={alone[word].bare}" if word in alone and not _is_value(after, alone[word]) else word
             for word, after in zip(words, [*words[1:], ""], strict=False)
         ]
+
+    def _check_choices(self, words: list[str], message: str) -> None:
+        # A misspelled choice of an option that may stand alone was read as an argument, of which there are then too many.
+        if "extra argument" not in message:
+            return
+        alone, surplus = self._alone(), message.rpartition("(")[2].rstrip(")").split(" ")
+        for word, after in pairwise(words):
+            option = alone.get(word)
+            if isinstance(option, Choice) and (after in surplus or get_close_matches(after, option.choices)):
+                option.check(after)
 
 
 def _is_value(word: str, option: Option[Any]) -> bool:
