@@ -176,7 +176,8 @@ def _candidates(name: str) -> tuple[str, str | None]:
 def _selection(name: str, where: str) -> Selection:
     text, every = _candidates(name)
     every_ns = parse_duration_ns(every, f"{where}: {name}: every") if every is not None else 0
-    parse_list(text, f"{where}: {name}")
+    if text:  # without any candidate, the selection says how many there must be
+        parse_list(text, f"{where}: {name}")
     candidates, written = [], rejoin_chunks(split_names(text))
     for candidate in written:
         found = technique(candidate, where=where)

@@ -345,6 +345,6 @@ def _value(
             except ValueError:
                 name = parameter.metavar or parameter.human_readable_name
                 where = name if parameter.param_type_name == "argument" else max(parameter.opts, key=len)
-                about = (getattr(parameter, "help", "") or where).rstrip(".")
-                raise InputError(f"{where}: {shown(value)}; allowed: {allowed} ({about})") from None
+                about = on_command_line(declared.text) if declared else getattr(parameter, "help", "") or where
+                raise InputError(f"{where}: {shown(value)}; allowed: {allowed} ({about.rstrip('.')})") from None
     return convert(context, value)
