@@ -233,7 +233,9 @@ def _described(kind: Any) -> str:
     for one, option in held:
         # On the command line and in files, such a time is a text.
         unit = " An int is in ns." if one.name.endswith("_ns") and not option.is_time else ""
-        texts.append(f"{one.name} : {getattr(one.type, '__name__', one.type)}\n    {spelled(option.text, in_python)}{unit}")
+        texts.append(
+            f"{one.name} : {getattr(one.type, '__name__', one.type)}\n    {spelled(option.text, in_python)}{unit}"
+        )
     return "\n".join([about, "", "Attributes", "----------", *texts])
 
 
