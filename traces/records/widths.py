@@ -102,5 +102,7 @@ class WidthRecords(events.JobEvents):
                     yield events.Happening(ns, f"{verb} {events.cores_named(cores)}")
         if len(instants) > events.NAMED:
             more, last = events.counted(len(instants) - events.NAMED, "time"), int(instants[-1])
-            what = "given cores, or had to return some," if self.change[mine].all() else "requested others, or got them,"
+            what = (
+                "given cores, or had to return some," if self.change[mine].all() else "requested others, or got them,"
+            )
             yield events.Happening(last, f"{what} {more} more, the last at {events.instant_text(last)}", dated=False)
