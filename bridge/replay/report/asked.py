@@ -183,7 +183,7 @@ class ReportRequest:
 
 
 def _numbers(text: str | None, where: str) -> list[str]:
-    words = [] if text is None else parse_list(text, where)
+    words = parse_list(text, where) if text else []
     if len(set(words)) < len(words):
         raise InputError(f"{where}: {shown(text)} has a value twice; allowed: each once")
     return words

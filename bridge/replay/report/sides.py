@@ -120,7 +120,8 @@ def _of_attempts(label: str, jobs: DataFrame, killed: int) -> Side:
 def parse_beside(text: str, where: str) -> tuple[tuple[str, str], ...]:
     """Variants of our engine: ``fcfs+easy,sjf`` is (policy, backfilling) of each; a policy may have parameters. Raises
     InputError if one is empty or occurs twice; unknown policies are refused later."""
-    parse_list(text, where)
+    if text:  # without any, Slurm is compared with the log only
+        parse_list(text, where)
     found = []
     for word in split_names(text):
         bls, _, depth = word.rpartition("+")
