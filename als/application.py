@@ -89,7 +89,7 @@ class ApplicationSimulator:
     Examples
     --------
     >>> from als.techniques import SS
-    >>> application = Application([2.0, 1.0, 1.0], [1.0, 1.0], SS)
+    >>> application = ApplicationSimulator([2.0, 1.0, 1.0], [1.0, 1.0], SS)
     >>> application.advance()
     True
     >>> application.end_ns

@@ -67,7 +67,7 @@ MALLEABLE = Option[str | None](
     name="malleable", panel=Panel.CONSTRAINTS, default=None, metavar="WHICH",
     help="Jobs whose width may change: SHARE[:MIN[:MAX]], e.g. 0.5:0.25:2 for half of the jobs, from 0.25 to 2 times their "
     "requested cores; or a CSV file")
-RESIZED = "expand+shrink"  #: when running malleable jobs are given cores, or asked for some, where nothing else is said
+RESIZED = "expand+shrink"  #: when running malleable jobs are given cores, or must return some, by default
 RESIZE = Choice(
     name="resize", panel=Panel.CONSTRAINTS, default="none", what="change of widths",
     choices=("none", "mold", "expand", "shrink", RESIZED, "equal", "evolve", "decide"), metavar="WHEN",
@@ -77,10 +77,11 @@ RESIZE = Choice(
     rule=f"none; {RESIZED} with {MALLEABLE}",
 )
 POWER = Choice(
-    name="power", panel=Panel.POWER, default="none", bare="held", choices=("none", "held", "working"), what="active cores",
-    help="Account for power and energy (power.parquet, energy_j); needs a platform with power data: none; held (cores are "
-    "active while a job holds them; also without a value); or working (only while they work on a task)",
-    metavar="CORES", rule="none; held with another option about power",
+    name="power", panel=Panel.POWER, default="none", bare="held", choices=("none", "held", "working"),
+    what="kind of active cores", metavar="CORES",
+    help="Account for power and energy (power.parquet, energy_j): none; held (cores are active while a job holds them); or "
+    "working (only while they work on a task); needs a platform with power data",
+    rule="none; held with another option about power",
 )
 LIMITS = Option[str | None](
     name="limits", panel=Panel.LIMITS, default=None, metavar="FILE",

@@ -42,8 +42,8 @@ class Dealings:
 
     releases: bool = False  # … release cores before their end
     hints: bool = False  # … receive hints
-    resizes: bool = False  # … are given cores, or asked for some
-    evolves: bool = False  # … are given or asked for cores because their applications request it
+    resizes: bool = False  # … are given cores, or must return some
+    evolves: bool = False  # … the same because their applications request it
     scales: bool = False  # … have the speeds of their cores scaled
     directs: bool = False  # … are ended, or their speeds scaled, by a policy, a power limit or another program
     commanded: bool = False  # … receive any command
@@ -166,7 +166,7 @@ class RunningJobs:
         return answer == reports.ACCEPTED
 
     def resized(self, row: int) -> tuple[list[int], list[int]]:
-        """The cores that a running job was last given, and those that it was last asked for, in order."""
+        """The cores that a running job was last given, and those that were last requested back, in order."""
         commands = self._latest_commands(row)
         core, change = commands.core, commands.what
         return core[change == b.GIVEN].tolist(), core[change == b.ASKED_FOR].tolist()

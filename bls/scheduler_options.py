@@ -46,10 +46,11 @@ class Rules:
     resize: str | None = holds(o.RESIZE, None)
     #: After this number of cuts of one job the simulation ends with an error; a job that lost all its cores has failed.
     max_attempts: int = holds(o.MAX_ATTEMPTS)
-    #: Time of a decision, by which each start is delayed: in ns, as text such as ``50ms``, ``measured``, or None: not.
+    #: Time of a decision, by which each start is delayed: in ns, as text such as ``50ms``, or ``measured``; None:
+    #: starts are not delayed.
     decision_cost_ns: int | str | None = holds(o.DECISION_COST)
     keep_decisions: bool = holds(o.DECISIONS)  #: whether to keep a table of all decisions
-    #: How long a job waits for no more switches than it requests; None: for ever. ``switches`` has a time of its own.
+    #: How long a job waits for no more switches than it requests; None: forever. ``switches`` may have a time itself.
     switch_wait_ns: int | None = None
     estimates: str | AnyEstimator = holds(o.ESTIMATES)
 
@@ -89,7 +90,7 @@ class Rules:
 
     @property
     def waits_for_switches_ns(self) -> int | None:
-        """How long a job waits for no more switches than it requests; None: for ever."""
+        """How long a job waits for no more switches than it requests; None: forever."""
         return self.switch_wait_ns
 
     @property
@@ -115,7 +116,7 @@ class Rules:
 
     @property
     def evolves(self) -> bool:
-        """Whether running jobs are given cores, or asked for some, as their applications request."""
+        """Whether running jobs are given cores, or must return some, as their applications request."""
         return self.resized == "evolve"
 
     @property

@@ -277,7 +277,7 @@ class View:
 
     @property
     def woken(self) -> bool:
-        """Whether the policy has asked for a pass at this instant."""
+        """Whether the policy has requested a pass at this instant."""
         pending = self._wake_ups.pending
         return bool(pending) and pending[0] <= self._now_ns
 
@@ -505,8 +505,8 @@ class View:
     def resize(self, job: SeenJob, cores: int) -> None:
         """For a policy while it decides, whose ``directs`` names ``"widths"``, with ``resize decide``: set the width of a job.
 
-        After the pass and its starts, the job is asked for surplus cores, which it gives up at the ends of chunks. Or it is
-        given free cores, in the order of starts, and the rest after later passes, until another width is set.
+        After the pass and its starts, the job must return surplus cores, at the ends of chunks. Or it is given free cores,
+        in the order of starts, and the rest after later passes, until another width is set.
 
         Parameters
         ----------
@@ -548,7 +548,7 @@ class View:
         Raises
         ------
         PluginError
-            If a job or core is another than these, or the job has had a hint in this pass.
+            If an argument is not as described, or the job has already received a hint in this pass.
         """
         self._of_a_policy("hint")
         if self._run.state.settings.hints != b.BY_POLICY:

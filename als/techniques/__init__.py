@@ -25,7 +25,7 @@ from als.techniques.fixed.tap import TAP
 from als.techniques.fixed.tss import TFSS, TSS
 from als.techniques.fixed.wf import WF
 from als.techniques.openmp import from_openmp, rejoin_chunks
-from traces.base.errors import InputError, shown
+from traces.base.errors import InputError, parse_list, shown
 from traces.base.plugins import at_its_place, resolve, split_names, split_parameters, with_parameters
 from traces.base.time import parse_duration_ns
 
@@ -176,6 +176,8 @@ def _candidates(name: str) -> tuple[str, str | None]:
 def _selection(name: str, where: str) -> Selection:
     text, every = _candidates(name)
     every_ns = parse_duration_ns(every, f"{where}: {name}: every") if every is not None else 0
+    if text:  # without any candidate, the selection says how many there must be
+        parse_list(text, f"{where}: {name}")
     candidates, written = [], rejoin_chunks(split_names(text))
     for candidate in written:
         found = technique(candidate, where=where)

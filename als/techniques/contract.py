@@ -199,7 +199,7 @@ class Selection:
         seen = [(candidate.name, candidate.params) for candidate in self.candidates]
         for place, one in enumerate(seen):
             if one in seen[:place]:
-                raise InputError(f"{self.name}: {one[0]} twice")
+                raise InputError(f"{self.name}: {one[0]} twice; allowed: each candidate once")
 
     @property
     def only_cores(self) -> int | None:

@@ -11,7 +11,7 @@ from traces.compiled import compiled
 
 @compiled(inner=True)
 def _whole_units(request: PlacementRequest) -> bool:
-    """Whether each host's share of the cores asked for is a multiple of unit_cores."""
+    """Whether each host's share of the requested cores is a multiple of unit_cores."""
     host_first, wanted_lo, wanted_hi = request.host_first, request.wanted_lo, request.wanted_hi
     k = 0
     for host in range(host_first.size - 1):

@@ -36,7 +36,7 @@ BY_NAME = ("name", "name_prefix")  #: those of them that only a log which names 
 
 #: What at the end of a name is no part of its prefix: a number, and what sets it apart.
 _NUMBER_AT_END = re.compile(r"[\s_.:#\-]*[0-9]+$")
-_ASKED = ("nodes", "gpus", "gpu", "unit_cores")  #: further columns of logs that say what a job asked for
+_ASKED = ("nodes", "gpus", "gpu", "unit_cores")  #: further columns of logs that state what a job requested
 _MINUTE_NS = 60 * 10**9
 
 #: By how much a job that runs longer than predicted is expected to go on: 1, 5, 15, 30 minutes, 1, 2, 5, 10, 20, 50 and then

@@ -45,9 +45,9 @@ class Schedule:
     submit_ns: Array
     start_ns: Array
     end_ns: Array
-    cores: Array  # int64 (n,): cores asked for
+    cores: Array  # int64 (n,): requested cores
     n_cores: int  # M, the cores of the machine
-    held_cores: Array = _BY_DEFAULT  # int64 (n,): cores held; more than asked for where hosts are given whole
+    held_cores: Array = _BY_DEFAULT  # int64 (n,): cores held; more than requested where hosts are given whole
     # int64 (n,): numbers of :data:`WHY` and :data:`STATES`
     why: Array = _BY_DEFAULT
     state: Array = _BY_DEFAULT
@@ -99,7 +99,7 @@ class Schedule:
         return HeldCores(rows, self.start_ns[rows], self.end_ns[rows], self.held_cores[rows])
 
     def of_counted(self, rows: Array) -> Array:
-        """Bool (n,): those of some rows, given likewise, that are counted."""
+        """Bool (n,): the counted rows among some, given in the same way."""
         return rows if self.counted is None else rows & self.counted
 
     @property

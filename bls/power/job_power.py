@@ -216,7 +216,7 @@ def _check_most(table: PowerTable, jobs: JobPower, job_id: Array) -> None:
         total += hosts * max(base + cores * (idle + -(-(active - idle) * most // WHOLE)), *rest)
     if total > MOST_MW:
         as_job = f"if all cores draw as those of job {job_id[row]} do, of power {jobs.power[row] / WHOLE:g}"
-        draw = f"the platform's hosts draw {total / 1000:.4g} W; allowed: {MOST_MW / 1000:.4g} W"
+        draw = f"the platform's hosts draw {total / 1000:.4g} W; allowed: up to {MOST_MW / 1000:.4g} W"
         raise InputError(f"{JOB_POWER}: {as_job}, {draw}")
 
 

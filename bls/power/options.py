@@ -85,7 +85,7 @@ class Power:
 
     @property
     def asked(self) -> bool:
-        """Whether anything is to be known of power."""
+        """Whether power is computed."""
         return any(getattr(self, one.name) != one.default for one in fields(self))
 
     @property
@@ -96,7 +96,7 @@ class Power:
 
     @property
     def fallback_of(self) -> tuple[str, int]:
-        """Its name, and the state that ``submit`` has jobs run in."""
+        """The fallback's name, and the state in which jobs run with ``submit``."""
         given, allowed = self.fallback, _SHOWN
         if isinstance(given, str):
             if given in FALLBACKS:
@@ -117,5 +117,5 @@ class Power:
         return SLOW.get(self.fallback.removeprefix(_SLOW), int(SlowOrder.TOGETHER))
 
     def names(self) -> dict[str, Any]:
-        """The options as plain values, for a record of the run; nothing where nothing is to be known."""
+        """The options as plain values, for a record of the run; empty if power is not computed."""
         return recorded(self) if self.asked else {}

@@ -132,7 +132,7 @@ def _check_most(platform: Platform, powers: Sequence[HostPower], option: str) ->
         total += group.count * max(cores, *rest)
     if total > MOST_MW:
         draw = f"the platform's hosts draw up to {total / 1000:.4g} W"
-        raise InputError(f"{option}: {draw}; allowed: {MOST_MW / 1000:.4g} W")
+        raise InputError(f"{option}: {draw}; allowed: up to {MOST_MW / 1000:.4g} W")
 
 
 def core_mw(platform: Platform, n_jobs: int, plan: PowerPlan | None) -> Array:

@@ -96,10 +96,13 @@ def scale(
     """
     given = {name: value for name, value in (("load", load), ("speed", speed), ("cores", cores)) if value is not None}
     if not given:
-        raise InputError("scale: nothing to do; allowed: a factor of load, speed or cores")
+        load_factor, *others = (Mention(name, name) for name in ("load", "speed", "cores"))
+        raise InputError(f"scale: nothing to do; allowed: {load_factor}, {' or '.join(map(str, others))}")
     # As written in decimals: 1.2 is 6/5, not the nearest binary number.
     factors = {
-        name: Fraction(repr(float(real(name, value, *FACTORS)))).limit_denominator(_MOST_DENOMINATOR)
+        name: Fraction(repr(float(real(str(Mention(name, name)), value, *FACTORS)))).limit_denominator(
+            _MOST_DENOMINATOR
+        )
         for name, value in given.items()
     }
     changed: dict[str, Any] = {}

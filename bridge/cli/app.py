@@ -165,6 +165,8 @@ def _usage(error: Any) -> str:
         groups = {one: group.commands for one, group in commands.items() if hasattr(group, "commands")}
         if meant := [f"{command} {one} {name}" for one, group in groups.items() if name in group]:
             return f"No such command '{name}'; did you mean {' or '.join(meant)}?"
+        if "mean" not in message:  # no similar one is suggested
+            return f"No such command '{name}'; known: {', '.join(commands)}"
     return message
 
 

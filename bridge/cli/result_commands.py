@@ -17,7 +17,7 @@ from bridge.options.bundles import AS_JSON, REPLACE_FILE, RUN, argument, bundled
 from bridge.options.output import PaperOptions
 from bridge.runs.directory import check_file, fresh_file, named_folder
 from bridge.standard_error import lined_up, put, put_text, say
-from traces.base.errors import InputError, one_of
+from traces.base.errors import InputError, one_of, parse_list
 
 if TYPE_CHECKING:
     from bridge.runs.afterwards import StoredRun
@@ -43,12 +43,10 @@ def figures_command(
     from traces.figures.drawing.canvas import FORMATS
 
     folder = Path(results)
-    formats = [word.strip() for word in form.split(",") if word.strip()]
+    formats = parse_list(form, "--format")
     for word in formats:
         if word not in FORMATS:
             raise one_of("format", word, FORMATS, "--format")
-    if not formats:
-        raise InputError(f"--format: empty; allowed: {', '.join(FORMATS)}")
     target = None if out is None else named_folder(out)
     how = paper.asked()
     if (folder / RECORD).is_file():

@@ -202,7 +202,7 @@ def generate_command(
     paper: PaperOptions,
     force: Annotated[bool, d.REPLACE] = False,
 ) -> None:
-    """Write a synthetic workload as SWF, like another one, and print the distances of both; or one by a published model."""
+    """Write a synthetic workload as SWF: like another one, with the distances between both; or by a published model."""
     from bridge.cli import workload_files as files
 
     target = files.checked_output(output, force)

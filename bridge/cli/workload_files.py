@@ -232,7 +232,7 @@ def generated(wanted: GenerationRequest, form: str | None = None) -> tuple[Workl
 
 
 def write_requests(made: Workload, path: Path, force: bool) -> Path:
-    """Write the requests of jobs on each node as a file (``bls.constraints.resource_requests``). Raises InputError."""
+    """Write the requests of jobs on each host as a file (``bls.constraints.resource_requests``). Raises InputError."""
     columns = {"job_id": made.job_id} | {name: made.extras[name] for name in ("unit_cores", "gpu")}
     with fresh_file(path, force, "--requests") as partial:
         partial.write_text(rows_frame(columns).to_csv(index=False), encoding="utf-8")

@@ -217,7 +217,7 @@ def _were_asked(late: StartedJobs, rows: Array, freed: Array) -> Array:
 
 
 def _least_overlapping(late: StartedJobs, rows: Array, group: Array, there: Array, of: Array, rank: Array) -> Array:
-    """For each row the lowest-ranked of ``there``, whose groups are ``of``, of its group that held a core it took, or −1."""
+    """For each row, the lowest-ranked of ``there`` (in groups ``of``) in its group that held a core which it took; or −1."""
     owner, lo, hi = _core_intervals(late.allocation, rows)
     holder, held_lo, held_hi = _core_intervals(late.allocation, there)
     # Groups are in sequence on the axis of cores, so that each search stays within one group.

@@ -13,7 +13,7 @@ from bridge.scenarios.scenario import Execution
 from bridge.studies.grid import GridRows
 from bridge.studies.run_study import Report
 from bridge.studies.study_record import RECORD as STUDY
-from traces.base.errors import InputError, one_of
+from traces.base.errors import InputError, Mention, one_of, parse_list
 from traces.statistics.metric_table import metric_table
 from traces.tables import rows_frame
 
@@ -54,9 +54,9 @@ def table(
     InputError
         If a metric is unknown, or the results cannot be read.
     """
-    wanted = (
-        [word.strip() for word in metrics.split(",") if word.strip()] if isinstance(metrics, str) else list(metrics)
-    )
+    wanted = list(metrics)
+    if isinstance(metrics, str):
+        wanted = parse_list(metrics, str(Mention("metrics", "metrics"))) if metrics else []
     several: Any = results if isinstance(results, list | tuple) and not isinstance(results, GridRows) else [results]
     return metric_table(_frame(several), wanted, format=format)
 

@@ -124,6 +124,8 @@ def _for_typer(hint: Any, *, required: bool, said: Any) -> Any:
     metavar, text, name = declared.metavar or None, on_command_line(declared.text), flag(declared.name)
     if name == declared.name:
         return Annotated[kind, typer.Argument(metavar=metavar, help=text)]
+    if declared.bare not in ("", declared.default):
+        text = f"{text.removesuffix('.')}; without a value: {declared.bare}."
     if declared.off:
         name += f"/{flag(declared.off)}"
     names = [name, *([declared.short] if declared.short else [])]
@@ -131,10 +133,9 @@ def _for_typer(hint: Any, *, required: bool, said: Any) -> Any:
         plain = f"{declared.default:g}" if isinstance(declared.default, float) else str(declared.default)
         text += f"  [default: {plain}]"  # typer would write it in parentheses
     words = _words(declared) if declared.names or isinstance(declared, Choice) else None
-    panel = declared.panel
-    return Annotated[
-        kind, typer.Option(*names, metavar=metavar, help=text, rich_help_panel=panel, autocompletion=words)
-    ]
+    shown_as: dict[str, Any] = {"metavar": metavar, "help": text, "rich_help_panel": declared.panel}
+    ruled = bool(declared.rule)  # the text states the default
+    return Annotated[kind, typer.Option(*names, **shown_as, autocompletion=words, show_default=not ruled)]
 
 
 def _words(declared: Option[Any]) -> Callable[[str], list[str]]:
@@ -318,6 +319,6 @@ def _value(
             except ValueError:
                 name = parameter.metavar or parameter.human_readable_name
                 where = name if parameter.param_type_name == "argument" else max(parameter.opts, key=len)
-                about = (getattr(parameter, "help", "") or where).rstrip(".")
-                raise InputError(f"{where}: {shown(value)}; allowed: {allowed} ({about})") from None
+                about = on_command_line(declared.text) if declared else getattr(parameter, "help", "") or where
+                raise InputError(f"{where}: {shown(value)}; allowed: {allowed} ({about.rstrip('.')})") from None
     return convert(context, value)

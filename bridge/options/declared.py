@@ -43,7 +43,7 @@ NO_FORMATS = "none"  #: what it takes in place of formats: none
 #: Of commands that write none where nothing is said.
 TRACE = _text(
     "trace", "FORMATS", names="traces.exporters:EXPORTERS", bare="otf2",
-    help="Write traces too, in the formats of twolevel run, separated by commas; alone: otf2"
+    help="Write traces too, in the formats of twolevel run, separated by commas"
 )
 #: The keyword of functions in Python in place of tasks and trace, and how a text mentions that there are no records of tasks.
 KEEP_TASKS = replace(TASKS_TABLE, python="keep_tasks")
@@ -219,8 +219,8 @@ PHASE = Real[float | None](
 REPORT = Choice(
     name="report", first=True, panel=Panel.RESULTS, default="none", bare="also", choices=("none", "also", "only"),
     what="kind of report", metavar="HOW",
-    help="Compare log, Slurm and our engine in tables and figures in DIR/report: none; also (after the replay; the same "
-    "without a value); or only (for the existing replay in DIR, which had the same options, without running Slurm)"
+    help="Compare log, Slurm and our engine in tables and figures in DIR/report: none; also (after the replay); or "
+    "only (for the existing replay in DIR, which had the same options, without running Slurm)"
 )
 BESIDE = Option(
     name="beside", panel=Panel.RESULTS, default="fcfs+easy,fcfs+conservative", metavar="LIST",

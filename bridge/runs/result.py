@@ -328,7 +328,7 @@ class Result(WithCosts):
 
     @property
     def finished_power(self) -> FinishedPower:
-        """As of :class:`WithCosts`."""
+        """The power of the machine and its jobs, from which costs are computed. Raises InputError if it is not known."""
         if self.power is None:
             raise InputError(f"the power of this run is not known; simulate it with {POWER:held}")
         return self.power.finished

@@ -10,7 +10,7 @@ import numpy as np
 from bls.workloads.job_words import JobWords
 from bridge.options.declared import NO_FORMATS, TRACE_CORES, TRACE_DETAIL, TRACE_FORMATS, TRACE_WINDOW
 from bridge.options.output import RunOutput
-from traces.base.errors import InputError, shown
+from traces.base.errors import InputError, parse_list, shown
 from traces.base.options import PART_JOBS
 from traces.base.time import MAX_NS, parse_duration_ns, parse_instant_ns
 from traces.compiled import Array
@@ -82,10 +82,8 @@ def further_traces(formats: str | None, detail: str) -> TraceRequest | None:
 
 
 def formats_of(text: str) -> tuple[str, ...]:
-    """The names in a comma-separated list of formats, each once. Raises InputError if there is none."""
-    names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
-    if not names:
-        raise InputError(f"{TRACE_FORMATS}: {shown(text)} names no format; allowed: e.g. otf2,perfetto")
+    """The names in a comma-separated list of formats, each once. Raises InputError if one is empty."""
+    names = tuple(dict.fromkeys(parse_list(text, str(TRACE_FORMATS))))
     if names == (NO_FORMATS,):  # which only a run accepts
         raise InputError(f"{TRACE_FORMATS}: {shown(text)}: there is nothing to write; allowed: e.g. otf2,perfetto")
     if NO_FORMATS in names:

@@ -204,8 +204,7 @@ class Scenario:
         """A scenario of options by their keywords, as ``bls="sjf", backfill="easy", overhead_ns=5``.
 
         None stands for an option's default. Whole parts may be given, too, by their names, as ``batch=Batch(policy="sjf")``;
-        and as ``rules`` and ``constraints`` what a :class:`bls.Rules` and a :class:`bls.ConstraintOptions` say of the batch
-        level.
+        ``rules`` (:class:`bls.Rules`) and ``constraints`` (:class:`bls.ConstraintOptions`) set options of the batch level.
 
         Raises
         ------

@@ -317,7 +317,7 @@ test_bad_input_is_refused = refusals(
         ],
         "numbers": [(text, "numbers") for text in ("both", "user", "user=", "=same", "nobody=same", "same,same")]
         + [("user=same,user=apart", "numbers")],
-        "factors_that_cannot_be_used_are_one_line": [({"speed": float("nan")}, "speed: nan is out of range")],
+        "factors_that_cannot_be_used_are_one_line": [({"speed": float("nan")}, "speed=nan: nan is out of range")],
         "filters": [
             ({"users": [7]}, "a.swf: none of 4 jobs is left (users 7)"),
             ({"cores": (9, 8)}, "cores: 9 to 8; allowed: low to high"),

@@ -250,7 +250,7 @@ def test_why_a_job_starts_on_cores_of_another(resize: str, cause: str, tmp_path:
     assert [CAUSES[kind] for kind in causes.kind] == ["submit", cause]
     assert causes.job_id.tolist() == [-1, 1]
     story = changed.story(1)
-    assert ("as it was asked to" if cause == "asked" else "as it requested fewer") in story
+    assert ("as it had to" if cause == "asked" else "as it requested fewer") in story
 
 
 def test_wishes_of_running_jobs_go_before_a_head_that_does_not_fit(tmp_path: Path) -> None:

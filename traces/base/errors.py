@@ -315,6 +315,14 @@ def parse_whole(text: str) -> int:
     return int(text)
 
 
+def parse_list(text: str, where: str) -> list[str]:
+    """Split a text at its commas, and strip its items. Raises InputError if one is empty; the message begins with ``where``."""
+    items = [item.strip() for item in text.split(",")]
+    if "" in items:
+        raise InputError(f"{where}: {shown(text)} has an empty item; allowed: one or more, separated by commas")
+    return items
+
+
 def parse_real(text: str) -> float:
     """Parse a number: an optional sign, digits 0 to 9, optionally a point and an exponent; also ``inf`` and ``nan``, which
     checks of the range refuse if necessary. Raises ValueError for anything else."""

@@ -200,7 +200,8 @@ def check_keys(values: Mapping[str, Any], known: Collection[str], where: str) ->
             raise one_of("key", key, known, f"{where}{shown_name(key)}")
 
 
-_WORDS = {"workload file": ("sample",)}  #: words allowed instead of a file, by its kind
+#: Words allowed instead of a file, by its kind.
+_WORDS = {"workload file": ("sample",), "platform file": ("paper", "demand-response", "log")}
 _COMPARED = 2000  #: number of names in a folder that are compared with a missing one
 
 

@@ -229,10 +229,13 @@ def _described(kind: Any) -> str:
     held = [(one, one.metadata[_OPTION]) for one in fields(kind) if _OPTION in one.metadata]
     if "Attributes\n" in about or not held:
         return about
-    texts = [
-        f"{one.name} : {getattr(one.type, '__name__', one.type)}\n    {spelled(option.text, in_python)}"
-        for one, option in held
-    ]
+    texts = []
+    for one, option in held:
+        # On the command line and in files, such a time is a text.
+        unit = " An int is in ns." if one.name.endswith("_ns") and not option.is_time else ""
+        texts.append(
+            f"{one.name} : {getattr(one.type, '__name__', one.type)}\n    {spelled(option.text, in_python)}{unit}"
+        )
     return "\n".join([about, "", "Attributes", "----------", *texts])
 
 

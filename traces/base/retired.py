@@ -11,10 +11,10 @@ from traces.base.errors import InputError, Mention, one_of
 #: Name on the command line, without dashes → what an error says after it; it may mention options.
 RETIRED: Final[Mapping[str, str]] = {
     "charge-decisions": f"is now {Mention('decision-cost', 'decision_cost_ns', said='measured')}",
-    "conservative": f"is now {Mention('backfill', 'backfill', said='conservative')} or conservative:rebuild",
+    "conservative": f"is now a value of {Mention('backfill', 'backfill')}: conservative or conservative:rebuild",
     "als-timeout": f"is now {Mention('timeout', 'timeout_s')}",
     "bls-timeout": f"is now {Mention('timeout', 'timeout_s')}",
-    "power-of": f"is now {Mention('power', 'power', said='held')} or working",
+    "power-of": f"is now a value of {Mention('power', 'power')}: held or working",
     "report-only": f"is now {Mention('report', 'report', said='only')}",
     "model": f"is now {Mention('like', 'like', said='lublin')}",
     "reaction": f"is now the column reaction of {Mention('limits', 'limits')}",

@@ -37,7 +37,7 @@ class WidthRecords(events.JobEvents):
     command_ns: Array = column("instant; before the job's `end_ns`", "ns")
     core: Array = column("global number of the core; for a request, the number of cores")
     change: Array = column(
-        "1: it got the core; −1: it was requested to return it; 0: it requested this number of cores from then on"
+        "1: it got the core; −1: it was requested back; 0: it requested this number of cores from then on"
     )
 
     @property
@@ -86,7 +86,7 @@ class WidthRecords(events.JobEvents):
         mine = self.job == job
         if not np.isin(cores, self.core[mine & (self.change < 0)]).all():
             return ""
-        return "as it was asked to" if self.change[mine].all() else "as it requested fewer"
+        return "as it had to" if self.change[mine].all() else "as it requested fewer"
 
     def sentences(self, job: int, numbers: Array, others: Collection[events.JobEvents]) -> Iterator[events.Happening]:
         """The changes at the first instants, and the number of others."""
@@ -96,11 +96,13 @@ class WidthRecords(events.JobEvents):
             now = mine[self.command_ns[mine] == ns]
             for n in self.core[now[self.change[now] == 0]].tolist():
                 yield events.Happening(ns, f"requested {events.counted(n, 'core')}")
-            for change, verb in ((1, "given"), (-1, "requested back")):
+            for change, verb in ((1, "given"), (-1, "had to return")):
                 cores = np.sort(self.core[now[self.change[now] == change]])
                 if len(cores):
                     yield events.Happening(ns, f"{verb} {events.cores_named(cores)}")
         if len(instants) > events.NAMED:
             more, last = events.counted(len(instants) - events.NAMED, "time"), int(instants[-1])
-            what = "given or requested back cores," if self.change[mine].all() else "requested others, or got them,"
+            what = (
+                "given cores, or had to return some," if self.change[mine].all() else "requested others, or got them,"
+            )
             yield events.Happening(last, f"{what} {more} more, the last at {events.instant_text(last)}", dated=False)

@@ -51,7 +51,7 @@ class _Reader:
         if fields[0].startswith("#"):
             self._rows.header.append(f"; {text.strip().lstrip('# ')}")
         elif fields[0].lower() != "jobid" and len(fields) != _FIELDS:
-            self._rows.count(MALFORMED, line, f"{len(fields)} fields, not {_FIELDS}")
+            self._rows.count(MALFORMED, line, f"fields ({_FIELDS} expected)", str(len(fields)))
         elif fields[0].lower() != "jobid":
             reason, field = self._read(line, fields)
             self._rows.count(reason, line, *((f"field {field}", fields[field - 1]) if field else ()))

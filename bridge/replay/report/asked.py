@@ -24,7 +24,7 @@ from bridge.runs.simulation import run
 from bridge.scenarios.conflicts import REPLAY
 from bridge.scenarios.ready import ReadyScenario
 from bridge.spelling import on_command_line
-from traces.base.errors import InputError, TwolevelError, parse_real, shown
+from traces.base.errors import InputError, TwolevelError, parse_list, parse_real, shown
 from traces.base.given_file import parse_json
 from traces.base.options import check
 from traces.compiled import Array
@@ -183,7 +183,7 @@ class ReportRequest:
 
 
 def _numbers(text: str | None, where: str) -> list[str]:
-    words = [word.strip() for word in (text or "").split(",") if word.strip()]
+    words = parse_list(text, where) if text else []
     if len(set(words)) < len(words):
         raise InputError(f"{where}: {shown(text)} has a value twice; allowed: each once")
     return words

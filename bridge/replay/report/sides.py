@@ -16,7 +16,7 @@ from bridge.options.declared import BESIDE
 from bridge.runs.result import Result
 from bridge.scenarios.ready import ReadyScenario
 from bridge.scenarios.scenario import Scenario
-from traces.base.errors import InputError, leading, shown
+from traces.base.errors import InputError, leading, parse_list, shown
 from traces.base.plugins import split_names
 from traces.base.time import NS_PER_S
 from traces.compiled import Array
@@ -120,6 +120,8 @@ def _of_attempts(label: str, jobs: DataFrame, killed: int) -> Side:
 def parse_beside(text: str, where: str) -> tuple[tuple[str, str], ...]:
     """Variants of our engine: ``fcfs+easy,sjf`` is (policy, backfilling) of each; a policy may have parameters. Raises
     InputError if one is empty or occurs twice; unknown policies are refused later."""
+    if text:  # without any, Slurm is compared with the log only
+        parse_list(text, where)
     found = []
     for word in split_names(text):
         bls, _, depth = word.rpartition("+")

@@ -139,7 +139,7 @@ def _unknown_key(part: str, key: str, where: str) -> InputError:
     if others := [other for other, keys in parts().items() if key in keys]:
         return InputError(f"{where}: {key} belongs to [{others[0]}]")
     if key in _keys():
-        return InputError(f"{where}: {key} is called {_keys()[key]} here")
+        return InputError(f"{where}: {key} is called '{_keys()[key]}' here")
     return unknown("key", key, parts()[part], where)
 
 

@@ -25,7 +25,7 @@ from bridge.scenarios.scenario import RECORDED, Scenario
 from bridge.studies.input import run_options as o
 from bridge.studies.replicates import REPLICATION, Replicates, given_replicates
 from bridge.studies.study import MOST_RUNS, Cell, ComparedOption, Study, WorkloadSource, every_combination, seeds_of
-from traces.base.errors import InputError, Mention, one_of, parse_real, parse_whole, shown, spelled
+from traces.base.errors import InputError, Mention, one_of, parse_list, parse_real, parse_whole, shown, spelled
 from traces.base.given_file import parse_toml, read_text
 from traces.base.options import places
 
@@ -338,8 +338,8 @@ def grid_text(
     ``seeds`` is None. Raises InputError if a list is empty, has a value twice, or has no number."""
     lists = {"bls": bls, "backfill": shared["backfill"], "als": als, "variation": variation}
     for name, text in lists.items():
-        if text is not None and "" in map(str.strip, text.split(",")):
-            raise InputError(f"--{name}: {shown(text)} has an empty item; allowed: one or more, separated by commas")
+        if text is not None:
+            parse_list(text, f"--{name}")
     techniques = [one_spelling(one) for one in split_techniques(als)]
     if variation is None:
         varied = shared["applications"] is not None or takes_variation(shared["lengths"] or "")

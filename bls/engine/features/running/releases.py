@@ -319,7 +319,7 @@ def check_running(checks: "BatchChecks") -> None:
 
 
 def _check_widths(checks: "BatchChecks", owner: Array, cores: Array, left: Array) -> None:
-    """Check the maximum widths of running jobs and the counts of cores that they were asked for."""
+    """Check the maximum widths of running jobs and the counts of cores requested back from them."""
     state, jobs = checks.state, checks.jobs
     asked = np.bincount(owner[state.asked[cores] == 1], minlength=state.n_rows)
     wanted = np.where(checks.holds, asked, jobs.asked)
