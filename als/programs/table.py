@@ -221,14 +221,20 @@ class Programs:
         rule = np.array([self.rules.row[place] for place in rule.tolist()], np.int64)
         params = [np.array(model.params, np.float64) for model in models]
         patterns = [np.array(model.pattern, np.float64) for model in models]
-        phases = Phases(kind, rule, *further[:2]), *further[2:]
-        shares = np.array([share for program in programs for share in program.shares])
-        width_shares = np.array([cores for program in programs for cores in program.wishes])
-        lengths = _lengths(models, params, patterns), function_table(self._kept)
-        joined = (np.concatenate([np.zeros(0), *arrays]) for arrays in (params, patterns))
-        drawing = graph_table(graphs), HOOKS.filled({0} if graphs else set())
-        columns = *_columns(places, 4), *phases, shares, width_shares
-        self.table = ProgramTable(*columns, self.rules.table, *lengths, *joined, *drawing)
+        self.table = ProgramTable(
+            *_columns(places, 4),
+            Phases(kind, rule, *further[:2]),
+            *further[2:],
+            np.array([share for program in programs for share in program.shares]),
+            np.array([cores for program in programs for cores in program.wishes]),
+            self.rules.table,
+            _lengths(models, params, patterns),
+            function_table(self._kept),
+            np.concatenate([np.zeros(0), *params]),
+            np.concatenate([np.zeros(0), *patterns]),
+            graph_table(graphs),
+            HOOKS.filled({0} if graphs else set()),
+        )
         #: Whether a phase is a graph, or planned like one; whether cores request chunks in any phase.
         self.has_graph = bool((kind == GRAPH).any())
         self.asks = any(row[0] != SERIAL and row[2] == BY_TECHNIQUE for row in rows)

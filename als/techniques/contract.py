@@ -127,9 +127,9 @@ class Technique:
     def asked(self, *counts: int, facts: Array, speed: Array, params: Array, memo: Array) -> int:
         """Return the rule's result for one request, for either form, called from Python. ``counts``: the arguments ``n_tasks``
         to ``remaining``."""
-        return int(
-            self.next_chunk(*counts, memo) if self.plain else self.next_chunk(*counts, facts, speed, params, memo)
-        )
+        if self.plain:
+            return int(self.next_chunk(*counts, memo))
+        return int(self.next_chunk(*counts, facts, speed, params, memo))
 
 
 class RuleParameters(Checked):

@@ -117,9 +117,9 @@ def _check_job(workload: Workload, row: int, window: Window, width: int) -> None
         runs = format_ns(estimate)
         raise InputError(f"{window}: job {job} is estimated to run {runs}; the reservation lasts {length}")
     if earliest + estimate > window.end_ns:
-        since = f"{'not to start before' if workload.held[row] else 'submitted at'} {format_ns(earliest)}"
-        late = f"cannot end before {format_ns(window.end_ns)}"
-        raise InputError(f"{window}: job {job}, {since} with an estimate of {format_ns(estimate)}, {late}")
+        since = "not to start before" if workload.held[row] else "submitted at"
+        given = f"{since} {format_ns(earliest)} with an estimate of {format_ns(estimate)}"
+        raise InputError(f"{window}: job {job}, {given}, cannot end before {format_ns(window.end_ns)}")
 
 
 def windows(given: Sequence[Window], platform: Platform) -> Windows:

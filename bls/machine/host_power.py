@@ -97,8 +97,11 @@ def _states(given: Any, idle_mw: int) -> tuple[tuple[float, float], ...]:
             now = scale_of(state[0]), milliwatts(where, state[1])
         except InputError as error:
             raise InputError(error.text if error.text.startswith(where) else f"{where}: {error.text}") from None
-        falls = now[0] == WHOLE if before is None else now[0] < before[0] and now[1] < before[1]
-        if not falls:
+        if before is None:
+            is_next = now[0] == WHOLE
+        else:
+            is_next = now[0] < before[0] and now[1] < before[1]
+        if not is_next:
             raise InputError(f"{where}: {shown(list(state))}; {allowed}")
         if now[1] < idle_mw:
             raise InputError(f"{where}: {shown(list(state))}: less than an idle core; allowed: W from idle_w on")

@@ -57,7 +57,11 @@ def _stated_start_s(line: str) -> int | None:
 
 def header_start_s(header: Iterable[str]) -> int | None:
     """The first ``UnixStartTime`` of a header that is an integer, s; None if there is none."""
-    return next((start_s for line in header if (start_s := _stated_start_s(line)) is not None), None)
+    for line in header:
+        start_s = _stated_start_s(line)
+        if start_s is not None:
+            return start_s
+    return None
 
 
 def has_begin(header: Sequence[str]) -> bool:

@@ -362,8 +362,16 @@ class Workload:
         columns = [*table[:5], np.arange(1, len(rows) + 1)]
         extra = dict(zip(OPTIONAL, table[5:], strict=True))
         known = {number: name for name, number in names.items()}
-        others: dict[str, Any] = {"header": (), "names": known, "also_preceding": further}
-        made = cls.from_lines(columns, rejects={}, source=source, n_lines=len(rows), extra=extra, **others)
+        made = cls.from_lines(
+            columns,
+            header=(),
+            rejects={},
+            source=source,
+            n_lines=len(rows),
+            extra=extra,
+            names=known,
+            also_preceding=further,
+        )
         if made.rejects[DUPLICATE]:
             raise InputError(f"{source}: two jobs have the same number")
         return made

@@ -54,7 +54,8 @@ class _Reader:
             self._rows.count(MALFORMED, line, f"fields ({_FIELDS} expected)", str(len(fields)))
         elif fields[0].lower() != "jobid":
             reason, field = self._read(line, fields)
-            self._rows.count(reason, line, *((f"field {field}", fields[field - 1]) if field else ()))
+            wrong = (f"field {field}", fields[field - 1]) if field else ("", "")
+            self._rows.count(reason, line, *wrong)
 
     def _read(self, line: int, fields: list[str]) -> tuple[str, int]:
         """Add the line's job, or return the reason for its rejection and the number of the faulty field; "" and 0 of a job."""

@@ -31,7 +31,8 @@ def fill_levels(words: Array, starts: Array) -> None:
 
 @compiled(inner=True)
 def _takes(profile: CoreProfile, k: int, until: int, takes: bool) -> bool:
-    """Whether anything is taken as a slice in [k, until) begins; or else is given back, or a window begins or ends."""
+    """Whether anything is taken when one of the slices k … until - 1 begins; or else, whether anything is given back, or a
+    window begins or ends."""
     for at in range(k, until):
         change = profile.first[at]
         while change >= 0:
@@ -208,7 +209,8 @@ def earliest_place(state: b.BatchState, job: int, _begin: int, before: int, _sig
         if own >= 0 and (begin < windows.begin_ns[own] or stop > windows.end_ns[own]):
             at, tried = at + 1, False
             continue
-        # Without newly free cores the job fits no better than in the previous slice, unless other resources change.
+        # Without newly free cores the job fits no better than in the previous slice, unless other resources change
+        # the cores that may be used.
         if tried and not others and not _takes(profile, at, at + 1, False):
             at += 1
             continue

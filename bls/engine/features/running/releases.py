@@ -5,6 +5,8 @@ reported after the start, when the application is known. At their instants, rele
 and host events; a scheduling pass follows. The scheduler learns of lost cores only at the end of the job.
 """
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -309,7 +311,7 @@ def report_width_requests(state: b.BatchState, job: int, width_request_ns: Ints,
     return ACCEPTED
 
 
-def check_running(checks: "BatchChecks") -> None:
+def check_running(checks: BatchChecks) -> None:
     """Check future releases and requests, and the widths of running jobs."""
     if checks.settings.releases == b.NO_RELEASES:
         return
@@ -318,7 +320,7 @@ def check_running(checks: "BatchChecks") -> None:
         _check_widths(checks, checks.owner, checks.held_cores, np.bincount(checks.owner, minlength=checks.state.n_rows))
 
 
-def _check_widths(checks: "BatchChecks", owner: Array, cores: Array, left: Array) -> None:
+def _check_widths(checks: BatchChecks, owner: Array, cores: Array, left: Array) -> None:
     """Check the maximum widths of running jobs and the counts of cores requested back from them."""
     state, jobs = checks.state, checks.jobs
     asked = np.bincount(owner[state.asked[cores] == 1], minlength=state.n_rows)
@@ -333,7 +335,7 @@ def _check_widths(checks: "BatchChecks", owner: Array, cores: Array, left: Array
     checks.none(wrong, lambda k: f"core {given[k]}: the log has no command that gave it to its holder")
 
 
-def _check_releases(checks: "BatchChecks", owner: Array, cores: Array) -> None:
+def _check_releases(checks: BatchChecks, owner: Array, cores: Array) -> None:
     """Check that jobs hold the cores that they will release, and that jobs with future requests are in the same heap."""
     state, n_cores = checks.state, checks.n_cores
     ns, key = state.releasing.entries()
