@@ -137,7 +137,9 @@ class SimGridPeer(JobPeer):
         job = self._jobs.pop(key, None)
         if job is not None:
             job.process.end()
-            for phase in () if self._jobs else job.drawn.phases:
+            if self._jobs:
+                return
+            for phase in job.drawn.phases:
                 if (technique := technique_of(phase)) is not None:
                     technique.forget_all()
 
