@@ -347,7 +347,14 @@ def spelled_as_parts() -> Iterator[None]:
         raise
 
 
-_PARTS: dict[str, type] = {one.name: one.default_factory for one in fields(Scenario) if one.name != "seed"}  # type: ignore[misc]
+_PARTS = {
+    "workload": JobSelection,
+    "machine": Machine,
+    "batch": Batch,
+    "application": Application,
+    "power": Power,
+    "execution": Execution,
+}
 _GROUPS = {"rules": Rules, "constraints": ConstraintOptions}
 
 
