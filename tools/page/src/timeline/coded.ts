@@ -1,4 +1,4 @@
-// Whole numbers as traces/timeline/packing.py codes them: planes of bytes, perhaps of differences. They are decoded in two halves
+// Whole numbers as traces/timeline.py codes them: planes of bytes, perhaps of differences. They are decoded in two halves
 // of 32 bits, since a number of JavaScript is exact up to 2^53 only, and instants of a log of years in ns are beyond that.
 
 import type { Packed } from "../columns.ts";
