@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 from als import options as a
@@ -193,7 +193,7 @@ def _of_technique(option: AnyOption) -> AnyOption:
 
 @dataclass(frozen=True)
 class GraphDrawing:
-    """Of a generator's graph, and of a file's, as in ``GraphSource``; None stands for an option that is not given."""
+    """Of a generator's graph, and of a file's; None stands for an option that is not given."""
 
     tasks: Annotated[int | None, d.GRAPH_TASKS] = None
     mean: Annotated[float | None, replace(d.MEAN, help="Mean work of a task; needs a generator")] = None
@@ -258,7 +258,9 @@ def graph_command(
     from bridge.single.own_cores import given_speeds
 
     speed_gflops = given_speeds(cores.core_speed, cores.cores)
-    source = GraphSource(graph, *astuple(drawing))
+    source = GraphSource(
+        graph, drawing.tasks, drawing.mean, drawing.variation, drawing.file_format, drawing.core_gflops
+    )
     given = links.given()
     options = GraphOptions(
         als,

@@ -227,8 +227,18 @@ def generated(wanted: GenerationRequest, form: str | None = None) -> tuple[Workl
     source = read(wanted.like, form)
     if wanted.platform is not None:
         platform = platform_for(wanted.platform, source, replayed=True)
-    given = {name: getattr(wanted, name) for name in ("seed", "speed_factor", "nodes_factor", "method")}
-    return source, generate_like(source, wanted.jobs, platform=platform, gpus=gpus, limits=limits, **given)
+    made = generate_like(
+        source,
+        wanted.jobs,
+        seed=wanted.seed,
+        platform=platform,
+        speed_factor=wanted.speed_factor,
+        nodes_factor=wanted.nodes_factor,
+        gpus=gpus,
+        limits=limits,
+        method=wanted.method,
+    )
+    return source, made
 
 
 def write_requests(made: Workload, path: Path, force: bool) -> Path:

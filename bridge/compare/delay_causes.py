@@ -76,11 +76,6 @@ class StartedJobs:
         asked = widths.change < 0
         place = np.cumsum(some) - 1
         names = ("job_id", "attempt", "cores", "submit_ns", "eligible_ns", "start_ns", "end_ns")
-
-        def given(name: str, default: object) -> Array:
-            kind = np.int64 if default == 0 else object
-            return started[name].to_numpy(kind) if name in started else np.full(len(started), default, kind)
-
         return cls(
             **{name: started[name].to_numpy(np.int64) for name in names},
             allocation=started["allocation"].to_numpy(object),
@@ -93,9 +88,12 @@ class StartedJobs:
             asked_row=place[widths.job[asked]],
             asked_core=widths.core[asked],
             wished=bool((widths.change == 0).any()),
+            boot_wait_ns=started[BOOT_WAIT].to_numpy(np.int64)
+            if BOOT_WAIT in started
+            else np.zeros(len(started), np.int64),
             **{
-                name: given(name, default)
-                for name, default in ((BOOT_WAIT, 0), (CUT_BECAUSE, ""), (STARTED_BECAUSE, ""))
+                name: started[name].to_numpy(object) if name in started else np.full(len(started), "", object)
+                for name in (CUT_BECAUSE, STARTED_BECAUSE)
             },
         )
 

@@ -134,12 +134,20 @@ class Sampler:
         known = workload.job_id[listed], workload.user[listed], cores[widest], moment.start_ns[widest]
         used = (int(cores.sum()), *(int(of[origin].sum()) for of in self._held))
         instant = (moment.now_ns, moment.waiting, used[0])
-        states = {name: n for name, n in zip(STATES, moment.ends, strict=True) if n}
-        in_cells = {name: tuple(of.tolist()) for name, of in (("busy", busy), ("down", down), ("job", number))}
-        jobs = tuple(RunningJob(*job) for job in np.column_stack((*known, workload.estimate_ns[listed])).tolist())
-        columns = zip(*self._past.until(instant), strict=True)
-        past = dict(zip(("past_ns", "past_waiting", "past_busy"), columns, strict=True))
-        return Look(instant[0], used, len(moment.down), states, widest=jobs, **in_cells, **past)
+        past_ns, past_waiting, past_busy = zip(*self._past.until(instant), strict=True)
+        return Look(
+            now_ns=moment.now_ns,
+            used=used,
+            down_hosts=len(moment.down),
+            states={name: n for name, n in zip(STATES, moment.ends, strict=True) if n},
+            busy=tuple(busy.tolist()),
+            down=tuple(down.tolist()),
+            job=tuple(number.tolist()),
+            widest=tuple(RunningJob(*job) for job in np.column_stack((*known, workload.estimate_ns[listed])).tolist()),
+            past_ns=past_ns,
+            past_waiting=past_waiting,
+            past_busy=past_busy,
+        )
 
     def let_go(self) -> None:
         """Release the simulator at the end of the run, so that its state can be freed; :meth:`pulse` still works."""

@@ -63,9 +63,13 @@ class OpenJob:
         _check_hosts(start, cores)
         if start.parts is not None:
             _check_parts(start.parts, start.tasks, graphs=start.network is not None)
-        now_ns = promised_ns = start.start_ns
         return cls(
-            *(start, places, now_ns, promised_ns, start.until_ns, start.stop_ns),
+            start=start,
+            cores=places,
+            now_ns=start.start_ns,
+            promised_ns=start.start_ns,
+            until_ns=start.until_ns,
+            stop_ns=start.stop_ns,
             announced_edges=sum(part.edges for part in start.parts or ()),
             taken=taken(start),
             conserves_work=hello.conserves_work,

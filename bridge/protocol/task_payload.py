@@ -84,18 +84,26 @@ def check_payload(payload: TaskPayload | None, message: m.Records | m.Transfers)
         raise ProtocolError(f"job {message.job}: {what}", blame="application", job=message.job)
 
 
-def record_slices(job: int, *columns: Column) -> Iterator[m.Records]:
-    """The columns of a job's tasks, by task: start and end (ns, int64), core and chunk (int32), length (GFLOP, float64)."""
-    names = ("start_ns", "end_ns", "core", "chunk", "length_gflop")
-    return _slices(m.Records, job, len(columns[0]), dict(zip(names, columns, strict=True)))
+def record_slices(
+    job: int, start_ns: Column, end_ns: Column, core: Column, chunk: Column, lengths: Column
+) -> Iterator[m.Records]:
+    """The columns of a job's tasks, in task order: int64, int64, int32, int32 and float64 (GFLOP)."""
+    columns = {"start_ns": start_ns, "end_ns": end_ns, "core": core, "chunk": chunk, "length_gflop": lengths}
+    return _slices(m.Records, job, len(lengths), columns)
 
 
-def transfer_slices(job: int, *columns: Array) -> Iterator[m.Transfers]:
-    """The columns of a job's transfers, ascending by source and target: these two, bytes, and the instants at which they were
-    sent and arrived (ns)."""
-    kinds = {"source": "<i4", "target": "<i4", "bytes": "<f8", "sent_ns": "<i8", "arrived_ns": "<i8"}
-    known = {name: np.asarray(column, kinds[name]) for name, column in zip(kinds, columns, strict=True)}
-    return _slices(m.Transfers, job, len(columns[0]), known)
+def transfer_slices(
+    job: int, source: Array, target: Array, n_bytes: Array, sent_ns: Array, arrived_ns: Array
+) -> Iterator[m.Transfers]:
+    """The columns of a job's transfers, ascending by source and target."""
+    columns: dict[str, Column] = {
+        "source": np.asarray(source, "<i4"),
+        "target": np.asarray(target, "<i4"),
+        "bytes": np.asarray(n_bytes, "<f8"),
+        "sent_ns": np.asarray(sent_ns, "<i8"),
+        "arrived_ns": np.asarray(arrived_ns, "<i8"),
+    }
+    return _slices(m.Transfers, job, len(source), columns)
 
 
 def _slices(kind: type[_M], job: int, size: int, columns: Mapping[str, Column]) -> Iterator[_M]:

@@ -59,8 +59,14 @@ class ReplayedRows:
         n = len(workload)
         self._workload, self._host, self._first = workload, host, first_core
         self._cores = FreeCores(first_core)
-        known = {"origin": np.arange(n), "eligible_ns": workload.submit_ns, "estimate_ns": workload.estimate_ns}
-        self.columns = Jobs.new({"rows": n}, cancel_ns=-1, why=Reason.NEVER, **known)
+        self.columns = Jobs.new(
+            {"rows": n},
+            origin=np.arange(n),
+            eligible_ns=workload.submit_ns,
+            cancel_ns=-1,
+            estimate_ns=workload.estimate_ns,
+            why=Reason.NEVER,
+        )
         self.held: dict[int, list[tuple[int, int]]] = {}
         self.row_of: dict[int, int] = {}  # the row of the latest attempt of each job number in Slurm
         self.number: dict[int, int] = {}  # Slurm's number of a row's job

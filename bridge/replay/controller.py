@@ -63,14 +63,19 @@ class Controller:
         self._listener = listening(folder, "requests", 16)
         self._requests: subprocess.Popen[bytes] | None = None
         self._requests_command, self._environment = [str(requests)], environment
-        command, own = [str(slurm.slurmctld), "-D", "-c"], {"TWOLEVEL_REPLAY_CLOCK": str(folder / "clock")}
+        own = {"TWOLEVEL_REPLAY_CLOCK": str(folder / "clock")}
         with open(folder / "slurmctld.out", "wb") as said:
-            self._slurmctld = self._started(command, environment | own, subprocess.DEVNULL, said, subprocess.STDOUT)
+            self._slurmctld = self._started(
+                [str(slurm.slurmctld), "-D", "-c"],
+                environment | own,
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=subprocess.STDOUT,
+            )
 
-    def _started(self, command: list[str], environment: dict[str, str], *streams: Any) -> subprocess.Popen[bytes]:
-        pipes = dict(zip(("stdin", "stdout", "stderr"), streams, strict=False))
+    def _started(self, command: list[str], environment: dict[str, str], **streams: Any) -> subprocess.Popen[bytes]:
         # In a session of its own: Ctrl-C is handled by its starter.
-        return subprocess.Popen(command, env=environment, cwd=self._folder, start_new_session=True, **pipes)
+        return subprocess.Popen(command, env=environment, cwd=self._folder, start_new_session=True, **streams)
 
     @property
     def processor_s(self) -> float:
@@ -94,7 +99,9 @@ class Controller:
             if "fatal:" not in words:  # it was killed, or has crashed
                 raise
             raise InputError(f"slurmctld does not start with this slurm.conf: {words}") from error
-        self._requests = self._started(self._requests_command, self._environment, subprocess.PIPE, subprocess.PIPE)
+        self._requests = self._started(
+            self._requests_command, self._environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
         self._answer()
 
     def step(self, until_ns: int) -> bool:

@@ -52,7 +52,12 @@ _FIRST_ADDRESS = 10 << 24  # the nodes' addresses count up from here; nothing is
 _BACKLOG = 4096  # largest number of connections of slurmctld to nodes without an answer
 
 #: Kinds that end a job on its nodes, if it has not ended.
-_ENDS = [m.Kind[f"REQUEST_{what}"] for what in ("KILL_TIMELIMIT", "TERMINATE_JOB", "ABORT_JOB", "KILL_PREEMPTED")]
+_ENDS = (
+    m.Kind.REQUEST_KILL_TIMELIMIT,
+    m.Kind.REQUEST_TERMINATE_JOB,
+    m.Kind.REQUEST_ABORT_JOB,
+    m.Kind.REQUEST_KILL_PREEMPTED,
+)
 
 
 def node_address(node: int) -> str:

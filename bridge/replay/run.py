@@ -28,6 +28,7 @@ from bridge.runs.record import write_run
 from bridge.runs.result import BatchNotes, Result
 from bridge.runs.simulation import application_notes, ledger_of
 from bridge.runs.stored import slurm_title
+from bridge.runs.tracing import TraceRequest
 from bridge.scenarios.ready import ReadyScenario
 from bridge.scenarios.scenario import Execution, Scenario
 from traces.base.errors import InputError
@@ -194,9 +195,17 @@ def _tidy(folder: Path, mode: int) -> None:
     folder.chmod(mode)
 
 
-def write_replay(done: Replay, folder: Path, arguments: Mapping[str, Any], **tables: Any) -> None:
+def write_replay(
+    done: Replay,
+    folder: Path,
+    arguments: Mapping[str, Any],
+    *,
+    tasks: bool,
+    trace: TraceRequest | bool | None,
+    nodes: bool = False,
+) -> None:
     """Write the results like those of a run (``bridge.runs.record.write_run``); ``run.json`` also has a key ``replay``."""
-    write_run(done.result, folder, arguments, **tables)
+    write_run(done.result, folder, arguments, tasks=tasks, trace=trace, nodes=nodes)
     record = read_record(folder)
     record["replay"] = replay_account(done)
     write_record(folder / "run.json", record)

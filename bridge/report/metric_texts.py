@@ -12,8 +12,15 @@ from traces.base.time import format_ns
 from traces.metric_units import four_digits, shown_as
 
 #: Figures of distributions over jobs, as they begin names of metrics.
-_FIGURES = {"mean": "mean", "median": "median", "max": "maximum"}
-_FIGURES |= {f"p{percent}": f"{percent}th percentile" for percent in (10, 90, 95, 99)}
+_FIGURES = {
+    "mean": "mean",
+    "median": "median",
+    "p10": "10th percentile",
+    "p90": "90th percentile",
+    "p95": "95th percentile",
+    "p99": "99th percentile",
+    "max": "maximum",
+}
 
 #: Names in words where they are not just the name with spaces; then patterns of names.
 _WORDS = {

@@ -196,7 +196,8 @@ def _drawn(scenario: ReadyScenario) -> tuple[str, str]:
 
 def _level(scenario: ReadyScenario) -> list[tuple[str, str]]:
     # Options of the application level that have an effect.
-    level, rows = scenario.options.application, list[tuple[str, str]]()
+    level = scenario.options.application
+    rows: list[tuple[str, str]] = []
     if scenario.technique is None:
         return rows
     if level.lengths:
@@ -426,9 +427,12 @@ class Result(WithCosts):
     def metrics(self) -> Mapping[str, Any]:
         """Batch and application metrics by name (``bls.metrics.batch``, ``als.metrics.loops``); times in ns, shares 0 to 1."""
         jobs, machine = self.ledger.jobs, self.ledger.machine
-        allocations = Allocations(jobs.allocation_first, jobs.allocation_lo, jobs.allocation_hi)
-        how: dict[str, Any] = {"host_first": machine.first_core, "downtime": self.notes.downtime}
-        batch = schedule_metrics(self._schedule(), allocations=allocations, **how)
+        batch = schedule_metrics(
+            self._schedule(),
+            allocations=Allocations(jobs.allocation_first, jobs.allocation_lo, jobs.allocation_hi),
+            host_first=machine.first_core,
+            downtime=self.notes.downtime,
+        )
         found = batch | self._application_metrics(batch["makespan_ns"])
         if self.power is not None:
             found |= self.power.metrics
@@ -451,8 +455,9 @@ class Result(WithCosts):
     def _schedule(self) -> Schedule:
         # Not cached: it has a dozen columns, and its derived values are cached.
         jobs = self.ledger.jobs
-        names = "submit_ns start_ns end_ns cores held_cores why state eligible_ns begin_ns left_ns"
-        columns: dict[str, Any] = {name: getattr(jobs, name) for name in names.split()}
+        instants = ("submit_ns", "start_ns", "end_ns", "eligible_ns", "begin_ns", "left_ns")
+        names = (*instants, "cores", "held_cores", "why", "state")
+        columns: dict[str, Any] = {name: getattr(jobs, name) for name in names}
         held = None if self.ledger.releases is None else holdings(self.ledger)
         return Schedule(**columns, n_cores=self.ledger.machine.n_cores, holdings=held, counted=self._counted)
 

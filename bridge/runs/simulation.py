@@ -65,9 +65,16 @@ def _run_batch_level(simulator: BatchSimulator, watch: Watch) -> None:
 def _outcomes_of(result: Result) -> Applications:
     """The outcomes of the applications of a result, as its coupling returned them; without records of tasks."""
     jobs, notes = result.ledger.jobs, result.application_notes
-    chosen = None if notes.chosen is None else notes.chosen[1]
-    columns = jobs.tasks, jobs.chunks, jobs.length_gflop, notes.loops, chosen, notes.ahead_chunks
-    return Applications(*columns, None, graphs=notes.graphs)
+    return Applications(
+        jobs.tasks,
+        jobs.chunks,
+        jobs.length_gflop,
+        notes.loops,
+        None if notes.chosen is None else notes.chosen[1],
+        notes.ahead_chunks,
+        None,
+        graphs=notes.graphs,
+    )
 
 
 def ledger_of(scenario: ReadyScenario, level: BatchLevel, applications: Applications) -> Ledger:
@@ -83,7 +90,6 @@ def ledger_of(scenario: ReadyScenario, level: BatchLevel, applications: Applicat
         return usual if np.array_equal(values, usual) else values.copy()
 
     submit_ns, cores = of_rows(workload.submit_ns), of_rows(workload.cores)
-    done = applications.tasks, applications.chunks, applications.length_gflop
     jobs = JobRecords(
         of_rows(workload.job_id),
         submit_ns,
@@ -92,7 +98,9 @@ def ledger_of(scenario: ReadyScenario, level: BatchLevel, applications: Applicat
         of_rows(workload.estimate_ns),
         of_rows(level.deadline_ns),
         cores,
-        *done,
+        applications.tasks,
+        applications.chunks,
+        applications.length_gflop,
         applications.metric("imbalance"),
         applications.metric("cov"),
         *level.allocations(),

@@ -83,9 +83,14 @@ def _with_tasks(ledger: Ledger, folder: Path, record: Mapping[str, Any]) -> Ledg
         found[place] = values
         return found
 
-    times = column("start_ns", np.int64, -1), column("end_ns", np.int64, -1)
-    places = column("core", np.int32, -1), column("chunk", np.int32, -1)
-    tasks = TaskRecords(start, *times, *places, column("length_gflop", np.float64, 0))
+    tasks = TaskRecords(
+        start,
+        column("start_ns", np.int64, -1),
+        column("end_ns", np.int64, -1),
+        column("core", np.int32, -1),
+        column("chunk", np.int32, -1),
+        column("length_gflop", np.float64, 0),
+    )
     return _with_transfers(replace(ledger, tasks=tasks), folder)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
 
@@ -160,13 +160,35 @@ class ReadyScenario:
             else:
                 applications, place = level.map.assign(workload, options.seed, plain)
             programs = Programs(applications, level.variation)
-        link = platform.network
-        of_links = {name: getattr(link, name) for name in ("bandwidth_gbps", "latency_ns", "memory_gbps")}
-        network = network_state(network_model(level.network), link.topology, hosts=platform.n_hosts, **of_links)
+        links = platform.network
+        network = network_state(
+            network_model(level.network),
+            links.topology,
+            hosts=platform.n_hosts,
+            bandwidth_gbps=links.bandwidth_gbps,
+            latency_ns=links.latency_ns,
+            memory_gbps=links.memory_gbps,
+        )
         speeds = core_speeds(level.speeds, platform.n_cores, options.seed)
         power = _power(options, workload, platform, known_jobs, place, constraints.partition)
-        of_jobs = requested, constraints, seen, applications, programs, place
-        ready = cls(workload, platform, options, chosen, placed, known, model, *of_jobs, speeds, network, power)
+        ready = cls(
+            workload,
+            platform,
+            options,
+            chosen,
+            placed,
+            known,
+            model,
+            requested,
+            constraints,
+            seen,
+            applications,
+            programs,
+            place,
+            speeds,
+            network,
+            power,
+        )
         check(READY, ready)
         return ready
 
@@ -182,7 +204,7 @@ def _power(
     options: Scenario,
     workload: Workload,
     platform: Platform,
-    others: Array | None,
+    known_jobs: Array | None,
     place: Array,
     partition: Array | None,
 ) -> PowerPlan | None:
@@ -190,10 +212,17 @@ def _power(
         return None
     from bls.power.plan import power_plan  # which most runs need not load
 
-    given: dict[str, Any] = {"known_jobs": np.zeros(0, np.int64) if others is None else others, "seed": options.seed}
-    if (applications := options.application.map) is not None:
-        given |= {"said": partial(applications.allowed, place), "drawn": partial(applications.draws, place)}
-    return power_plan(options.power, workload, platform, partition=partition, **given)
+    applications = options.application.map
+    return power_plan(
+        options.power,
+        workload,
+        platform,
+        known_jobs=np.zeros(0, np.int64) if known_jobs is None else known_jobs,
+        seed=options.seed,
+        said=None if applications is None else partial(applications.allowed, place),
+        drawn=None if applications is None else partial(applications.draws, place),
+        partition=partition,
+    )
 
 
 def _technique(given: object) -> AnyScheduler:

@@ -60,11 +60,12 @@ class Application:
     def __post_init__(self) -> None:
         from als.network import network_model
 
-        for time in (a.OVERHEAD, a.LATENCY, a.RESIZE_COST):
-            object.__setattr__(self, time.keyword, time.check(getattr(self, time.keyword)))
+        object.__setattr__(self, "overhead_ns", a.OVERHEAD.check(self.overhead_ns))
+        object.__setattr__(self, "latency_ns", a.LATENCY.check(self.latency_ns))
         a.ASSIGNMENT.check(self.assignment)
         a.VARIATION.check(self.variation)
         a.TASKS_PER_CORE.check(self.tasks_per_core)
+        object.__setattr__(self, "resize_ns", a.RESIZE_COST.check(self.resize_ns))
         speeds: object = self.speeds
         object.__setattr__(self, "speeds", (speeds,) if isinstance(speeds, str) else tuple(self.speeds))
         network_model(self.network)
@@ -347,7 +348,14 @@ def spelled_as_parts() -> Iterator[None]:
         raise
 
 
-_PARTS: dict[str, type] = {one.name: one.default_factory for one in fields(Scenario) if one.name != "seed"}  # type: ignore[misc]
+_PARTS = {
+    "workload": JobSelection,
+    "machine": Machine,
+    "batch": Batch,
+    "application": Application,
+    "power": Power,
+    "execution": Execution,
+}
 _GROUPS = {"rules": Rules, "constraints": ConstraintOptions}
 
 

@@ -78,7 +78,8 @@ class Line:
     @property
     def cost(self) -> dict[str, int]:
         """Traffic so far."""
-        return {name: getattr(self, name) for name in ("messages", "bytes_sent", "bytes_received")}
+        sent, received = self.bytes_sent, self.bytes_received
+        return {"messages": self.messages, "bytes_sent": sent, "bytes_received": received}
 
     def heed(self, broken_off: int) -> None:
         """Stop waiting for an answer as soon as this descriptor is readable."""

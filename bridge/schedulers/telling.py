@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from bls.seen import news as n
 from bls.seen.jobs import JobWidth, SeenJob
@@ -13,8 +13,7 @@ from bridge.protocol.packing import pack_int32
 from bridge.protocol.vocabulary import Message
 from traces.base.time import MAX_NS
 
-#: Attributes of a group of hosts, of a partition's limits and of a job, by the name of the message's field.
-_OF_HOSTS: Final = ("count", "cores", "speed_gflops")
+#: Attributes of a partition's limits and of a job, by the name of the message's field.
 _OF_LIMITS: Final = tuple(name for name in m.PartitionOfMachine.__struct_fields__ if name != "hosts")
 _OF_JOB: Final = (
     *("attempt", "submit_ns", "estimate_ns", "walltime_ns", "deadline_ns", "cores", "user", "group", "queue"),
@@ -32,8 +31,10 @@ def machine_of(view: View) -> m.MachineDescription:
     return m.MachineDescription(
         cores=view.n_cores,
         hosts=tuple(
-            m.HostGroupOfMachine(resources=dict(one.resources), **{name: getattr(one, name) for name in _OF_HOSTS})
-            for one in platform.hosts
+            m.HostGroupOfMachine(
+                count=group.count, cores=group.cores, speed_gflops=group.speed_gflops, resources=dict(group.resources)
+            )
+            for group in platform.hosts
         ),
         licences=dict(zip(platform.licence_names, platform.licence_amounts.tolist(), strict=True)),
         partitions=tuple(_partition(one) for one in view.partitions) if platform.partitions else (),
@@ -53,9 +54,14 @@ def _partition(seen: SeenPartition) -> m.PartitionOfMachine:
 
 
 def _window(seen: SeenWindow) -> m.WindowOfMachine:
-    kind: Any = seen.kind if seen.kind == "maintenance" else "reservation"
-    own = {name: getattr(seen, name) for name in ("name", "begin_ns", "end_ns", "jobs")}
-    return m.WindowOfMachine(kind=kind, cores=_column(seen.cores), **own)
+    return m.WindowOfMachine(
+        kind="maintenance" if seen.kind == "maintenance" else "reservation",
+        name=seen.name,
+        begin_ns=seen.begin_ns,
+        end_ns=seen.end_ns,
+        cores=_column(seen.cores),
+        jobs=seen.jobs,
+    )
 
 
 def messages_of(news: Iterable[n.AnyNews], view: View) -> Iterator[Message]:
@@ -100,10 +106,12 @@ def _submitted(job: SeenJob, width: JobWidth, power_mw: int | None) -> m.Submitt
         eligible_ns=job.eligible_ns if job.dependency_holds else None,
         min_cores=width.least,
         max_cores=width.most,
+        units=asked.units,
+        unit_cores=asked.unit_cores,
         resources=dict(asked.resources),
         licences=dict(asked.licences),
+        switches=asked.switches,
         power_mw=power_mw,
         extras=dict(job.extras),
-        **{name: getattr(asked, name) for name in ("units", "unit_cores", "switches")},
         **{name: getattr(job, name) for name in _OF_JOB},
     )

@@ -57,11 +57,8 @@ class GraphOptions(OwnCores):
         object.__setattr__(self, "scheduler", self._found())
         if self.order != ORDER.default:
             self.check_order_use()
-        given = ((OVERHEAD, self.overhead_ns), (LATENCY, self.latency_ns), (ASSIGNMENT, self.assignment))
-        for option, value in () if isinstance(self.scheduler, Technique) else given:
-            if value != option.default:
-                name = self.scheduler.name
-                raise InputError(f"{option}: not with {name}: no core requests chunks; allowed: a technique")
+        if not isinstance(self.scheduler, Technique):
+            self._check_no_costs(self.scheduler.name)
         object.__setattr__(self, "state", self._network())
         object.__setattr__(self, "changing", core_speeds(self.speeds, self.n_cores, self.seed))
 
@@ -76,6 +73,12 @@ class GraphOptions(OwnCores):
             raise InputError(f"als: {shown(found)}; allowed: a name, a Technique, a Planner or MAPPED")
         self.check_weights(found.name, found.only_cores)
         return found
+
+    def _check_no_costs(self, planner: str) -> None:
+        given = ((OVERHEAD, self.overhead_ns), (LATENCY, self.latency_ns), (ASSIGNMENT, self.assignment))
+        for option, value in given:
+            if value != option.default:
+                raise InputError(f"{option}: not with {planner}: no core requests chunks; allowed: a technique")
 
     def check_order_use(self) -> None:
         """Refuse any order, the default one too, if a planner has its own, with an InputError."""

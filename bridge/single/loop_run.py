@@ -127,8 +127,17 @@ def simulate_loop(lengths_gflop: Array, options: LoopOptions) -> LoopResult:
     values = measured(application, at_start, all_lengths, length_cov(lengths, 0, n))
     starts = np.array([step["start_ns"] for step in by_step], np.int64)
     chunks = _chunk_columns(columns, n, starts, returned)
-    outcome, selected = (application.end_ns, application.chunks), (application.chosen, application.ahead_chunks)
-    return LoopResult(options, *outcome, columns, chunks, by_step, values, *selected)
+    return LoopResult(
+        options,
+        application.end_ns,
+        application.chunks,
+        columns,
+        chunks,
+        by_step,
+        values,
+        application.chosen,
+        application.ahead_chunks,
+    )
 
 
 def _steps(tasks: dict[str, Array], options: LoopOptions) -> list[dict[str, float]]:

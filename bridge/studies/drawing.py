@@ -35,7 +35,12 @@ if TYPE_CHECKING:
     from traces.figures.drawing.for_paper import ForPaper
 
 #: The figures of kept tables, and the word of ``[study] keep`` that each needs.
-KEPT_FIGURES = {"slowdown-boxes": "jobs"} | dict.fromkeys(("queue-boxes", "decisions", "decision-cost"), "decisions")
+KEPT_FIGURES = {
+    "slowdown-boxes": "jobs",
+    "queue-boxes": "decisions",
+    "decisions": "decisions",
+    "decision-cost": "decisions",
+}
 
 _OF_JOBS = ("submit_ns", "start_ns", "end_ns", "state", "why")
 
@@ -221,11 +226,11 @@ def missing(name: str, frame: pd.DataFrame) -> str:
 def parts_of(study: Study, folder: Path, name: str, *, again: bool = True) -> list[FigureData]:
     """The data of a figure of a finished study; ``again``: compare again instead of reading comparisons. Raises InputError."""
     if name in OF_RESULTS:
-        parts = list(subsets(study, read_results(folder)))
-        titles = [one.words or short_word(str(one.frame["workload"].iloc[0])) for one in parts]
-        return [
-            one._replace(words=f"{title}: batch policy × technique") for one, title in zip(parts, titles, strict=True)
-        ]
+        parts = []
+        for part in subsets(study, read_results(folder)):
+            title = part.words or short_word(str(part.frame["workload"].iloc[0]))
+            parts.append(part._replace(words=f"{title}: batch policy × technique"))
+        return parts
     if name in KEPT_FIGURES:
         several = len(study.workloads) > 1
         tables = kept_frames(study, folder, name, read_results(folder))

@@ -228,8 +228,9 @@ def run_grid(
     place_of = {seed: k for k, seed in enumerate(jobs_of_seed)}
     prepared = {}
     for seed, k in place_of.items():
-        of_seed = given, begins, seed, None
-        jobs = replicate_jobs(workload, workload, platform.n_cores, *of_seed) if given.by_seed else workload
+        jobs = workload
+        if given.by_seed:
+            jobs = replicate_jobs(workload, workload, platform.n_cores, given, begins, seed, preset=None)
         prepared[k] = Prepared(jobs, platform, known_jobs)
     for options in runs:  # report an unknown name before anything is simulated
         if options.seed == grid.seeds[0]:

@@ -294,7 +294,7 @@ class Preparation:
                 yield self._unit(place, place // len(seeds), seeds[seed], f"{group} {seeds[seed]}")
 
     def _unit(self, place: int, cell: int, seed: int, group: str) -> Unit:
-        study, chosen, prepared = self.study, self._options(cell), self._place(cell, seed)
+        study, chosen = self.study, self._options(cell)
         file = study.cells[cell].workload.file
         of_engine = {"observe": [], **chosen.scenario.execution.names()}
         formats = ("otf2",) if "trace" in study.keep else ()
@@ -305,7 +305,17 @@ class Preparation:
             "tasks_table": "tasks" in study.keep,
             **({"trace": list(formats) or False} if chosen.slurm else RunOutput().trace_names(formats)),
         }
-        kept = study.keep, self.folder_of(cell, seed), record if study.keep else None
-        slurm = chosen.slurm, self.folder if chosen.slurm else None
-        options, key = replace(chosen.scenario, seed=seed), self.inputs.keys[cell]
-        return Unit(place, prepared, options, self.afterwards, study.metrics, *kept, group, key, *slurm)
+        return Unit(
+            place,
+            self._place(cell, seed),
+            replace(chosen.scenario, seed=seed),
+            self.afterwards,
+            study.metrics,
+            study.keep,
+            self.folder_of(cell, seed),
+            record if study.keep else None,
+            group,
+            self.inputs.keys[cell],
+            chosen.slurm,
+            self.folder if chosen.slurm else None,
+        )

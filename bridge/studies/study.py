@@ -22,7 +22,13 @@ from traces.base.options import SEED
 from traces.figures.study.combinations import batch_label
 
 #: Tables that may be kept of a cell and seed besides its metrics, and the file that ``run`` writes each into.
-KEEP = {name: f"{name}.parquet" for name in ("jobs", "tasks", "nodes", "decisions")} | {"trace": "trace/traces.otf2"}
+KEEP = {
+    "jobs": "jobs.parquet",
+    "tasks": "tasks.parquet",
+    "nodes": "nodes.parquet",
+    "decisions": "decisions.parquet",
+    "trace": "trace/traces.otf2",
+}
 
 ALWAYS = ("bls", "backfill", "als", "variation")  #: options that every table of results has as its first columns
 _PLUG_IN_FILE = re.compile(r"[^,:()]*\.py:")  #: the file of a plug-in, alone or among the candidates of a selection

@@ -55,11 +55,22 @@ class PlainJobs:
         columns["speed"][:cores] = memoryview(start.core_speed_gflops).cast("d")
         latency_ns = bytes(8 * cores) if start.latency_ns is None else start.latency_ns
         columns["latency_ns"][:cores] = memoryview(latency_ns).cast("l")
-        core_ns, stop_ns = duration_ns(recipe.core_gflop, recipe.speed_gflops), start.stop_ns
-        drawn = recipe.seed, recipe.job_number, recipe.n, recipe.mean_gflop, recipe.total_gflop, recipe.cores
-        costs = start.overhead_ns, start.master, start.start_ns, NEVER if stop_ns is None else stop_ns, start.records
         status, end_ns, tasks, ran, chunks, scheduling_ns, total_gflop, cov = run_loop(
-            loops.room, *drawn, float(core_ns), recipe.speed_gflops, cores, *costs
+            loops.room,
+            recipe.seed,
+            recipe.job_number,
+            recipe.n,
+            recipe.mean_gflop,
+            recipe.total_gflop,
+            recipe.cores,
+            float(duration_ns(recipe.core_gflop, recipe.speed_gflops)),
+            recipe.speed_gflops,
+            cores,
+            start.overhead_ns,
+            start.master,
+            start.start_ns,
+            NEVER if start.stop_ns is None else start.stop_ns,
+            start.records,
         )
         if status not in (FINISHED, STOPPED):
             return None

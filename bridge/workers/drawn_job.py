@@ -1,7 +1,6 @@
 """The tasks of a job defined by a recipe: generated from it, with their phases."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -50,10 +49,17 @@ class Drawing:
     def drawn(self, recipe: Recipe, technique: str) -> DrawnJob:
         """The tasks of a job; of one loop by ``technique`` if its recipe has no program. Raises InputError or PluginError."""
         if not recipe.program:
-            core_ns = float(duration_ns(recipe.core_gflop, recipe.speed_gflops))
-            tasks = recipe.seed, recipe.job_number, recipe.n, recipe.mean_gflop, recipe.total_gflop
-            how: dict[str, Any] = {"n_cores": recipe.cores, "core_ns": core_ns, "speed_gflops": recipe.speed_gflops}
-            lengths = drawn(normal_lengths(recipe.variation), *tasks, **how)
+            lengths = drawn(
+                normal_lengths(recipe.variation),
+                recipe.seed,
+                recipe.job_number,
+                recipe.n,
+                recipe.mean_gflop,
+                recipe.total_gflop,
+                n_cores=recipe.cores,
+                core_ns=float(duration_ns(recipe.core_gflop, recipe.speed_gflops)),
+                speed_gflops=recipe.speed_gflops,
+            )
             return DrawnJob(lengths, [self.scheduler_of(technique)])
         program, programs = self._program(recipe.program, recipe.variation)
         work = recipe.cores, recipe.core_gflop, recipe.speed_gflops, recipe.bytes_per_gflop

@@ -142,8 +142,9 @@ class Supervisor:
 
     async def _open_here(self, workers: int) -> None:
         address = await self._listener.open(self._socket)
-        given = self._token, self._technique, self._command, self._awaited
-        self._launcher = Launcher(self._workforce, address, *given, program=self._program)
+        self._launcher = Launcher(
+            self._workforce, address, self._token, self._technique, self._command, self._awaited, program=self._program
+        )
         await self._launcher.open()
         name = sockets.gethostname() if self._wanted else "here"
         alive = room_for(workers * self._per_worker)
@@ -153,10 +154,15 @@ class Supervisor:
     async def _open_hosts(self, wanted: HostsRequest) -> None:
         from bridge.workers.hosts import Hosts  # loads ssl, which runs on this host alone do not need
 
-        of_processes = self._token, self._admit, self._serve
-        per_worker, depth = self._per_worker, self._depth
         self._hosts = self._workforce.hosts = Hosts(
-            self._workforce, wanted, *of_processes, technique=self._technique, per_worker=per_worker, depth=depth
+            self._workforce,
+            wanted,
+            self._token,
+            self._admit,
+            self._serve,
+            technique=self._technique,
+            per_worker=self._per_worker,
+            depth=self._depth,
         )
         await self._hosts.open()
 

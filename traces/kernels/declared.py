@@ -116,9 +116,16 @@ def _said(hint: Any) -> Kind | None:
     return next((one for one in said if isinstance(one, Column | Number | FunctionKind)), None)
 
 
-_PLAIN: dict[Any, Number] = {bool: signatures.boolean, int: signatures.int64, float: signatures.float64}
-_PLAIN |= {np.bool_: _PLAIN[bool], np.int64: _PLAIN[int], np.int32: _PLAIN[int], np.float64: _PLAIN[float]}
-_PLAIN |= {np.uint64: signatures.uint64}
+_PLAIN: dict[Any, Number] = {
+    bool: signatures.boolean,
+    int: signatures.int64,
+    float: signatures.float64,
+    np.bool_: signatures.boolean,
+    np.int64: signatures.int64,
+    np.int32: signatures.int64,
+    np.float64: signatures.float64,
+    np.uint64: signatures.uint64,
+}
 
 
 def kind_of(value: Any) -> Kind:

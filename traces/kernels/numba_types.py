@@ -174,9 +174,15 @@ def array_at(context: Any, builder: Any, kind: Any, address: Any, sizes: Sequenc
     for size in reversed(sizes):
         strides.insert(0, step)
         step = builder.mul(step, size) if len(sizes) > 1 else step
-    data = builder.inttoptr(address, context.get_data_type(kind.dtype).as_pointer())
-    shape = {"shape": list(sizes), "strides": strides, "itemsize": _I64(item)}
-    populate_array(made, data=data, **shape, meminfo=None, parent=None)
+    populate_array(
+        made,
+        data=builder.inttoptr(address, context.get_data_type(kind.dtype).as_pointer()),
+        shape=list(sizes),
+        strides=strides,
+        itemsize=_I64(item),
+        meminfo=None,
+        parent=None,
+    )
     return made._getvalue()
 
 

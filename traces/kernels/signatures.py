@@ -96,11 +96,25 @@ class Signature:
 
 
 #: Codes of the kinds of numbers in the name of a piece of machine code.
-CODES = {"int64": "i", "float64": "f", "uint64": "u", "int32": "s", "uint8": "b", "boolean": "t"}
-CODES |= {"uint32": "w", "int8": "c", "float32": "g"}
+CODES = {
+    "int64": "i",
+    "float64": "f",
+    "uint64": "u",
+    "int32": "s",
+    "uint8": "b",
+    "boolean": "t",
+    "uint32": "w",
+    "int8": "c",
+    "float32": "g",
+}
 
-int64, float64, uint64, boolean = (Number(name) for name in ("int64", "float64", "uint64", "boolean"))
-int32, uint8, int8 = (Number(name) for name in ("int32", "uint8", "int8"))
+int64 = Number("int64")
+float64 = Number("float64")
+uint64 = Number("uint64")
+int32 = Number("int32")
+uint8 = Number("uint8")
+int8 = Number("int8")
+boolean = Number("boolean")
 
 uintp = uint64  #: an address
 Ints = Annotated[Array, Column(int64)]  #: columns of a state, as its class declares them

@@ -39,9 +39,20 @@ class RecordColumn(NamedTuple):
         return "double" if self.parts > 1 or self.dtype == "float64" else self.dtype
 
 
-def column(meaning: str, unit: str = "", dtype: str = "int64", *, default: Any = MISSING, **further: Any) -> Any:
+def column(
+    meaning: str,
+    unit: str = "",
+    dtype: str = "int64",
+    *,
+    shape: str = "",
+    table: str | None = None,
+    parts: int = 1,
+    text: str = "",
+    default: Any = MISSING,
+) -> Any:
     """Declare a column of records; ``default`` is its value if none is given, the others are as in :class:`RecordColumn`."""
-    return field(default=default, metadata={"column": RecordColumn(meaning, unit, dtype, **further)})
+    said = RecordColumn(meaning, unit, dtype, shape, table, parts, text)
+    return field(default=default, metadata={"column": said})
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(column,))

@@ -137,7 +137,9 @@ class SimGridPeer(JobPeer):
         job = self._jobs.pop(key, None)
         if job is not None:
             job.process.end()
-            for phase in () if self._jobs else job.drawn.phases:
+            if self._jobs:
+                return
+            for phase in job.drawn.phases:
                 if (technique := technique_of(phase)) is not None:
                     technique.forget_all()
 
@@ -237,16 +239,18 @@ def _report(job: _Job, ended: dict[str, Any]) -> Iterator[Message]:
         job=start.job,
         attempt=start.attempt,
         end_ns=int(finish.max()),
+        stopped=ended["stopped"],
         last_lost=None,
         tasks=len(lengths),
         ran=int((began >= 0).sum()),
+        chunks=ended["chunks"],
         transfers=len(transfers[0]) if start.records else 0,
         length_gflop=float(np.cumsum(lengths)[-1]),
         length_cov=None if math.isnan(cov) else cov,
         finish_ns=pack_int64(finish),
         busy_ns=pack_int64(ended["busy_ns"]),
         released_ns=None,
-        **{name: ended[name] for name in ("stopped", "chunks", "scheduling_ns")},
+        scheduling_ns=ended["scheduling_ns"],
         chosen=(),
         ahead_chunks=0,
         graph=_measured(job, int(finish.max()) - start.start_ns, ended, transfers),

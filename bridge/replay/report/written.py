@@ -114,9 +114,8 @@ def written(name: str, value: Any) -> str:
 
 
 def _side_by_side(report: SlurmReport, folder: Path) -> list[str]:
-    interval = submit_interval(
-        np.concatenate([one.submit_ns for one in report.sides])
-    )  # T, from the first submit to the last
+    # T, from the first submit to the last
+    interval = submit_interval(np.concatenate([one.submit_ns for one in report.sides]))
     found = {one.label: measures(one, report.n_cores, interval) for one in report.sides}
     repeats = [measures(one, report.n_cores, interval) for one in report.slurms]
     rows = [{"side": label, "repeat": 0, **one} for label, one in found.items()]

@@ -175,8 +175,15 @@ def writing(path: Path, longest_definition: int = 0) -> Iterator[Any]:
 
     with _noting_errors() as codes:
         try:
-            how = (_CHUNK_BYTES, definition_chunk, binding.FileSubstrate.POSIX, binding.Compression.NONE)
-            archive = binding.Archive_Open(str(path.parent), path.stem, binding.FileMode.WRITE, *how)
+            archive = binding.Archive_Open(
+                str(path.parent),
+                path.stem,
+                binding.FileMode.WRITE,
+                _CHUNK_BYTES,
+                definition_chunk,
+                binding.FileSubstrate.POSIX,
+                binding.Compression.NONE,
+            )
             try:
                 callbacks = binding.FlushCallbacks(pre_flush=flush, post_flush=None)
                 binding.Archive_SetFlushCallbacks(archive, callbacks, None)

@@ -192,11 +192,17 @@ def _draw_edges(
         chosen = [k for k, one in enumerate(on_path) if one == shown]
         if not chosen:
             continue
-        look: Any = {"colors": colour, "zorder": above, "label": label, "rasterized": len(chosen) > 5000}
-        look["linewidths"] = [widths[k] + (0.6 if shown else 0.0) for k in chosen]
-        look["linestyles"] = [(0, (1, 1.5)) if bytes_[k] == 0 and bytes_.max() > 0 else "solid" for k in chosen]
-        look["alpha"] = 0.9 if shown else (0.35 if many else 0.6)
-        axes.add_collection(canvas.LineCollection([curves[k] for k in chosen], **look), autolim=False)
+        lines = canvas.LineCollection(
+            [curves[k] for k in chosen],
+            colors=colour,
+            linewidths=[widths[k] + (0.6 if shown else 0.0) for k in chosen],
+            linestyles=[(0, (1, 1.5)) if bytes_[k] == 0 and bytes_.max() > 0 else "solid" for k in chosen],
+            alpha=0.9 if shown else (0.35 if many else 0.6),
+            zorder=above,
+            label=label,
+            rasterized=len(chosen) > 5000,
+        )
+        axes.add_collection(lines, autolim=False)
         (handle,) = axes.plot([], [], color=colour, linewidth=1.5, label=legend)
         handles.append(handle)
     if bytes_.max() > 0 and bytes_.min() == 0:

@@ -176,6 +176,13 @@ def core_gantt_figure(
     less a margin, where rows count the shown cores. With too many bars, the first image shows them. White lines separate
     jobs, and each job's number is on its largest block of cores, if it fits, so that jobs differ without colours. If these
     cores also had other jobs, the figure states that white is idle or other jobs.
+
+    - ``first_core``: int64 (n_hosts + 1,), as in ``traces.ledger.MachineShape``.
+    - ``host_names``: one per host.
+    - ``jobs``, ``cores``: sequence of (int, int), half-open intervals of the job numbers that are drawn, and of the global
+      numbers of the cores that get a row; None is all.
+
+    Raises InputError if there is nothing to show.
     """
     rows = chosen_cores(first_core, cores)
     shown = [(0, len(rows))] if cores is None else cores

@@ -1,7 +1,7 @@
 """Distributions of waits and bounded slowdowns, for one run or several."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -98,16 +98,18 @@ def _lines(axes: canvas.Axes, values: Sequence[Array], labels: Sequence[str], ze
     right = 1.25 * max(float(one.max(initial=0)) for one in values)
     for k, (label, one) in enumerate(zip(labels, values, strict=True)):
         first = np.count_nonzero(one <= zero_place)
-        look: Any = {
-            "color": style(k).colour,
-            "linestyle": style(k).dash,
-            "linewidth": 1.5,
-            "clip_on": False,
-            "zorder": 3,
-        }
-        look |= {"marker": style(k).marker if first else "", "markersize": 4.5, "markevery": [first]}
-        name = f"{canvas.short(label, 40)} ({counted(len(one), 'job')})" if label else None
-        line = axes.ecdf(np.maximum(one, zero_place), label=name, **look)
+        line = axes.ecdf(
+            np.maximum(one, zero_place),
+            color=style(k).colour,
+            linestyle=style(k).dash,
+            linewidth=1.5,
+            marker=style(k).marker if first else "",
+            markersize=4.5,
+            markevery=[first],
+            clip_on=False,
+            label=f"{canvas.short(label, 40)} ({counted(len(one), 'job')})" if label else None,
+            zorder=3,
+        )
         # The curve stays at 1 up to the end of the axis.
         x, share = (np.asarray(column) for column in line.get_data())
         line.set_data(np.append(x, max(right, x[-1])), np.append(share, 1.0))
