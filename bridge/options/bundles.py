@@ -278,31 +278,33 @@ class QuickCommand(_QuickHelp, TyperCommand):
         try:
             return super().make_context(name, self._with_bare(words), *more, **named)
         except _USAGE_ERROR as error:
-            self._check_choices(words, str(error))
+            self._check_surplus(words, str(error))
             raise
 
-    def _alone(self) -> dict[str, Option[Any]]:
-        # The options that may stand alone, by their flags.
-        declared = [one for one, _ in getattr(self.callback, "options", {}).values()]
-        return {flag(one.name): one for one in declared if one.bare}
+    def _flags(self) -> dict[str, Option[Any]]:
+        # The declared options, by their flags.
+        return {flag(one.name): one for one, _ in getattr(self.callback, "options", {}).values()}
 
     def _with_bare(self, words: list[str]) -> list[str]:
         # An option that may stand alone, and does: the next word is another option or no choice of this one, or there is none.
-        alone = self._alone()
+        alone = {name: one for name, one in self._flags().items() if one.bare}
         return [
             f"{word}={alone[word].bare}" if word in alone and not _is_value(after, alone[word]) else word
             for word, after in zip(words, [*words[1:], ""], strict=False)
         ]
 
-    def _check_choices(self, words: list[str], message: str) -> None:
-        # A misspelled choice of an option that may stand alone was read as an argument, of which there are then too many.
+    def _check_surplus(self, words: list[str], message: str) -> None:
+        # A misspelled choice of an option that may stand alone, or a value of one that takes none, was read as an argument, of
+        # which there are then too many.
         if "extra argument" not in message:
             return
-        alone, surplus = self._alone(), message.rpartition("(")[2].rstrip(")").split(" ")
+        declared, surplus = self._flags(), message.rpartition("(")[2].rstrip(")").split(" ")
         for word, after in pairwise(words):
-            option = alone.get(word)
+            option = declared.get(word)
             if isinstance(option, Choice) and (after in surplus or get_close_matches(after, option.choices)):
                 option.check(after)
+            if option is not None and option.kind is bool and after in surplus:
+                raise InputError(f"{word}: {shown(after)}; allowed: no value")
 
 
 def _is_value(word: str, option: Option[Any]) -> bool:
