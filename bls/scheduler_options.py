@@ -260,7 +260,7 @@ class Batch(Rules, ConstraintOptions):
 
     @property
     def decides(self) -> str | AnyPolicy:
-        """The policy; the default one if ``policy`` is None."""
+        """The policy, or what is one by default."""
         return o.BLS.default if self.policy is None else self.policy
 
     def names(self) -> dict[str, Any]:
