@@ -290,7 +290,7 @@ class QuickCommand(_QuickHelp, TyperCommand):
         alone = {name: one for name, one in self._flags().items() if one.bare}
         return [
             f"{word}={alone[word].bare}" if word in alone and not _is_value(after, alone[word]) else word
-            for word, after in zip(words, [*words[1:], ""], strict=False)
+            for word, after in zip(words, [*words[1:], None], strict=False)
         ]
 
     def _check_surplus(self, words: list[str], message: str) -> None:
@@ -307,8 +307,9 @@ class QuickCommand(_QuickHelp, TyperCommand):
                 raise InputError(f"{word}: {shown(after)}; allowed: no value")
 
 
-def _is_value(word: str, option: Option[Any]) -> bool:
-    return word in option.choices if isinstance(option, Choice) else word[:1] not in ("", "-")
+def _is_value(word: str | None, option: Option[Any]) -> bool:
+    # Whether the word after an option, if there is one, is its value.
+    return word is not None and (word in option.choices if isinstance(option, Choice) else not word.startswith("-"))
 
 
 def _flag(convert: Callable[[Any, Any], Any], context: Any, value: Any) -> Any:
