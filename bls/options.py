@@ -78,7 +78,7 @@ RESIZE = Choice(
 )
 POWER = Choice(
     name="power", panel=Panel.POWER, default="none", bare="held", choices=("none", "held", "working"),
-    what="kind of active cores", metavar="CORES",
+    what="active cores", metavar="CORES",
     help="Account for power and energy (power.parquet, energy_j): none; held (cores are active while a job holds them); or "
     "working (only while they work on a task); needs a platform with power data",
     rule="none; held with another option about power",

@@ -10,7 +10,7 @@ from dataclasses import MISSING, dataclass, fields, is_dataclass
 from difflib import get_close_matches
 from functools import partial, update_wrapper
 from importlib import import_module
-from itertools import chain
+from itertools import chain, pairwise
 from types import NoneType
 from typing import Annotated, Any, cast, get_args, get_origin, get_type_hints
 
@@ -185,6 +185,8 @@ MANY = 25  #: a command with at least this many options shows only the first one
 _HELP_ALL = "--help-all"
 _MISSPELLED = 0.7  #: similarity to a choice from which on a word counts as this choice misspelled
 
+_USAGE_ERROR: Any = typer.BadParameter.__bases__[0]  #: the class of all errors of a wrong command line
+
 #: How the text of an option that is a number is read, and what is allowed there.
 NUMBERS: dict[Any, tuple[Callable[[str], float], str]] = {
     int: (parse_whole, "a whole number"),
@@ -264,16 +266,33 @@ class QuickCommand(_QuickHelp, TyperCommand):
         name, words, *more = arguments
         if _HELP_ALL in words:
             self.shows_all, words = True, ["--help"]
-        return super().make_context(name, self._with_bare(words), *more, **named)
+        try:
+            return super().make_context(name, self._with_bare(words), *more, **named)
+        except _USAGE_ERROR as error:
+            self._check_surplus(words, str(error))
+            raise
+
+    def _flags(self) -> dict[str, Option[Any]]:
+        # The declared options, by their flags.
+        return {flag(one.name): one for one, _ in getattr(self.callback, "options", {}).values()}
 
     def _with_bare(self, words: list[str]) -> list[str]:
         # An option that may stand alone, and does: the next word is not for it, or there is none.
-        declared = [one for one, _ in getattr(self.callback, "options", {}).values()]
-        alone = {flag(one.name): one for one in declared if one.bare}
+        alone = {name: one for name, one in self._flags().items() if one.bare}
         return [
             f"{word}={alone[word].bare}" if word in alone and not _is_value(after, alone[word]) else word
             for word, after in zip(words, [*words[1:], None], strict=False)
         ]
+
+    def _check_surplus(self, words: list[str], message: str) -> None:
+        # A value of an option that takes none was read as an argument, of which there are then too many.
+        if "extra argument" not in message:
+            return
+        declared, surplus = self._flags(), message.rpartition("(")[2].rstrip(")").split(" ")
+        for word, after in pairwise(words):
+            option = declared.get(word)
+            if option is not None and option.kind is bool and after in surplus:
+                raise InputError(f"{word}: {shown(after)}; allowed: no value")
 
 
 def _is_value(word: str | None, option: Option[Any]) -> bool:

@@ -83,6 +83,8 @@ def further_traces(formats: str | None, detail: str) -> TraceRequest | None:
 
 def formats_of(text: str) -> tuple[str, ...]:
     """The names in a comma-separated list of formats, each once. Raises InputError if one is empty."""
+    if not text:
+        raise InputError(f"{TRACE_FORMATS}: {shown(text)} names no format; allowed: e.g. otf2,perfetto")
     names = tuple(dict.fromkeys(parse_list(text, str(TRACE_FORMATS))))
     if names == (NO_FORMATS,):  # which only a run accepts
         raise InputError(f"{TRACE_FORMATS}: {shown(text)}: there is nothing to write; allowed: e.g. otf2,perfetto")

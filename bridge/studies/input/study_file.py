@@ -358,6 +358,8 @@ def grid_text(
     given_replicates(replicate, warmup, shake, "--{}".format)
     chosen: Sequence[int] = [shared["seed"]]
     if seeds is not None:
+        if shared["seed"]:
+            raise InputError(f"--seed {shared['seed']}: not with --seeds, which gives all seeds; allowed: one of them")
         word = seeds.strip()
         number = word.isascii() and word.isdecimal() and len(seeds) < 9
         chosen = seeds_of(parse_whole(word) if number else seeds, "--seeds")
