@@ -183,7 +183,6 @@ def group(name: str, text: str, *commands: tuple[Callable[..., None], str, str])
 
 MANY = 25  #: a command with at least this many options shows only the first ones in ``--help``
 _HELP_ALL = "--help-all"
-_MISSPELLED = 0.7  #: similarity to a choice from which on a word counts as this choice misspelled
 
 _USAGE_ERROR: Any = typer.BadParameter.__bases__[0]  #: the class of all errors of a wrong command line
 
@@ -277,7 +276,7 @@ class QuickCommand(_QuickHelp, TyperCommand):
         return {flag(one.name): one for one, _ in getattr(self.callback, "options", {}).values()}
 
     def _with_bare(self, words: list[str]) -> list[str]:
-        # An option that may stand alone, and does: the next word is not for it, or there is none.
+        # An option that may stand alone, and does: the next word is another option or no choice of this one, or there is none.
         alone = {name: one for name, one in self._flags().items() if one.bare}
         return [
             f"{word}={alone[word].bare}" if word in alone and not _is_value(after, alone[word]) else word
@@ -285,21 +284,22 @@ class QuickCommand(_QuickHelp, TyperCommand):
         ]
 
     def _check_surplus(self, words: list[str], message: str) -> None:
-        # A value of an option that takes none was read as an argument, of which there are then too many.
+        # A misspelled choice of an option that may stand alone, or a value of one that takes none, was read as an argument, of
+        # which there are then too many.
         if "extra argument" not in message:
             return
         declared, surplus = self._flags(), message.rpartition("(")[2].rstrip(")").split(" ")
         for word, after in pairwise(words):
             option = declared.get(word)
+            if isinstance(option, Choice) and (after in surplus or get_close_matches(after, option.choices)):
+                option.check(after)
             if option is not None and option.kind is bool and after in surplus:
                 raise InputError(f"{word}: {shown(after)}; allowed: no value")
 
 
 def _is_value(word: str | None, option: Option[Any]) -> bool:
-    # Whether the word after an option is its value: any but another option, or a choice, also a misspelled one.
-    if word is None or word.startswith("-"):
-        return False
-    return not isinstance(option, Choice) or bool(get_close_matches(word, option.choices, 1, _MISSPELLED))
+    # Whether the word after an option, if there is one, is its value.
+    return word is not None and (word in option.choices if isinstance(option, Choice) else not word.startswith("-"))
 
 
 def _flag(convert: Callable[[Any, Any], Any], context: Any, value: Any) -> Any:
