@@ -11,7 +11,7 @@ from traces.base.options import CORE_GFLOPS, Choice, Option, Panel, Real, Whole
 HOSTS, HOST_CORES = 4, 64
 HOST_GFLOPS = HOST_CORES * CORE_GFLOPS.default
 
-# The declarations are set by hand: names and values first, then the help.
+# The declarations are set by hand: names and values first, then the help on lines of its own.
 # fmt: off
 
 BLS = Option(
@@ -23,13 +23,11 @@ BLS_COMMAND = Option[str | None](
 SELECT = Option(
     name="select", first=True, panel=Panel.JOBS, default="all", metavar="WHICH",
     help="Selected jobs: all, first:N, or a window: busiest:LENGTH (most jobs), heaviest:LENGTH (most work), "
-    "window:START+LENGTH or window:START..END; START and END are times of the log, or dates such as 2003-01-31T12:00",
-)
+    "window:START+LENGTH or window:START..END; START and END are times of the log, or dates such as 2003-01-31T12:00")
 OVERSIZE = Choice(
     name="oversize", panel=Panel.JOBS, default="reject", choices=("reject", "clamp"),
     what="treatment", metavar="HOW",
-    help="Jobs wider than the platform: reject, or clamp to its width",
-)
+    help="Jobs wider than the platform: reject, or clamp to its width")
 PLATFORM = Option[str | None](
     name="platform", first=True, panel=Panel.JOBS, default=None, metavar="FILE",
     help=f"Machine: a TOML file, or AccaSim's JSON; paper: {HOSTS} hosts × {HOST_CORES} cores; demand-response: 151 hosts × 14 "
@@ -54,9 +52,8 @@ ESTIMATES = Option(
     "or FILE.py:NAME")
 ON_FAILURE = Choice(
     name="on-failure", panel=Panel.CONSTRAINTS, default="requeue", choices=("requeue", "lose"),
-    what="treatment",
-    metavar="HOW", help="What happens to jobs that lose a host or all their cores: requeue or lose",
-)
+    what="treatment", metavar="HOW",
+    help="What happens to jobs that lose a host or all their cores: requeue or lose")
 COORDINATION = Choice(
     name="coordination", first=True, panel=Panel.BATCH, default="none", what="coordination of the levels", metavar="HOW",
     choices=("none", "release", "release:core", "release:host", "hint", "hint:core", "hint:host"),
@@ -74,15 +71,13 @@ RESIZE = Choice(
     help="When the width of malleable jobs changes: none; mold (at the start); expand (when the queue is empty), shrink "
     f"(when its head lacks cores), {RESIZED}; equal (shares of equal size); evolve (on request of the application); decide "
     "(by a batch policy in Python, or a scheduler)",
-    rule=f"none; {RESIZED} with {MALLEABLE}",
-)
+    rule=f"none; {RESIZED} with {MALLEABLE}")
 POWER = Choice(
     name="power", panel=Panel.POWER, default="none", bare="held", choices=("none", "held", "working"),
     what="active cores", metavar="CORES",
     help="Account for power and energy (power.parquet, energy_j): none; held (cores are active while a job holds them); or "
     "working (only while they work on a task); needs a platform with power data",
-    rule="none; held with another option about power",
-)
+    rule="none; held with another option about power")
 LIMITS = Option[str | None](
     name="limits", panel=Panel.LIMITS, default=None, metavar="FILE",
     help="Power limits of the machine or of parts of it, and when they are known: CSV, from,to,limit_w[,where,reaction,notice]")
@@ -119,13 +114,11 @@ MAX_ATTEMPTS = Whole(
     help="Stop the run when one job was interrupted this many times")
 DECISION_COST = Option[str | None](
     name="decision-cost", python="decision_cost_ns", panel=Panel.BATCH, default=None, metavar="TIME",
-    help="Delay each start by the time of the decision: measured, or a fixed time, e.g. 50ms (a bare number is s)",
-)
+    help="Delay each start by the time of the decision: measured, or a fixed time, e.g. 50ms (a bare number is s)")
 MEMORY = Choice(
     name="memory", panel=Panel.CONSTRAINTS, default="none", choices=("none", "swf"),
     what="source", metavar="SOURCE",
-    help="Memory requested per core: none, or swf (as recorded in the log)",
-)
+    help="Memory requested per core: none, or swf (as recorded in the log)")
 REQUESTS = Option[str | None](
     name="requests", panel=Panel.CONSTRAINTS, default=None, metavar="FILE",
     help="CSV of job requests: units, resources, licences, switches")
@@ -146,7 +139,8 @@ PRESET = Option[bool | None](
     help="Start a window with the jobs that were running or queued according to the log, or with an empty machine",
     rule="with these jobs if the log records starts and its running jobs fit the platform")
 CANCELLED = Option(
-    name="cancelled", panel=Panel.JOBS, default=False, help="Include jobs that were cancelled before they started")
+    name="cancelled", panel=Panel.JOBS, default=False,
+    help="Include jobs that were cancelled before they started")
 
 # What is found out, kept and read of a run.
 
@@ -177,11 +171,12 @@ NUMBERS = Option[str | None](
     help="Numbers of users, queues … in logs without names: same, apart, or by column, e.g. user=apart,queue=same",
     rule="logs that share such numbers are refused")
 JOBS = Whole[int | None](
-    name="jobs", short="-n", default=None, lowest=1, highest=20_000_000, metavar="N", help="Number of jobs")
+    name="jobs", short="-n", default=None, lowest=1, highest=20_000_000, metavar="N",
+    help="Number of jobs")
 METHOD = Choice(
     name="method", default="calendar", choices=("calendar", "accasim"), what="method", metavar="NAME",
     help="Arrivals: calendar (also by weekday and month), or accasim (as in its paper)")
 SPEED_FACTOR = Real(
-    name="speed-factor", default=1.0, lowest=1e-6, highest=1e6, metavar="FACTOR", help="Make cores FACTOR times as fast"
-)
+    name="speed-factor", default=1.0, lowest=1e-6, highest=1e6, metavar="FACTOR",
+    help="Make cores FACTOR times as fast")
 NODES_FACTOR = replace(SPEED_FACTOR, name="nodes-factor", help="Make the number of hosts FACTOR times as large")

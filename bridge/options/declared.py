@@ -58,7 +58,7 @@ TRACE_DETAIL = Choice(
     name="trace-detail", panel=Panel.TRACES, default="auto", metavar="DETAIL",
     choices=("auto", "lane", "host", "job", "chunk", "task"), what="detail",
     help="Rows of a trace: jobs alone (lane), hosts too (host), or cores with each job, chunk or task; auto: task, but host or "
-    "lane in formats for viewers on more than 4,096 cores",
+    "lane in formats for viewers on more than 4,096 cores"
 )
 TRACE_WINDOW = _text(
     "trace-window", "WINDOW", "Only this time of the run, e.g. 2h..3h, 2h+90s, 2h.. or ..3h", panel=Panel.TRACES
@@ -163,7 +163,7 @@ GRAPH_ALS = replace(
     a.ALS,
     default="heft",
     help="Assignment of tasks to cores: a planner (heft, peft, min-min, max-min, critical-path), a technique "
-    "(static, ss, gss, fac …), mapped (to the hosts named in the file), or FILE.py:NAME",
+    "(static, ss, gss, fac …), mapped (to the hosts named in the file), or FILE.py:NAME"
 )
 GRAPH_TASKS = Whole[int | None](
     name="tasks", default=None, lowest=1, highest=a.MAX_TASKS_PER_JOB, metavar="N",
