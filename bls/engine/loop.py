@@ -12,8 +12,8 @@ cuts it.
 
 from bls.engine import hooks as h
 from bls.engine import state as b
-from bls.engine.job_lifecycle import answer, arrive, end_job, is_open, set_stop, tried_again
-from bls.engine.profile import drop_plan, hold_until, move_on, waiting_from
+from bls.engine.job_lifecycle import answer, arrive, drop_plan, end_job, is_open, set_stop, tried_again, waiting_from
+from bls.engine.profile import hold_until, move_on
 from bls.engine.scheduling_pass import make_pass
 from bls.engine.signatures import CLOCK
 from bls.engine.status import BatchStatus

@@ -9,8 +9,8 @@ Source: D. Lifka, "The ANL/IBM SP scheduling system", doi:10.1007/3-540-60153-8_
 
 from bls.engine import hooks as h
 from bls.engine import state as b
-from bls.engine.job_lifecycle import held_back, start, suggest, why_now
-from bls.engine.profile import drop_plan, hold_pool, move_on, next_in_order
+from bls.engine.job_lifecycle import drop_plan, held_back, next_in_order, start, suggest, why_now
+from bls.engine.profile import hold_pool, move_on
 from bls.engine.status import BatchStatus
 from traces.algorithms.event_heap import drop_top, push
 from traces.compiled import compiled

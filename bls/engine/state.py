@@ -185,7 +185,7 @@ class BatchState(State):
     arriving: Heap = column("arriving")  # jobs that arrive after the end of another, and wake-ups (``rows`` + row)
     host_events: Heap = column("outages")  # next event of each list of outages: key v is a repair, V + v an outage
     releasing: Heap = column("releasing")  # future releases: row · M + core; requests: ``WIDTH_REQUEST_KEY`` + row
-    queue_words: Ints = column("queue_words")  # ranks of waiting jobs (``bls.engine.profile``)
+    queue_words: Ints = column("queue_words")  # ranks of waiting jobs (``bls.engine.job_lifecycle``)
     queue_starts: Ints  # first word of each level
     free_words: Ints = column("free_words")  # free cores on hosts that are up (``bls.availability.free_cores``)
     free_starts: Ints  # first word of each level

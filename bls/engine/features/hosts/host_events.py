@@ -8,9 +8,9 @@ before, the job holds them again.
 
 from bls.engine import state as b
 from bls.engine.hooks import HOOK, HOST, publish
-from bls.engine.job_lifecycle import arrive, set_free, set_host_free, under_way
+from bls.engine.job_lifecycle import arrive, drop_plan, set_free, set_host_free, under_way
 from bls.engine.jobs import copy_given
-from bls.engine.profile import drop_plan, hold_host, hold_pool, planned_until
+from bls.engine.profile import hold_host, hold_pool, planned_until
 from bls.engine.status import BatchStatus
 from traces.algorithms.event_heap import drop_top, push
 from traces.compiled import compiled

@@ -12,8 +12,7 @@ from bls.engine.cores import CoreProfile, Offer
 from bls.engine.features.power.draws import cores_mw, planned_ns
 from bls.engine.features.running.releases import list_left
 from bls.engine.hooks import HOOK
-from bls.engine.job_lifecycle import cores_on_host
-from bls.engine.profile import waiting_from
+from bls.engine.job_lifecycle import cores_on_host, waiting_from
 from bls.engine.status import BatchStatus
 from traces.compiled import Array, compiled
 

@@ -10,16 +10,8 @@ doi:10.1109/71.932708 (conservative, compression).
 from bls.engine import state as b
 from bls.engine.features.power.draws import planned_ns
 from bls.engine.hooks import EARLIEST, HOLD_KEPT, HOOK, SLOT_AWAKE, WIDTH, call_hook, is_played
-from bls.engine.job_lifecycle import held_back, start, suggest, why_now
-from bls.engine.profile import (
-    count_cores,
-    drop_slot,
-    drop_slots,
-    earliest_by_counts,
-    hold_pool,
-    next_in_order,
-    waiting_from,
-)
+from bls.engine.job_lifecycle import drop_slots, held_back, next_in_order, start, suggest, waiting_from, why_now
+from bls.engine.profile import count_cores, drop_slot, earliest_by_counts, hold_pool
 from bls.engine.status import BatchStatus
 from traces.algorithms.copying import copy_first
 from traces.compiled import compiled

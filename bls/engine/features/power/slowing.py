@@ -12,8 +12,7 @@ from bls.engine import state as b
 from bls.engine.features.power.draws import MACHINE, drawn_mw, held_in, left_mw, planned_state, speed_in, sum_within
 from bls.engine.features.running.directed import direct_running, expect
 from bls.engine.hooks import END_KNOWN, HOOK, publish
-from bls.engine.job_lifecycle import under_way
-from bls.engine.profile import drop_plan
+from bls.engine.job_lifecycle import drop_plan, under_way
 from traces.compiled import compiled
 
 
