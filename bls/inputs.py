@@ -233,7 +233,6 @@ def given_for(
             ),
         },
         settings=_settings(run, scored, table, order) | ({} if power is None else power.settings()),
-        keep_decisions=rules.keep_decisions,
     )
     names = ("wanted_first", "wanted_lo", "wanted_hi", "outage_first", "outage_down", "outage_up")
     wanted = _wanted(workload, platform.n_cores, requested, allocator)
@@ -294,6 +293,7 @@ def _settings(run: Run, scored: Scoring | None, table: PartitionTable, order: in
         "kills": int(rules.kill_at_walltime),
         "requeues": int(rules.on_failure == "requeue"),
         "order": order,
+        "keeps_decisions": int(rules.keep_decisions),
         "charges_decisions": int(rules.charges_decisions),
         "decision_cost_ns": cost if isinstance(cost, int) else -1,  # -1: as measured
         "max_attempts": rules.max_attempts,

@@ -34,7 +34,6 @@ class RunColumns:
     settings: dict[str, int]  # fields of ``Settings`` that differ from their defaults
     state: dict[str, Any]  # further fields of ``BatchState``, e.g. hosts and outages; others are empty
     others: dict[str, Any] = field(default_factory=dict)  # input of single features, by name
-    keep_decisions: bool = False
 
 
 def _features(given: RunColumns, settings: Settings) -> tuple[FeatureRun, list[Feature]]:
@@ -77,7 +76,6 @@ def _size(run: FeatureRun, features: list[Feature], columns: dict[str, Any], bou
         slices=4 * running + 64 if by_counts else 0,
         expected=n if settings.plans else 0,
         log=3 * n + 16 if settings.logs else 0,
-        decisions=2 * n + 16 if given.keep_decisions else 0,
         host_log=2 * settings.host_log_room,
     )
     for feature in features:

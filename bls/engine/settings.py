@@ -21,6 +21,7 @@ class Settings(State):
     switch_wait_ns: int = NEVER  # longest wait for fewer switches
 
     # Time:
+    keeps_decisions: int = 0  # passes are recorded
     charges_decisions: int = 0  # deciding takes simulated time
     decision_cost_ns: int = -1  # -1: as measured
     shortest_ns: int = 0  # shortest prediction, unless the job requests less
