@@ -29,7 +29,7 @@ from bls.observers import AnyObserver, Observers
 from bls.options import MAX_ATTEMPTS, ON_FAILURE, SLACK
 from bls.policies import AnyPolicy, DecidingPolicy, KnownJobs, Scoring, ScoringPolicy, contract, scoring, unscored
 from bls.policies.score_policy import no_account, no_decision, no_score
-from bls.running_jobs import RunningJobs
+from bls.running_jobs import RunningJobs, RunView
 from bls.scheduler_options import Rules
 from bls.seen.answers import AnswerError, put_answer, refusal
 from bls.view import View
@@ -173,9 +173,9 @@ class BatchSimulator(RunningJobs):
 
     @cached_property
     def view(self) -> View:
-        """The view of Python policies and observers; made on demand because it and the run keep each other alive."""
+        """The view of Python policies and observers, made at its first use."""
         follows = isinstance(self.policy, contract.FollowingPolicy)
-        return View(self, self._looks.data, contract.columns_declared(self.policy), follows)
+        return View(RunView(self), self._looks.data, contract.columns_declared(self.policy), follows)
 
     @property
     def outages(self) -> Outages | None:
@@ -424,7 +424,7 @@ class BatchSimulator(RunningJobs):
         windows, n_hosts = self.constraints.windows, self.platform.n_hosts
         first, down, up = outage_columns(longer, windows, n_hosts)
         self.state.host_status.next_outage += first[:-1] - self.state.outage_first[:-1]
-        self.state = self.state._replace(outage_first=first, outage_down=down, outage_up=up)
+        self.state.outage_first, self.state.outage_down, self.state.outage_up = first, down, up
         self._outages = longer
         self.state.settings.more_outages = int(self._may_go_on())
 

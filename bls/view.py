@@ -21,7 +21,7 @@ from bls.engine.jobs import Jobs
 from bls.machine.platform import Platform
 from bls.observers import AdditionalData, DataOfNow
 from bls.options import COORDINATION, KILL_AT_WALLTIME, MALLEABLE, RESIZE
-from bls.running_jobs import RunningJobs
+from bls.running_jobs import RunView
 from bls.scheduler_options import Rules
 from bls.seen.answers import LONGEST_REASON, AnswerError, Cores, Directions, WakeUps, check_apart, placed, reason_text
 from bls.seen.columns import RunningColumns, WaitingColumns
@@ -53,8 +53,8 @@ class View:
 
     Parameters
     ----------
-    run : RunningJobs
-        The jobs of the simulation, which the view follows.
+    run : RunView
+        The simulation, which the view follows.
     data : mapping of str to AdditionalData
         Observers that compute additional data, by name.
     notes : mapping of str to type
@@ -64,7 +64,7 @@ class View:
     """
 
     def __init__(
-        self, run: RunningJobs, data: Mapping[str, AdditionalData], notes: Mapping[str, type], follows: bool
+        self, run: RunView, data: Mapping[str, AdditionalData], notes: Mapping[str, type], follows: bool
     ) -> None:
         self._facts = JobFacts(run)
         self._show(run)
@@ -89,7 +89,7 @@ class View:
         self._n_cores = run.platform.n_cores
         self._now_ns, self._free_cores = 0, self._n_cores
 
-    def _show(self, run: RunningJobs) -> None:
+    def _show(self, run: RunView) -> None:
         self._run = run
         self._present: Present | None = None
         self._forget_columns()
@@ -586,7 +586,7 @@ class View:
             raise PluginError(f"{what}() was given {which}; allowed: {allowed}")
         return job
 
-    def go_on(self, run: RunningJobs, rows: Array, numbers: Array) -> None:
+    def go_on(self, run: RunView, rows: Array, numbers: Array) -> None:
         """With ``stream``: show the next section, which begins with these ``rows`` of the present one; all have ``numbers``."""
         self._refresh()
         place = {row: k for k, row in enumerate(rows.tolist())}

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bls.options import STREAM
-from bls.running_jobs import RunningJobs
+from bls.running_jobs import RunView
 from traces.base.columns import read_only
 from traces.base.errors import PluginError
 from traces.compiled import Array
@@ -44,16 +44,16 @@ class JobFacts:
     a section, whose numbers in the whole log are ``SeenJob.row``: :meth:`at` finds their rows.
     """
 
-    def __init__(self, run: RunningJobs) -> None:
+    def __init__(self, run: RunView) -> None:
         self._hold(run, None)
 
-    def go_on(self, run: RunningJobs, numbers: list[int]) -> None:
+    def go_on(self, run: RunView, numbers: list[int]) -> None:
         """Replace the jobs by those of the next stretch."""
         for name in ("waits_for", "_window_of"):
             self.__dict__.pop(name, None)
         self._hold(run, numbers)
 
-    def _hold(self, run: RunningJobs, numbers: list[int] | None) -> None:
+    def _hold(self, run: RunView, numbers: list[int] | None) -> None:
         self._workload, self._constraints, self.platform = run.workload, run.constraints, run.platform
         #: The number of jobs of the workload (later rows are later attempts), and columns of all jobs.
         self.n_jobs, self.deadlines_ns, self.more_mw = len(run.workload), run.deadline_ns, run.more_mw

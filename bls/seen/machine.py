@@ -15,7 +15,7 @@ from bls.constraints.advance_reservations import Windows
 from bls.engine import state as b
 from bls.machine.partitions import Partition, partition_table
 from bls.machine.platform import Platform
-from bls.running_jobs import RunningJobs
+from bls.running_jobs import RunView
 from bls.seen.jobs import JobFacts, SeenJob
 from traces.base.columns import read_only
 from traces.compiled import Array
@@ -25,7 +25,7 @@ from traces.intervals import intervals_of
 class Present:
     """Free resources and running jobs, as the engine left them; each column is computed at first use."""
 
-    def __init__(self, jobs: RunningJobs, facts: JobFacts, running: Mapping[int, SeenJob]) -> None:
+    def __init__(self, jobs: RunView, facts: JobFacts, running: Mapping[int, SeenJob]) -> None:
         self._jobs, self._state, self._facts, self._running = jobs, jobs.state, facts, running
 
     @cached_property
