@@ -31,7 +31,7 @@ from bls.scheduler_options import Rules
 from bls.seen.jobs import SeenJob
 from bls.workloads.merge import merge
 from bls.workloads.workload import Workload
-from bridge.spelling import on_command_line
+from bridge.standard_error import on_command_line
 from traces.base.errors import InputError, PluginError
 from traces.base.time import NS_PER_S
 

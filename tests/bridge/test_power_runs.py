@@ -30,7 +30,7 @@ from bridge.compare.power import indexes_of
 from bridge.scenarios.application_map import parse_application_map
 from bridge.scenarios.remarks import power_words
 from bridge.scenarios.scenario import Application
-from bridge.spelling import on_command_line
+from bridge.standard_error import on_command_line
 from traces.base.errors import InputError
 from traces.checks.ledger import check_ledger
 
