@@ -11,7 +11,7 @@ from traces.kernels.units import prepare
 BATCH: Final = {
     "bls.workloads.readers.swf": 8,
     "bls.engine.loop": 72,
-    "bls.policies.score_policy": 3,
+    "bls.policies.contract": 3,
     "bls.allocators.first_fit": 9,
     "bls.metrics.occupancy": 7,
     "bls.metrics.schedule": 1,
