@@ -24,8 +24,16 @@ from tables import table_rows
 
 import bridge
 from bls import ConstraintOptions, View
-from bls.estimates import ESTIMATORS, HistoryEstimator, Within, estimator, predictable, recommended
-from bls.estimates.contract import alike_in, name_prefix
+from bls.estimates import (
+    ESTIMATORS,
+    HistoryEstimator,
+    Within,
+    alike_in,
+    estimator,
+    name_prefix,
+    predictable,
+    recommended,
+)
 from bls.machine.platform import HostGroup, Platform
 from bls.scheduler_options import Rules
 from bls.seen.jobs import SeenJob
