@@ -23,7 +23,7 @@ import bridge
 from als.techniques.contract import Technique
 from bls import ConstraintOptions, HostGroup, Platform, Rules, Workload
 from bls.machine.host_power import HostPower
-from bls.power.host_accounts import HostIntervals
+from bls.power.accounting import HostIntervals
 from bls.power.options import Power
 from bls.simulator import BatchSimulator
 from bridge.compare.power import indexes_of
