@@ -28,7 +28,7 @@ from bls.metrics.schedule import NO_DOWNTIME, Downtime
 from bls.observers import AnyObserver, Observers
 from bls.options import MAX_ATTEMPTS, ON_FAILURE, SLACK
 from bls.policies import AnyPolicy, DecidingPolicy, KnownJobs, Scoring, ScoringPolicy, contract, scoring, unscored
-from bls.policies.score_policy import no_account, no_decision, no_score
+from bls.policies.contract import no_account, no_decision, no_score
 from bls.running_jobs import RunningJobs, RunView
 from bls.scheduler_options import Rules
 from bls.seen.answers import AnswerError, put_answer, refusal

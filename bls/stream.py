@@ -24,8 +24,7 @@ from bls.inputs import Chosen
 from bls.machine.platform import Platform
 from bls.metrics.schedule import Allocations, Schedule
 from bls.policies import AnyPolicy, ScorePolicy
-from bls.policies.contract import FollowingPolicy, OtherProgram
-from bls.policies.score_policy import no_account
+from bls.policies.contract import FollowingPolicy, OtherProgram, no_account
 from bls.running_jobs import RunView
 from bls.scheduler_options import Rules
 from bls.simulator import BatchSimulator

@@ -1,7 +1,7 @@
 """Constants of a run of the batch engine."""
 
-from bls.availability.count_profile import PROFILE_NEVER as NEVER
 from bls.engine import codes
+from bls.engine.codes import NEVER
 from traces.kernels.state import State
 
 

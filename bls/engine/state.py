@@ -1,7 +1,6 @@
 """State of the batch engine, and its codes."""
 
 from bls.allocators.contract import PlacementRequest
-from bls.availability.count_profile import PROFILE_NEVER
 from bls.engine import codes
 from bls.engine.cores import CoreProfile, Offer, Pool, Slices
 from bls.engine.features.hold.state import HoldState
@@ -15,7 +14,7 @@ from traces.kernels.signatures import Floats, Floats2, Ints, Ints2, Ints3
 from traces.kernels.state import State, column
 from traces.lifecycle import Ending, Reason
 
-NEVER, ALWAYS = PROFILE_NEVER, 2**62 + 1  #: an instant that never comes, and one after every possible begin of a slot
+NEVER, ALWAYS = codes.NEVER, 2**62 + 1  #: an instant that never comes, and one after every possible begin of a slot
 
 # The codes, as integers for kernels:
 STATIC, SCORED, DECIDED, REJECTED = map(int, codes.QueueOrder)

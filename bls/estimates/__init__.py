@@ -7,14 +7,16 @@ To add an estimator: one in a file here, a line in :data:`ESTIMATORS`. Outside p
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bls.estimates import contract
-from bls.estimates.contract import ALIKE, CORRECTIONS_NS, AnyEstimator, HistoryEstimator, KnowingEstimator, groups
+from bls.estimates.contract import ALIKE, CORRECTIONS_NS, AnyEstimator, HistoryEstimator, KnowingEstimator
 from bls.options import ESTIMATES
+from bls.workloads.columns import distinct
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError, PluginError, at, blamed_on, parse_real, shown, with_value
 from traces.base.plugins import resolve
@@ -201,6 +203,69 @@ def planned_ns(estimator: KnowingEstimator, workload: Workload, seed: int) -> Ar
     return found.astype(np.int64)
 
 
+_BY_NAME = ("name", "name_prefix")  #: those of :data:`ALIKE` that only a log which names its jobs tells
+
+
+#: What at the end of a name is no part of its prefix: a number, and what sets it apart.
+_NUMBER_AT_END = re.compile(r"[\s_.:#\-]*[0-9]+$")
+_ASKED = ("nodes", "gpus", "gpu", "unit_cores")  #: further columns of logs that state what a job requested
+
+
+def _together(columns: Sequence[Array], n: int) -> Array:
+    # A number for each combination of values in n rows, the same for all if there are no columns; which one stands for nothing.
+    found = np.zeros(n, np.int64)
+    for column in columns:
+        # Both numbers are below n: no two pairs are made one, and n² fits.
+        found = distinct(found * n + distinct(column)[1])[1]
+    return found
+
+
+def name_prefix(name: str) -> str:
+    """A job's name without the number at its end, as users number similar jobs: ``relax`` of ``relax_017``; perhaps empty."""
+    return _NUMBER_AT_END.sub("", name)
+
+
+def alike_in(column: str, workload: Workload, asked: Requests | None) -> Array:
+    """A column of :data:`ALIKE`: int64 (n,), equal for jobs that are alike in it, -1 if unknown. ``queues``: the queue and the
+    partition, of which one or both may be unknown. ``resources``: all requests of a job: cores, units and their needs
+    (``asked``), the log's memory, nodes and cards."""
+    if column in _BY_NAME:
+        kept = {number: name if column == "name" else name_prefix(name) for number, name in workload.names.items()}
+        place = {text: k for k, text in enumerate(dict.fromkeys(kept.values()))}
+        numbers, row = distinct(workload.application)
+        known = [place[kept[number]] if kept.get(number) else -1 for number in numbers.tolist()]
+        return np.array(known, np.int64)[row]
+    if column == "queues":
+        return _together([workload.queue, workload.partition], len(workload))
+    if column == "resources":
+        columns = [workload.cores, workload.memory_kb]
+        columns += [workload.extras[name] for name in _ASKED if name in workload.extras]
+        if asked is not None:
+            columns += [asked.unit_cores, asked.switches, *asked.per_unit.T, *asked.licences.T]
+        return _together(columns, len(workload))
+    return np.asarray(getattr(workload, column))
+
+
+def groups(estimator: HistoryEstimator, workload: Workload, asked: Requests | None = None) -> tuple[Array, int]:
+    """The group of each job at each level, int64 (levels, n), -1 for a job whose columns are not known; and the number of all
+    groups. ``asked``: the jobs' requests in addition to cores."""
+    n = len(workload)
+    found = np.full((len(estimator.levels), n), -1, np.int64)
+    count = 0
+    columns = {column: alike_in(column, workload, asked) for level in estimator.levels for column in level}
+    values = {name: distinct(column)[1] for name, column in columns.items()}
+    for place, level in enumerate(estimator.levels):
+        known = np.ones(n, bool)
+        for column in level:
+            known &= columns[column] >= 0
+        if not known.any():
+            continue
+        alike = _together([values[column][known] for column in level], int(known.sum()))
+        found[place, known] = count + alike
+        count += int(alike.max()) + 1
+    return found, count
+
+
 def predictable(estimator: HistoryEstimator, workload: Workload, asked: Requests | None = None) -> int:
     """How many jobs can be predicted at most: those before which enough jobs of one of their groups were submitted. In a
     simulation there may be fewer, as these jobs have to have ended."""
@@ -248,7 +313,7 @@ def check_predicts(
 def _unknown(estimator: HistoryEstimator, workload: Workload, asked: Requests | None) -> str:
     # Which columns the log does not have, where the estimator needs one of them at every level; else empty.
     columns = dict.fromkeys(column for level in estimator.levels for column in level)
-    unknown = {column for column in columns if np.all(contract.alike_in(column, workload, asked) < 0)}
+    unknown = {column for column in columns if np.all(alike_in(column, workload, asked) < 0)}
     if not all(unknown.intersection(level) for level in estimator.levels):
         return ""
     needed = unknown.intersection(*estimator.levels) or unknown

@@ -8,13 +8,26 @@ takes parameters, ``bls NAME:key=value,key=value``; a policy that parses the tex
 from collections.abc import Callable
 
 from bls.options import BLS
-from bls.policies.contract import AnyPolicy, BatchPolicy, DecidingPolicy, KnownJobs, Policy, ScoringPolicy, ranks
+from bls.policies.contract import (
+    AnyPolicy,
+    BatchPolicy,
+    DecidingPolicy,
+    KnownJobs,
+    Policy,
+    ScorePolicy,
+    Scoring,
+    ScoringPolicy,
+    account_kernel,
+    ranks,
+    score_kernel,
+    scoring,
+    unscored,
+)
 from bls.policies.expression import expression
 from bls.policies.multifactor.priority import multifactor
 from bls.policies.orders import EDF, FCFS, LEAST_ENERGY, LEAST_POWER, LJF, MOST_POWER, REJECT, SAF, SJF
 from bls.policies.planning.planner import CP_CLASSES, HCP19, PCP19, PCP20
 from bls.policies.regression import F1, F2, F3, F4
-from bls.policies.score_policy import ScorePolicy, Scoring, account_kernel, score_kernel, scoring, unscored
 from bls.policies.slurm.parameters import SlurmCycle
 from bls.policies.waited import UNICEF, WFP3
 from traces.base.errors import InputError, at

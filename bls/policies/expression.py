@@ -16,8 +16,7 @@ from functools import partial
 import numpy as np
 
 from bls.options import BLS, PLATFORM
-from bls.policies.contract import KnownJobs, Policy
-from bls.policies.score_policy import ScorePolicy, same_memory, score_kernel
+from bls.policies.contract import KnownJobs, Policy, ScorePolicy, same_memory, score_kernel
 from traces.base.errors import InputError, shown
 from traces.base.plugins import is_number
 from traces.compiled import Array, compiled, own

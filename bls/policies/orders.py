@@ -15,9 +15,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from bls.policies.contract import KnownJobs
+from bls.policies.contract import KnownJobs, ScorePolicy, same_memory, score_kernel
 from bls.policies.expression import smallest_first
-from bls.policies.score_policy import ScorePolicy, same_memory, score_kernel
 from traces.compiled import Array
 
 _LARGEST = 2**63 - 1

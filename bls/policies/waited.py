@@ -11,7 +11,7 @@ Source: Tang, Lan, Desai and Buettner, Cluster 2009, https://doi.org/10.1109/CLU
 import math
 from functools import partial
 
-from bls.policies.score_policy import ScorePolicy, same_memory, score_kernel
+from bls.policies.contract import ScorePolicy, same_memory, score_kernel
 from traces.compiled import Array
 
 # What stands for log2(1).

@@ -7,11 +7,12 @@ as whole MJ and the remaining pJ.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import NamedTuple
 
 import numpy as np
 
+from bls.engine import state as b
 from bls.metrics.exact import exact_product_sum
 from bls.metrics.schedule import Downtime
 from bls.options import POWER
@@ -365,3 +366,96 @@ def working_cores(ledger: Ledger) -> tuple[Array, ...]:
         *found_columns, scale = _scaled(found, unit, spread[order], scales.command_ns[at], scales.scale[at])
         found = tuple(found_columns)
     return *found, scale
+
+
+def sleep_totals(states: HostPassages, until_ns: int) -> tuple[int, int, int]:
+    """How often hosts fell asleep and booted until an instant, and how long all of them together were off, ns."""
+    _, state, start, end = states.spans(until_ns)
+    off = state == b.OFF
+    lasts = np.maximum(np.minimum(end, until_ns) - start, 0)[off]
+    return int((state == b.SHUTTING).sum()), int((state == b.BOOTING).sum()), sum(lasts.tolist())
+
+
+class HostIntervals(NamedTuple):
+    """Half-open intervals of hosts: int64 (n,) each; by host, then by time, those of a host without a gap."""
+
+    host: Array
+    begin_ns: Array
+    end_ns: Array
+
+
+@dataclass(frozen=True)
+class HostEnergies(Columns):
+    """The energy of hosts during intervals, by use; an ``Energy`` of n rows each."""
+
+    jobs: Energy  # by cores that jobs held
+    idle_cores: Energy  # by cores that no job held, of a host that was up
+    base: Energy  # by hosts that were up, without their cores
+    off: Energy  # by hosts that were not: off, on their ways off or back, or down
+
+    @property
+    def total(self) -> Energy:
+        """All together."""
+        return self.jobs.plus(self.idle_cores).plus(self.base).plus(self.off)
+
+
+class _Pieces(NamedTuple):
+    # Changes of the power of hosts for a time, int64 (k,) each.
+    host: Array
+    start_ns: Array
+    end_ns: Array
+    mw: Array  # may be negative
+
+
+def host_energies(run: PowerRun, intervals: HostIntervals) -> HostEnergies:
+    """Compute the energy of hosts during intervals only. Raises InputError as :func:`account`."""
+    host, begin, end = intervals
+    table, lasts = run.table, end - begin
+    of_host, idle = table.group_of_host(host), table.cores * table.idle_mw
+    pieces = job_pieces(run, by_host=True)
+    parts = [_during(intervals, _Pieces(one.part, one.start_ns, one.end_ns, one.drawn_mw)) for one in pieces]
+    held = pieces[0]  # instead of these cores as idle ones
+    held_idle = _Pieces(held.part, held.start_ns, held.end_ns, held.more_mw - held.drawn_mw)
+    first, until = (int(begin.min()), int(end.max())) if len(host) else (0, 0)
+    away = _away(table, run.downtime.within(first, until), run.stopped, until)
+    group = table.group_of_host(away.host)
+    # An idle host, but for the cores that jobs hold and for as long as it is up.
+    idle_cores = (held_idle, away._replace(mw=-idle[group]))
+    base = Energy.of(table.base_mw[of_host], lasts).plus(_during(intervals, away._replace(mw=-table.base_mw[group])))
+    idle_parts = [Energy.of(idle[of_host], lasts), *(_during(intervals, one) for one in idle_cores)]
+    jobs, idles = (reduce(Energy.plus, some) for some in (parts, idle_parts))
+    return HostEnergies(jobs=jobs, idle_cores=idles, base=base, off=_during(intervals, away))
+
+
+def _away(table: PowerTable, down: Downtime, stopped: HostPassages | None, until_ns: int) -> _Pieces:
+    # What hosts draw that are not up; one that is out of service and idle is.
+    columns = [(down.host, down.down_ns, down.up_ns, table.off_mw[table.group_of_host(down.host)])]
+    if stopped is not None:
+        host, state, start, end = stopped.spans(until_ns)
+        draws = {b.SHUTTING: table.shutdown_mw, b.OFF: table.off_mw, b.BOOTING: table.boot_mw}
+        for what, watts in draws.items():
+            some = state == what
+            columns.append((host[some], start[some], end[some], watts[table.group_of_host(host[some])]))
+    return _Pieces(*(np.concatenate(column) for column in zip(*columns, strict=True)))
+
+
+def _during(intervals: HostIntervals, pieces: _Pieces) -> Energy:
+    # What pieces come to during intervals: along each host's time, whatever begins and ends and the intervals' own bounds.
+    host, begin, _ = intervals
+    n = len(host)
+    some = pieces.mw != 0
+    of, start, end, mw = (column[some] for column in pieces)
+    hosts = np.concatenate([of, of, host, host])
+    at = np.concatenate([start, end, begin, intervals.end_ns])
+    change = np.concatenate([mw, -mw, np.zeros(2 * n, np.int64)])
+    # Which interval begins there, counted; one that ends is left for none, if no other begins.
+    opens = np.concatenate([np.zeros(2 * len(of), np.int64), np.ones(n, np.int64), np.zeros(n, np.int64)])
+    closes = np.concatenate([np.zeros(2 * len(of) + n, np.int64), np.ones(n, np.int64)])
+    order = np.lexsort((at, hosts))
+    hosts, at = hosts[order], at[order]
+    power, opened, closed = (np.cumsum(column[order]) for column in (change, opens, closes))
+    if not len(at):
+        return Energy(np.zeros(n, np.int64), np.zeros(n, np.int64))
+    # Each value holds up to the next instant of the same host; after the last one there is none.
+    inside = (hosts[:-1] == hosts[1:]) & (at[:-1] < at[1:]) & (opened[:-1] > closed[:-1])
+    return Energy.of(power[:-1][inside], (at[1:] - at[:-1])[inside]).by(opened[:-1][inside] - 1, n)

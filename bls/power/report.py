@@ -12,7 +12,6 @@ from bls.metrics.exact import exact_mean
 from bls.metrics.schedule import Downtime
 from bls.power import accounting as a
 from bls.power.costs import FinishedPower
-from bls.power.host_accounts import HostEnergies, HostIntervals, break_even_ns, host_energies, sleep_totals
 from bls.power.job_power import JobPower, PowerClasses, power_classes
 from bls.power.limits import Domain, Limits, joined
 from bls.power.over_time import Around, Excess, domain_series, every_instant, excesses_of, slowed_over_time
@@ -95,9 +94,9 @@ class PowerReport:
             found[ALLOWED] = self.allowed
         return found | ({} if self.boot_wait_ns is None else {BOOT_WAIT: self.boot_wait_ns})
 
-    def host_energies(self, intervals: HostIntervals) -> HostEnergies:
+    def host_energies(self, intervals: a.HostIntervals) -> a.HostEnergies:
         """The energy of hosts during intervals, by use; over all hosts and the whole run it is that of the machine."""
-        return host_energies(self.run, intervals)
+        return a.host_energies(self.run, intervals)
 
     @cached_property
     def _instants(self) -> Array:
@@ -270,7 +269,7 @@ class PowerReport:
     def _slept(self) -> dict[str, int | float | None]:
         if self.stopped is None or self.boot_wait_ns is None:
             return {}
-        found, waits = sleep_totals(self.stopped, self.until_ns), self.boot_wait_ns
+        found, waits = a.sleep_totals(self.stopped, self.until_ns), self.boot_wait_ns
         host_ns = (self.until_ns - self.begin_ns) * int(self.plan.table.first_host[-1])
         values = (found[-1] / host_ns if host_ns else None, int((waits > 0).sum()), exact_mean(waits[waits >= 0]))
         return dict(zip(SLEEP_METRICS, (*found, *values), strict=True))
@@ -329,7 +328,7 @@ class PowerReport:
             **self.metrics,
             "idle_w": table.idle_total_mw / 1000,
             "full_w": table.full_total_mw / 1000,
-            **({"break_even_ns": break_even_ns(table)} if self.plan.sleeps else {}),
+            **({"break_even_ns": table.break_even_ns} if self.plan.sleeps else {}),
             "allowed_jobs": int(self.plan.allowed.sum()),
             "limits": _listed(self.plan.limits),
             **({"domains": domains} if domains else {}),

@@ -73,6 +73,20 @@ class PowerTable(Columns):
         """The power of the machine if all its cores work at full speed."""
         return int((self.n_hosts * self.host_full_mw).sum())
 
+    @property
+    def break_even_ns(self) -> list[int | None]:
+        """The shortest idle time for which shutting down a host of each group uses no more energy; None if it never pays.
+
+        In that time the saving of a host that is off equals the energy of its shutdown, beyond a host that is off, and of its
+        boot, which comes on top because a job waits for it.
+        """
+        columns = (self.host_idle_mw, self.off_mw, self.shutdown_ns, self.shutdown_mw, self.boot_ns, self.boot_mw)
+        found: list[int | None] = []
+        for idle, off, down_ns, down, up_ns, up in zip(*(column.tolist() for column in columns), strict=True):
+            costs = (down - off) * down_ns + up * up_ns
+            found.append(max(down_ns, -(-costs // (idle - off))) if off < idle else None)
+        return found
+
     def group_of_host(self, host: Array) -> Array:
         """The group of each host: int64."""
         return np.asarray(np.searchsorted(self.first_host, host, side="right") - 1)

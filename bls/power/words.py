@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from bls.power.host_accounts import break_even_ns
 from bls.power.limits import limits_of
 from bls.power.over_time import REASONS
 from traces.base.time import format_ns
@@ -84,7 +83,7 @@ def cost_rows(found: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def _sleep_text(report: PowerReport) -> str:
     found = report.metrics
-    evens = sorted({-1 if even is None else even for even in break_even_ns(report.plan.table)})
+    evens = sorted({-1 if even is None else even for even in report.plan.table.break_even_ns})
     pays = ", ".join("never" if even < 0 else f"from {format_ns(even)} on" for even in evens)
     off = found["sleeping_share"] or 0
     return f"{found['host_sleeps']} times, {100 * off:.3g} % of the hosts' time off; it pays {pays}"

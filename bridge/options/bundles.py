@@ -17,7 +17,7 @@ from typing import Annotated, Any, cast, get_args, get_origin, get_type_hints
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from bridge.spelling import flag, on_command_line
+from bridge.standard_error import flag, on_command_line
 from traces.base.errors import InputError, parse_real, parse_whole, shown
 from traces.base.options import Choice, Option, OptionPlace, Panel, built, places
 

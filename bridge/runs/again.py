@@ -18,7 +18,7 @@ from bls.workloads.selection import fit, select
 from bls.workloads.workload import Workload
 from bridge.options import declared as d
 from bridge.scenarios.scenario import Scenario
-from bridge.spelling import flag
+from bridge.standard_error import flag
 from traces.base.errors import InputError, PluginError
 from traces.base.options import Option, places
 from traces.tables import BEGIN, NAME

@@ -1,6 +1,9 @@
 """Remarks about a run for people to read: its machine, its log, its applications and its power."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +20,10 @@ from bridge.scenarios.application_map import DEFAULT
 from bridge.scenarios.ready import ReadyScenario
 from bridge.scenarios.scenario import Scenario
 from traces.base.errors import listed
+from traces.base.time import format_ns
+
+if TYPE_CHECKING:
+    from bls.power.plan import PowerPlan
 
 
 def remarks_of_run(scenario: ReadyScenario) -> Iterator[str]:
@@ -158,10 +165,9 @@ def power_words(scenario: ReadyScenario) -> Iterator[str]:
     """Lines about limits that cannot be kept, options without effect, users without jobs, and useless sleep."""
     if (plan := scenario.power) is None:
         return
-    from bls.power.host_accounts import sleep_words  # not needed by most runs
-    from bls.power.job_power import unknown_users
+    from bls.power.job_power import unknown_users  # not needed by most runs
 
-    yield from sleep_words(plan)
+    yield from _sleep_words(plan)
     if not plan.limited:
         return
     whole = "with all hosts off the machine draws" if plan.fallback == "stop:off" else "idle the machine draws"
@@ -184,3 +190,21 @@ def power_words(scenario: ReadyScenario) -> Iterator[str]:
     if unknown := unknown_users(options.jobs_allowed, scenario.workload):
         named = " ".join(map(str, unknown[:_MOST])) + (" …" if len(unknown) > _MOST else "")
         yield f"{b.ALLOWED}: no job is of {'user' if len(unknown) == 1 else 'users'} {named}"
+
+
+def _sleep_words(plan: PowerPlan) -> Iterator[str]:
+    # A line each: that hosts of a group save nothing as they sleep, or fall asleep sooner than pays; that all stay awake.
+    after = plan.options.sleep_after_ns
+    if after is None:
+        return
+    said, n_hosts = f"{b.SLEEP_AFTER:{format_ns(after)}}", plan.table.n_hosts
+    for group, even in enumerate(plan.table.break_even_ns):
+        hosts = f"hosts[{group}]"
+        if even is None:
+            off, idle = plan.table.off_mw[group] / 1000, plan.table.host_idle_mw[group] / 1000
+            yield f"{said}: {hosts} save nothing: they draw {off:g} W off, and {idle:g} W idle"
+        elif even > after:
+            takes = f"to shut down and boot takes as much as they save in {format_ns(even)}"
+            yield f"{said}: {hosts} may use more than if they stayed awake: {takes}"
+    if plan.options.keep_awake >= int(n_hosts.sum()):
+        yield f"{said}: of no effect, as all {int(n_hosts.sum())} hosts are kept awake"

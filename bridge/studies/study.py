@@ -14,7 +14,7 @@ from urllib.parse import quote
 from bls.options import SELECT
 from bridge.scenarios.conflicts import WITHOUT_EFFECT
 from bridge.scenarios.scenario import RECORDED
-from bridge.spelling import on_command_line
+from bridge.standard_error import on_command_line
 from bridge.studies.input import run_options as o
 from bridge.studies.replicates import Replicates
 from traces.base.errors import InputError, Mention, listed, one_of, shown, spelled, whole

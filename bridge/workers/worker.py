@@ -18,7 +18,7 @@ from bridge.protocol.framing import READ_AT_MOST
 from bridge.protocol.session import NEED_DATA, ConnectionClosed, ProtocolError, Refusal, Session
 from bridge.protocol.tables import Role
 from bridge.protocol.vocabulary import Message
-from bridge.spelling import on_command_line
+from bridge.standard_error import on_command_line
 from bridge.workers.address import PARTING_TLS_S, dial
 from bridge.workers.application_peer import ApplicationPeer
 from bridge.workers.process_names import PROCESS_NAME, name_process

@@ -25,7 +25,7 @@ from bls.power.options import Power
 from bls.power.plan import PowerPlan
 from bls.simulator import BatchSimulator
 from bridge.scenarios.remarks import power_words
-from bridge.spelling import on_command_line
+from bridge.standard_error import on_command_line
 from traces.base.errors import InputError, PluginError
 from traces.base.time import MAX_NS
 from traces.intervals import intervals_text

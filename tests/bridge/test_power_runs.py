@@ -23,14 +23,14 @@ import bridge
 from als.techniques.contract import Technique
 from bls import ConstraintOptions, HostGroup, Platform, Rules, Workload
 from bls.machine.host_power import HostPower
-from bls.power.host_accounts import HostIntervals
+from bls.power.accounting import HostIntervals
 from bls.power.options import Power
 from bls.simulator import BatchSimulator
 from bridge.compare.power import indexes_of
 from bridge.scenarios.application_map import parse_application_map
 from bridge.scenarios.remarks import power_words
 from bridge.scenarios.scenario import Application
-from bridge.spelling import on_command_line
+from bridge.standard_error import on_command_line
 from traces.base.errors import InputError
 from traces.checks.ledger import check_ledger
 

@@ -18,7 +18,7 @@ from bls.workloads import read_workload
 from bls.workloads.header import named_machine
 from bridge.scenarios.remarks import balance_words
 from bridge.scenarios.scenario import Scenario, given_platform
-from bridge.spelling import on_command_line
+from bridge.standard_error import on_command_line
 
 APPLICATIONS = table_text(__file__, "applications")
 

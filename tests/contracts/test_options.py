@@ -30,7 +30,7 @@ from bridge.options.output import RunOutput
 from bridge.runs.afterwards import check_repeatable
 from bridge.scenarios.conflicts import COMPANIONS, REPLAY, REPLAYED_JOBS, SLURM_CELLS, TYPED, check_used
 from bridge.scenarios.ready import decided
-from bridge.spelling import flag, on_command_line
+from bridge.standard_error import flag, on_command_line
 from tools import conflicts
 from tools.site.commands import command_pages
 from traces import InputError

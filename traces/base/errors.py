@@ -3,7 +3,7 @@
 The command line prints :class:`TwolevelError` as one line and exits with :attr:`TwolevelError.exit_code`. Code that checks an
 option writes ``f"{RESIZE:none}: needs {MALLEABLE}"`` with declared options (``traces.base.options``), which format themselves
 to marks within the text, :class:`Mention`. When the text is shown, the marks are spelled: as an option of the command line
-(``bridge.spelling``), as a keyword in Python, or as a key of a TOML table.
+(``bridge.standard_error``), as a keyword in Python, or as a key of a TOML table.
 """
 
 import difflib

@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 
 from bls.options import BLS
-from bls.policies.contract import KnownJobs
+from bls.policies.contract import KnownJobs, ScorePolicy, account_kernel, score_kernel
 from bls.policies.multifactor.fair_share import CLASSIC, FAIR_TREE, OWN, charge, factor, new_memory
 from bls.policies.multifactor.settings import Multifactor, PartitionPart, Qos
-from bls.policies.score_policy import ScorePolicy, account_kernel, score_kernel
 from traces.base.errors import InputError
 from traces.base.time import NS_PER_S
 from traces.compiled import Array
