@@ -322,7 +322,7 @@ def test_scales_between_requests_by_hand(coupling: str, tmp_path: Path) -> None:
     """
     (tmp_path / "lengths.txt").write_text("20\n4\n4\n4\n")
     jobs = Workload.from_jobs([(1, 0, 16, 2, 100), (2, 1, 16, 2, 100)])
-    options = {"tasks_per_core": 2, "lengths": f"file:{tmp_path / 'lengths.txt'}", "coupling": coupling}
+    options: dict[str, Any] = {"tasks_per_core": 2, "lengths": f"file:{tmp_path / 'lengths.txt'}", "coupling": coupling}
     found = bridge.simulate(jobs, FOUR, bls=Paced({2: 0.5, 7: 1.0, 9: 0.5, 16: 1.0}), als="ss", **options).tasks
     ends_s = (found["end_ns"] / S).groupby(found["job_id"]).apply(sorted).to_dict()
     assert ends_s == {1: [6, 12, 18, 26], 2: [7.5, 14, 19, 27]}
