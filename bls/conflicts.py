@@ -54,6 +54,11 @@ def _unlimited(option: Option[Any], field: str, example: Any) -> Conflict:
 
 
 POWER: Final[tuple[Conflict, ...]] = (
+    Conflict(
+        has(f"{o.POWER:none}", lambda power: power.of == o.POWER.default, power="none"),
+        has("another option about power", lambda power: next(power.others, None),
+            lambda power: str(next(power.others)), **_LIMITED),
+        "which needs power", "held, working"),
     needs(
         has(str(o.KEEP_AWAKE), lambda power: power.keep_awake, keep_awake=1),
         o.SLEEP_AFTER, lambda power: power.sleep_after_ns is None, ", the idle time after which hosts sleep"),

@@ -5,15 +5,15 @@ Nothing heavy is imported at the top: the help of the command line is made of th
 
 import os
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from bls import options as o
 from bls.conflicts import POWER
 from bls.engine.codes import SlowOrder
 from traces.base.errors import InputError, at, one_of, real, shown, whole
-from traces.base.options import check, holds, knows_its_keywords, recorded
+from traces.base.options import Implied, Option, check, holds, knows_its_keywords, places, recorded
 
 FALLBACKS: Final = ("none", "hold", "submit", "dvfs", "stop:idle", "stop:off")  #: what is done under a limit
 
@@ -33,7 +33,8 @@ _SHOWN: Final = tuple(form for name in FALLBACKS for form in _FORMS.get(name, (n
 class Power:
     """Power and power limits of a run; by default power is not computed. Raises InputError if a value is not allowed."""
 
-    of: str = holds(o.POWER)  #: the active cores: none, held by jobs (also True), or working on a task
+    #: the active cores: none, held by jobs (also True), or working on a task; if not given, held with another option here
+    of: str = holds(o.POWER, Implied(o.POWER.default))
     #: Rows (from_ns, to_ns, W), optionally followed by where, reaction_ns, notice_ns, or a CSV file (``bls.power.limits``);
     #: ``to_ns`` None is for ever. ``where``: by default the machine, or ``partition:NAME``, ``switch:NAME``, ``hosts:4-7``.
     limits: str | os.PathLike[str] | Sequence[Sequence[float | str | None]] | None = holds(o.LIMITS)
@@ -57,9 +58,7 @@ class Power:
         after: object = self.sleep_after_ns
         if isinstance(after, str):
             object.__setattr__(self, "sleep_after_ns", parse_duration_ns(after, str(o.SLEEP_AFTER)))
-        given: object = self.of
-        if isinstance(given, bool):
-            object.__setattr__(self, "of", o.POWER.bare if given else o.POWER.default)
+        object.__setattr__(self, "of", o.POWER.named(self.of))
         o.POWER.check(self.of)
         o.POWER_ESTIMATES.check(self.estimates)
         if not isinstance(self.allowed, str | os.PathLike):
@@ -79,14 +78,19 @@ class Power:
 
             given_limits(self.limits)
             object.__setattr__(self, "limits", tuple(map(tuple, self.limits)))
-        if self.of == o.POWER.default and self.asked:
-            object.__setattr__(self, "of", o.POWER.bare)
+        if isinstance(self.of, Implied):  # also in a copy with other values
+            object.__setattr__(self, "of", Implied(o.POWER.bare if next(self.others, None) else o.POWER.default))
         check(POWER, self)
 
     @property
     def asked(self) -> bool:
         """Whether power is computed."""
-        return any(getattr(self, one.name) != one.default for one in fields(self))
+        return self.of != o.POWER.default
+
+    @property
+    def others(self) -> Iterator[Option[Any]]:
+        """The options about power that are not as by default, without the first one."""
+        return (place.option for place in places(Power)[1:] if getattr(self, place.path[0]) != place.default)
 
     @property
     def jobs_allowed(self) -> str | os.PathLike[str]:

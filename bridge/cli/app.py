@@ -159,6 +159,9 @@ def _usage(error: Any) -> str:
         lists = "--help" if hasattr(context.command, "commands") else "--help-all"
         which = f"did you mean {' or '.join(near)}?" if near else f"{command} {lists} lists all options"
         return f"No such option: {name}; {which}"
+    if type(error).__name__ == "MissingParameter":
+        about, example = error.param.help.removesuffix("."), context.command.epilog.removeprefix("Example: ")
+        return f"{message.removesuffix('.')}: {about}; example: {example}"
     if message.startswith("No such command"):
         name = message.split("'")[1]
         commands = context.command.commands

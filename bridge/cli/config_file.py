@@ -7,7 +7,7 @@ from typing import Any
 
 from bridge.options.declared import NO_FORMATS, TRACE_FORMATS
 from bridge.studies.input.named_files import located_value
-from bridge.studies.input.run_options import GivenOption, Value, of_part, once, parts, value_of, with_origin
+from bridge.studies.input.run_options import GivenOption, Value, in_study, of_part, once, parts, value_of, with_origin
 from traces.base.errors import InputError, in_table, spelled
 from traces.base.given_file import parse_toml, read_text
 from traces.base.retired import unknown
@@ -36,13 +36,20 @@ def with_place(error: str, file: str, command: Any, used: Mapping[str, Any]) -> 
 def _options(file: str, command: Any) -> Iterator[tuple[str, Any, str]]:
     # Name in Python, value, and where it stands.
     given = parse_toml(read_text(file, "file of options", "TOML"), file)
+    try:
+        yield from _checked(given, file, command)
+    except InputError as error:
+        grouped = any(isinstance(given[part], dict) for part in parts().keys() & given.keys())
+        raise InputError(spelled(error.text, in_study if grouped else in_table)) from None
+
+
+def _checked(given: Mapping[str, Any], file: str, command: Any) -> Iterator[tuple[str, Any, str]]:
     where = f"{file}: "
     known = signature(command, eval_str=True).parameters
     names = {name.replace("_", "-"): name for name in known if name not in _NOT_THERE}
     for key, value, place in once(_entries(given, where)):
         if key not in names:
-            error = unknown("option of twolevel run", key, names, place.removesuffix(key).strip().rstrip(":"))
-            raise InputError(spelled(error.text, in_table))
+            raise unknown("option of twolevel run", key, names, place.removesuffix(key).strip().rstrip(":"))
         declared, _ = command.options[names[key]]
         checked = value_of(declared, _formats(value) if key == "trace" else value, place)
         yield names[key], _located(key, checked, Path(file).resolve().parent), place

@@ -26,7 +26,7 @@ from bridge.runs.directory import check_file, fresh_file, read_record
 from bridge.runs.stored import hosts, ids_of
 from bridge.scenarios.scenario import given_platform, platform_for
 from bridge.standard_error import say, text_table
-from traces.base.errors import InputError, one_of, parse_real, parse_whole, shown
+from traces.base.errors import InputError, did_you_mean, one_of, parse_real, parse_whole, shown
 from traces.base.options import SEED
 from traces.base.time import parse_duration_ns
 from traces.compiled import Array
@@ -224,6 +224,8 @@ def generated(wanted: GenerationRequest, form: str | None = None) -> tuple[Workl
             raise InputError(f"--platform {wanted.platform}: not with --like {wanted.like}, which has no log")
         n_cores = (platform or Platform()).n_cores
         return None, generate_lublin(wanted.jobs, seed=wanted.seed, n_cores=n_cores)
+    if not Path(wanted.like).exists() and (meant := did_you_mean(wanted.like, (*MODELS, "sample"))):
+        raise InputError(f"--like: {shown(wanted.like)} is neither a file nor a model{meant}")
     source = read(wanted.like, form)
     if wanted.platform is not None:
         platform = platform_for(wanted.platform, source, replayed=True)

@@ -19,7 +19,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from bridge.standard_error import flag, on_command_line
 from traces.base.errors import InputError, parse_real, parse_whole, shown
-from traces.base.options import Choice, Option, OptionPlace, Panel, built, places
+from traces.base.options import Choice, Implied, Option, OptionPlace, Panel, built, places
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def _parameter(place: OptionPlace) -> tuple[str, Any, Any]:
     kind: Any = list[str] if option.kind is tuple else option.kind
     if option.name.isupper():
         return option.key, Annotated[kind, option], MISSING
-    if not isinstance(default, option.kind) or option.kind is tuple:
+    if not isinstance(default, option.kind) or option.kind is tuple or isinstance(default, Implied):
         default = None  # nothing is typed; or of a time, which is a number in Python and a text here
     return option.key, Annotated[kind if default is not None else kind | None, option], default
 

@@ -422,12 +422,13 @@ COMPANIONS: Final[tuple[Conflict, ...]] = (
     Conflict(
         _companion(b.SLACK, 3.0),
         has(f"a {b.BLS} that reads no deadlines", _no_deadlines, _policy_given),
-        reason="no effect on {second}", allowed="edf"
+        reason="no effect, because deadlines are not read by {second}", allowed="edf"
     ),
     Conflict(
         _companion(b.SIGNALS, "signals.csv"),
         has(f"a {b.BLS} that reads no signals", _no_signals, _policy_given),
-        reason="no effect on {second}", allowed="a policy that needs them; twolevel power computes costs of a finished run"
+        reason="no effect, because prices and emissions are not read by {second}",
+        allowed="a policy that needs them; twolevel power computes costs of a finished run"
     ),
     _no_loss(b.ON_FAILURE, "lose"),
     _no_loss(b.MAX_ATTEMPTS, 3),
@@ -451,5 +452,5 @@ def check_used(runs: Iterable[Values]) -> None:
     for row in COMPANIONS:
         given = [run for run in of_runs if row.first.found(run)]
         if given and all(map(row.second.found, given)):
-            lacking = ", ".join(dict.fromkeys(map(row.second.text, given)))
+            lacking = " or ".join(dict.fromkeys(map(row.second.text, given)))
             raise InputError(row.said(row.first.text(given[0]), lacking))

@@ -2,7 +2,7 @@
 
 import contextlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -51,6 +51,15 @@ class Inputs:
     # for each cell: of its options as they are written, and of the contents of its log and of the files that they name;
     # independent of their paths, and of the log's name
     keys: tuple[str, ...]
+    older: tuple[tuple[str, ...], ...]  # for each cell: the keys that older versions may have given to it
+
+    def begun(self, known: Collection[str]) -> "Inputs":
+        """The same, but a cell has an older key if ``known``, the keys in a journal, contains that one only."""
+        keys = (
+            next((one for one in (key, *older) if one in known), key)
+            for key, older in zip(self.keys, self.older, strict=True)
+        )
+        return replace(self, keys=tuple(keys))
 
 
 def find_inputs(study: Study) -> Inputs:
@@ -62,7 +71,7 @@ def find_inputs(study: Study) -> Inputs:
     if signals is not None:
         files[str(study.results["signals"])] = (signals, sums.of(signals))
     computed = dict(study.results) | ({} if signals is None else {"signals": sums.of(signals)})
-    keys = []
+    keys, older = [], []
     by_text: dict[tuple[str, str], dict[str, tuple[Path, str]]] = {}
     for cell in study.cells:
         named: dict[str, tuple[Path, str]] = {}
@@ -73,14 +82,19 @@ def find_inputs(study: Study) -> Inputs:
         files |= named
         given = cell.given if study.simulates_applications else {**_ON_LOGS_MACHINE, **cell.given}
         content = [
-            o.effects(given),
             files[cell.workload.file][1] + _function(cell.workload),
             sorted((name, one[1]) for name, one in named.items()),
             *([list(astuple(study.replicates))] if study.replicates.by_seed else []),
             *([sorted(computed.items())] if computed else []),
         ]
-        keys.append(sha256(json.dumps(content).encode()).hexdigest()[:20])
-    return Inputs(logs, files, tuple(keys))
+        effects = o.effects(given)
+        keys.append(_key(effects, content))
+        older.append(tuple(_key(one, content) for one in o.older_effects(effects)))
+    return Inputs(logs, files, tuple(keys), tuple(older))
+
+
+def _key(effects: Sequence[tuple[str, o.Value]], content: Sequence[object]) -> str:
+    return sha256(json.dumps([effects, *content]).encode()).hexdigest()[:20]
 
 
 def _signals(study: Study) -> Path | None:

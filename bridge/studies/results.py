@@ -110,8 +110,9 @@ _LOOKS = 3  #: a study counts as dead after this number of consecutive reads wit
 def results_so_far(study: Study, folder: Path) -> pd.DataFrame:
     """The rows of results.parquet that are finished. Raises InputError if the journal or a file of the study is missing."""
     with contextlib.chdir(study.folders[0]):  # paths in a study are relative to its folder
-        keys = find_inputs(study).keys
+        inputs = find_inputs(study)
     options, journal = _option_columns(study), Journal.as_it_stands(folder.absolute())
+    keys = inputs.begun(journal.keys).keys
     entries = enumerate(journal.entries(product(keys, study.seeds), study.metrics))
     rows = [_result_row(study, options, row, entry) for row, entry in entries if entry is not None]
     return rows_frame(rows or {"cell": [], "workload": [], "seed": [], "error": []})

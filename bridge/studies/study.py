@@ -258,17 +258,20 @@ def every_combination(axes: Mapping[str, Sequence[o.Value]]) -> Iterator[dict[st
 
 def seeds_of(given: object, where: str) -> tuple[int, ...]:
     """The seeds that a user gives: their number, from 0; a list; or ``0-4 9``. Raises InputError for none, or one twice."""
-    from traces.intervals import parse_intervals
+    from traces.intervals import OPEN, parse_intervals
 
     if isinstance(given, int) and not isinstance(given, bool):
         return tuple(range(whole(where, given, 1, _MOST_SEEDS)))
+    text = given if isinstance(given, str) else ""
     if isinstance(given, str):
-        intervals = parse_intervals(given.replace(",", " "), where)
+        intervals = parse_intervals(given, where, example="0-4 9")
+        if intervals and intervals[-1][1] == OPEN:
+            raise InputError(f"{where}: {shown(given)} has no end; allowed: e.g. 0-4 9")
         if sum(hi - lo for lo, hi in intervals) > _MOST_SEEDS:
             raise InputError(f"{where}: {shown(given)}: too many; allowed: up to {_MOST_SEEDS}")
         given = [seed for lo, hi in intervals for seed in range(lo, hi)]
     if not isinstance(given, list | tuple) or not given:
-        raise InputError(f"{where}: {shown(given)}; allowed: a number of seeds, a list of seeds, or as '0-4 9'")
+        raise InputError(f"{where}: {shown(text or given)}; allowed: a number of seeds, a list of seeds, or as '0-4 9'")
     seeds = tuple(SEED.check(seed, where) for seed in given)
     if len(set(seeds)) < len(seeds):
         raise InputError(f"{where}: a seed occurs twice; allowed: each once")

@@ -174,11 +174,19 @@ class Choice(Option[str]):
     choices: tuple[str, ...]
     what: str
 
+    def named(self, value: Any) -> Any:
+        """Return the name that true or false stands for; any other value unchanged."""
+        return (self.bare if value else self.default) if self.bare and isinstance(value, bool) else value
+
     def check(self, value: str, where: str = "") -> str:
         """Return ``value`` if it is one of the names. Raises InputError otherwise; the message lists them, nearest first."""
         if value not in self.choices:
             raise one_of(self.what, value, self.choices, at(where or str(self), value))
         return value
+
+
+class Implied(str):
+    """The name of a :class:`Choice` that was not given and follows from other options; it equals the name."""
 
 
 def number_text(number: float) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from als.techniques import spelled
 from bls.machine.platform import Platform
-from bls.options import BLS
+from bls.options import BLS, POWER
 from bridge.couplings import check_execution
 from bridge.options.declared import RATE, SLURM_CONF
 from bridge.options.slurm import SlurmOptions
@@ -75,8 +75,14 @@ def _keys() -> Mapping[str, str]:
     return {option: f"[{part}] {key}" for part, keys in parts().items() for key, option in keys.items()}
 
 
+#: Options of a run that a study replaces by a key.
+_KEEP: Final = {"tasks": "[study] keep = ['tasks']", "trace": "[study] keep without tasks"}
+
+
 def in_study(mention: Mention) -> str:
     """A mention of an option as a key of a study's file, ``[batch] policy = 'sjf'``."""
+    if mention.name in _KEEP:
+        return _KEEP[mention.name]
     said = in_table(mention)
     name = mention.name.removeprefix("no-") if mention.given in ("True", "False") else mention.name
     return _keys().get(name, name) + said.removeprefix(name)
@@ -180,8 +186,8 @@ def checked_value(name: str, value: object, where: str) -> Value:
 def value_of(option: Option[Any], value: object, where: str) -> Value:
     """A value of a file as an option takes it; a time has its unit. Raises InputError if it has another type."""
     kind, value = option.kind, option.read(value, where)
-    if isinstance(option, Choice) and option.bare and isinstance(value, bool):
-        value = option.bare if value else option.default
+    if isinstance(option, Choice):
+        value = option.named(value)
     fits = isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
     if fits and isinstance(value, bool | int | float | str):
         return value
@@ -222,6 +228,17 @@ def effects(given: Mapping[str, Value]) -> list[tuple[str, Value]]:
     known = known_options()
     without = (*WITHOUT_EFFECT, *(OF_ENGINE if given.get(BATCH_OPTION) == SLURM else OF_SLURM))
     return sorted((name, one) for name, one in given.items() if one != known[name].default and name not in without)
+
+
+def older_effects(found: Iterable[tuple[str, Value]]) -> list[list[tuple[str, Value]]]:
+    """The same as :func:`effects` of older versions, in which ``power`` was true or false, and ``power-of`` said the rest."""
+    rest = dict(found)
+    of = rest.pop(POWER.name, None)
+    if of is None:
+        return []
+    working: dict[str, Value] = {"power-of": of} if of != POWER.bare else {}
+    implied = working or any(known_options()[name].path[0] == POWER.name for name in rest)
+    return [sorted((rest | working | on).items()) for on in ({POWER.name: True}, {}) if on or implied]
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from als.options import VARIATION
 from als.techniques import spelled as one_spelling
 from als.techniques import split_techniques
 from bls.machine.partitions import printable_name
+from bls.options import POWER
 from bls.policies import split_names
 from bridge.options.declared import DATA, VARIATIONS
 from bridge.runs.directory import power_words, under_present_names
@@ -27,7 +28,7 @@ from bridge.studies.replicates import REPLICATION, Replicates, given_replicates
 from bridge.studies.study import MOST_RUNS, Cell, ComparedOption, Study, WorkloadSource, every_combination, seeds_of
 from traces.base.errors import InputError, Mention, one_of, parse_list, parse_real, parse_whole, shown, spelled
 from traces.base.given_file import parse_toml, read_text
-from traces.base.options import places
+from traces.base.options import Implied, places
 
 COMPARED = ("makespan_ns", "mean_wait_ns", "mean_bounded_slowdown")  #: what is compared where the file does not say
 
@@ -90,6 +91,8 @@ def parse_study(
     if not workloads:
         raise InputError("[workload]: missing; allowed: a table with source, or several [[workload]]")
     cells = tuple(Cell(log, {**run, **theirs, **ours}) for log, theirs in workloads for ours in _cells(given, axes))
+    if stored:
+        cells = tuple(replace(cell, given=_implied_power(cell.given)) for cell in cells)
     _check_slurm(given, cells)
     named = head.get("metrics", "all")
     metrics = None if named == "all" else tuple(_texts(named, "[study] metrics"))
@@ -135,6 +138,12 @@ def _under_present_names(given: Table) -> Table:
     found = {**given, "run": run, "power": power, "results": results | given.get("results", {})}
     found |= {"compare": [_compared_now(one) for one, _ in _numbered(given, "compare")]}
     return found | {key: now(found[key]) for key in ("run", "grid", "cell", "workload") if key in found}
+
+
+def _implied_power(given: Mapping[str, o.Value]) -> dict[str, o.Value]:
+    # In older versions "none" did not exclude other options about power.
+    none = o.known_options()[POWER.name].default
+    return {name: none if name == POWER.name and value == none else value for name, value in given.items()}
 
 
 def _compared_now(given: Table) -> Table:
@@ -373,7 +382,8 @@ def grid_text(
     for place in places(Scenario):
         key, (part, *names) = place.option.key, place.path
         given = axes.get(key, shared.get(key))
-        if names and given not in (None, (), place.default):
+        default = None if isinstance(place.default, Implied) else place.default
+        if names and given not in (None, (), default):
             tables.setdefault(part, {})[names[0]] = given
     for part, table in tables.items():
         lines += ["", f"[{part}]", *(f"{name} = {_toml(given)}" for name, given in table.items())]
