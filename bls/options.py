@@ -62,8 +62,8 @@ COORDINATION = Choice(
     name="coordination", first=True, panel=Panel.BATCH, default="none", what="coordination of the levels", metavar="HOW",
     choices=("none", "release", "release:core", "release:host", "hint", "hint:core", "hint:host"),
     help="Information exchanged between the levels about running jobs: none; release or release:core (jobs return cores that "
-    "they no longer need), release:host (only whole hosts); hint or hint:core (jobs also receive which of their cores the queue "
-    "waits for), hint:host")
+    "they no longer need), release:host (only whole hosts); hint or hint:core (jobs also receive which of their cores the "
+    "queue waits for), hint:host")
 MALLEABLE = Option[str | None](
     name="malleable", panel=Panel.CONSTRAINTS, default=None, metavar="WHICH",
     help="Jobs whose width may change: SHARE[:MIN[:MAX]], e.g. 0.5:0.25:2 for half of the jobs, from 0.25 to 2 times their "

@@ -57,8 +57,8 @@ NO_TITLE = _switch("no-title", "Draw figures without titles", panel=Panel.RESULT
 TRACE_DETAIL = Choice(
     name="trace-detail", panel=Panel.TRACES, default="auto", metavar="DETAIL",
     choices=("auto", "lane", "host", "job", "chunk", "task"), what="detail",
-    help="Rows of a trace: lane (jobs), host (jobs and hosts), or also cores with each job, chunk or task; auto: task, but with "
-    "more than 4,096 cores host or lane in formats for viewers",
+    help="Rows of a trace: lane (jobs), host (jobs and hosts), or also cores with each job, chunk or task; auto: task, but "
+    "with more than 4,096 cores host or lane in formats for viewers",
 )
 TRACE_WINDOW = _text(
     "trace-window", "WINDOW", "Only this part of the simulated time, e.g. 2h..3h, 2h+90s, 2h.. or ..3h", panel=Panel.TRACES
