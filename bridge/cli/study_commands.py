@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 DataOption = Annotated[list[str] | None, d.DATA]
 ClusterOption = Annotated[str | None, d.CLUSTER]
-_OUT = replace(d.OUT, help="Folder for the results; an unfinished study in it is continued")
+_OUT = replace(d.OUT, help="Folder for the results; an interrupted or extended study in it is continued")
 _WORKERS = replace(d.CLUSTER_WORKERS, help="Number of processes; at most 1024 on this machine")
 _FORCE = replace(d.FORCE, help="Start again and discard finished cells")
 

@@ -213,8 +213,8 @@ CLEANUP = Real(
 )
 PHASE = Real[float | None](
     name="phase", panel=Panel.CLOCK, default=None, lowest=0.0, highest=3600.0, unit="s", metavar="TIME",
-    help="Time from the first submit to Slurm's first backfilling pass, e.g. 10s, within its cycle of 30s",
-    rule="Slurm is idle before, and checks once a second"
+    help="Time from the first submit to a backfilling pass of Slurm, e.g. 10s, within its cycle of 30s",
+    rule="Slurm is idle at the first submit, and passes within a second"
 )
 REPORT = Choice(
     name="report", first=True, panel=Panel.RESULTS, default="none", bare="also", choices=("none", "also", "only"),
