@@ -39,7 +39,7 @@ def compare_command(
     paper: PaperOptions,
     force: Annotated[bool, FORCE] = FORCE.default,
 ) -> None:
-    """Compare two runs: jobs that started later in B than in A, the jobs they waited for, and jobs that delayed others.
+    """Compare two runs: list the jobs that start later in B than in A, the causes, and the jobs that delay others.
 
     Differences are B minus A.
     """

@@ -19,7 +19,7 @@ def warm_up_command(
         bool, switch("--all", "Compile the kernels of all features, not only those of a plain run.")
     ] = False,
 ) -> None:
-    """Compile the kernels of this version now, so that no run has to wait for them."""
+    """Compile the kernels of this version in advance; the first run is then faster."""
     from bridge.runs.kernels import APPLICATION, BATCH, INLINE, WORKER
     from traces.compiled import jit_enabled
     from traces.kernels.store import cache_directory, has, shipped_units, unit_names, why_unused

@@ -55,7 +55,7 @@ def replay_command(
     paper: PaperOptions,
     force: Annotated[bool, FORCE] = FORCE.default,
 ) -> None:
-    """Run a workload through the real Slurm on this computer, with a simulated clock; write results like those of a run."""
+    """Run a workload through the real Slurm on this computer, with a simulated clock; write the results as run does."""
     from bridge.replay.chosen import SlurmChoice, replay_options
     from bridge.replay.installed import installed_slurm
     from bridge.replay.report.asked import FOLDER, finished, given_plan, put_report

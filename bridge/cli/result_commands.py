@@ -205,7 +205,7 @@ def report_command(
     force: REPLACE_FILE = False,
     live: Annotated[bool, switch("--live", "Update the report of a running study until it ends.")] = False,
 ) -> None:
-    """Write a report of a result: one HTML file for a browser, which needs no network."""
+    """Write a report of a result: one HTML file, which a browser opens without a network."""
     from bridge.front.results import page_maker
     from bridge.studies.study_record import RECORD as STUDY
 
@@ -266,7 +266,7 @@ def watch_command(
     once: Annotated[bool, switch("--once", "Print the state once and exit.")] = False,
     as_json: Annotated[bool, switch("--json", "Print each state as one line of JSON.")] = False,
 ) -> None:
-    """Show a run that is in progress in another terminal: clock, queue, utilisation, map of the hosts."""
+    """Show the progress of a run from another terminal: clock, queue, utilisation, map of the hosts."""
     from bridge.live.watch import watch_run
 
     raise typer.Exit(watch_run(Path(results), once=once, as_json=as_json))
@@ -280,7 +280,7 @@ def platform_command(
         option("WORKLOAD", "The machine that this workload names; or demand-response; default: the two-level paper's."),
     ] = None,
 ) -> None:
-    """Print a platform in TOML to start from: the two-level paper's, another paper's, or a log's."""
+    """Print a platform in TOML, as a starting point for your own."""
     from bls.machine.platform import PUBLISHED
     from bls.workloads import read_workload
     from bridge.scenarios.scenario import platform_for
@@ -300,7 +300,7 @@ def gantt_command(
     title: Annotated[str | None, option("TEXT", "Title of the chart; default: workload, policy × technique.")] = None,
     paper: PaperOptions,
 ) -> None:
-    """Draw the tasks of a run: one row per core, one colour per job; white is idle, or belongs to jobs not chosen."""
+    """Draw the tasks of a run: one row per core, one colour per job; white is idle, or held by jobs that are not selected."""
     from bridge.runs.figures import draw_run_figure
 
     if title is not None and paper.no_title:

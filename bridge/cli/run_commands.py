@@ -48,7 +48,7 @@ COMMANDS: dict[str, _Command] = {
     "replay": _Command("replay", "Run a workload through the real Slurm.", "sample --select first:50 --out replay"),
     "worker": _Command(
         "run",
-        "Run application processes for a simulation on another host.",
+        "Run application processes for a run on another host.",
         "tls://node1:7411 --token-file token --workers 8 --patience 10min",
     ),
     "watch": _Command("result", "Show the progress of a run.", "results --once"),
@@ -185,7 +185,7 @@ CONFIG = typer.Option(
     metavar="FILE",
     callback=_hear_config,
     is_eager=True,
-    help="Read options, and WORKLOAD, from a TOML file, with the names of a study. The command line overrides them.",
+    help="Read options and WORKLOAD from a TOML file (docs/reference/cli.md). The command line overrides them.",
 )
 
 
@@ -341,7 +341,7 @@ def worker_command(
     workers: Annotated[int | None, d.HOST_WORKERS] = d.HOST_WORKERS.default,
     patience: Annotated[float, d.PATIENCE] = d.PATIENCE.default,
 ) -> None:
-    """Run application processes on this host for a simulation on another host, until that ends."""
+    """Run application processes on this host for a run on another host, until the run ends."""
     from importlib.metadata import version
 
     from bridge.runs.kernels import prepare_workers

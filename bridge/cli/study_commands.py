@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 DataOption = Annotated[list[str] | None, d.DATA]
 ClusterOption = Annotated[str | None, d.CLUSTER]
-_OUT = replace(d.OUT, help="Folder for the results; an unfinished run of the same study is continued")
+_OUT = replace(d.OUT, help="Folder for the results; an interrupted or extended study in it is continued")
 _WORKERS = replace(d.CLUSTER_WORKERS, help="Number of processes; at most 1024 on this machine")
 _FORCE = replace(d.FORCE, help="Start again and discard finished cells")
 
@@ -48,7 +48,7 @@ def study_command(
     paper: PaperOptions,
     force: Annotated[bool, _FORCE] = d.FORCE.default,
 ) -> None:
-    """Run the cells of a study that are not finished yet, for every seed; write its tables and figures."""
+    """Run the unfinished cells of a study, for every seed; write its tables and figures."""
     from bridge.studies.input.study_file import load_study
 
     try:
@@ -159,7 +159,7 @@ def _show_results(study: Study, target: Path, results: pd.DataFrame, *, figures:
 #: Options that all cells of a grid share, without its lists and without options that a study replaces.
 OF_CELLS = TakenOptions(
     without=(d.WORKLOAD, BLS, ALS, VARIATION, DECISIONS, "execution"),
-    instead=(replace(BACKFILL, help=f"{BACKFILL.help}; several: separated by commas"),),
+    instead=(replace(BACKFILL, help=f"{BACKFILL.help}; several are separated by commas"),),
     raw_of=Scenario,
 )
 
@@ -203,7 +203,7 @@ def repeat_command(
     workers: Annotated[int | None, _WORKERS] = d.WORKERS.default,
     cluster: ClusterOption = None,
 ) -> None:
-    """Run a study again from the record in its folder, and compare every number."""
+    """Run a finished study again, and compare every number."""
     from bridge.live.progress import StudyProgress
     from bridge.runs.kernels import prepare_run
     from bridge.studies.run_study import repeat_study

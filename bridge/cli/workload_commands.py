@@ -109,7 +109,7 @@ def merge_command(
     numbers: Annotated[str | None, NUMBERS] = NUMBERS.default,
     written: _Rewriting,
 ) -> None:
-    """Write the jobs of several workloads as one SWF file; users, queues … with equal names are the same."""
+    """Write the jobs of several workloads to one SWF file. Users, queues … are identified by their names."""
     from bls.workloads.merge import merge, numbers_of
 
     numbers_of(numbers)  # before long logs are read
@@ -124,7 +124,7 @@ def scale_command(
     cores: Annotated[float | None, d.WIDTH_FACTOR] = None,
     written: _Rewriting,
 ) -> None:
-    """Write the jobs of a workload denser, faster or wider, as SWF, without recorded waits. Factors are 0.001 to 1000."""
+    """Write the jobs of a workload as SWF, denser, shorter or wider, without recorded waits. Factors are 0.001 to 1000."""
     from bls.workloads.reshape import scale
 
     written.write([workload], lambda log: scale(log, load=load, speed=speed, cores=cores))
@@ -202,7 +202,7 @@ def generate_command(
     paper: PaperOptions,
     force: Annotated[bool, d.REPLACE] = False,
 ) -> None:
-    """Write a synthetic workload as SWF: like another one, with the distances between both; or by a published model."""
+    """Generate a workload like another one, or from a published model; write it as SWF and print the differences."""
     from bridge.cli import workload_files as files
 
     target = files.checked_output(output, force)

@@ -213,6 +213,12 @@ class QuickCommand(_QuickHelp, TyperCommand):
 
     shows_all = False  # whether the help was asked for as ``--help-all``
 
+    def collect_usage_pieces(self, context: Any) -> list[str]:
+        """The words of the line of usage; a required argument is its plain name."""
+        return [
+            piece.replace("{", "").replace("...}", "").rstrip("}") for piece in super().collect_usage_pieces(context)
+        ]
+
     def format_options(self, context: Any, formatter: Any) -> None:
         """Write the arguments and the options: of many the first ones, or all by topic (``traces.base.options.Panel``)."""
         arguments, options = self._shown(context)
@@ -246,7 +252,8 @@ class QuickCommand(_QuickHelp, TyperCommand):
     def _shown(self, context: Any) -> tuple[list[tuple[str, str]], list[tuple[Any, tuple[str, str]]]]:
         # What the help says of arguments, and of options.
         shown = [(one, record) for one in self.get_params(context) if (record := one.get_help_record(context))]
-        arguments = [record for one, record in shown if one.param_type_name == "argument"]
+        of_arguments = [record for one, record in shown if one.param_type_name == "argument"]
+        arguments = [(name.partition(" <")[0], text) for name, text in of_arguments]  # without the type in Python
         return arguments, [(one, record) for one, record in shown if one.param_type_name != "argument"]
 
     def _declared(self, parameter: Any) -> Option[Any] | None:

@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class Panel(StrEnum):
-    """Topics of options, in the order in which the help shows them; ``when`` says when a user needs them."""
+    """Topics of options, in the order in which the help shows them; ``when`` says what a user does with them."""
 
     when: str
 
@@ -33,19 +33,19 @@ class Panel(StrEnum):
         made._value_, made.when = heading, when
         return made
 
-    JOBS = "Jobs and machine", "For a part of a log, and for your own machine."
-    BATCH = "Batch level", "To compare how the scheduler orders, places and backfills jobs."
+    JOBS = "Jobs and machine", "Select a part of a log, and describe your own machine."
+    BATCH = "Batch level", "Compare how the scheduler orders, places and backfills jobs."
     CONSTRAINTS = (
         "Constraints and failures",
-        "For memory, licences, dependencies, reservations, variable widths, failures.",
+        "Add memory, licences, dependencies, reservations, variable widths and failures.",
     )
-    POWER = "Power", "To compute power and energy, and to let idle hosts sleep."
-    LIMITS = "Power limits", "If the machine, or a part of it, must stay below a power limit."
-    APPLICATION = "Application level", "To compare how the tasks of each job are made and assigned to its cores."
-    COUPLING = "Execution", "To use several processes or hosts, or your own scheduler or application simulator."
-    CLOCK = "Clock", "To run Slurm at another pace, or with the delays of real nodes."
-    RESULTS = "Results", "For the folder of the results, for further tables, and to watch or check a run."
-    TRACES = "Traces", "To view a run, or a part of it, in a trace viewer."
+    POWER = "Power", "Compute power and energy, and shut down idle hosts."
+    LIMITS = "Power limits", "Keep the machine, or a part of it, below a power limit."
+    APPLICATION = "Application level", "Compare how the tasks of each job are made and assigned to its cores."
+    COUPLING = "Execution", "Use several processes or hosts, or your own scheduler or application simulator."
+    CLOCK = "Clock", "Run Slurm at another pace, or with the delays of real nodes."
+    RESULTS = "Results", "Choose the folder of the results and further tables; watch or check the run."
+    TRACES = "Traces", "View a run, or a part of it, in a trace viewer."
     OTHER = "Options", ""
 
 
@@ -410,7 +410,7 @@ def check(table: Iterable[Conflict], chosen: Any) -> None:
 
 SEED = Whole(
     name="seed", first=True, default=0, lowest=0, highest=2**64 - 1, metavar="N",
-    help="Seed of all random numbers: task lengths, shares, speeds, failures, cores"
+    help="Seed of all random numbers"
 )
 
 #: The default is the speed of a core of the two-level paper's hosts, which is also what logs and graphs are taken to have
