@@ -319,13 +319,13 @@ class PowerRecords(RecordKind):
 
     name: ClassVar[str] = "power"
 
-    instant_ns: Array = column("from then on; the first is the first submit", "ns")
+    instant_ns: Array = column("begin of the row's validity; the first is the first submit", "ns")
     power_mw: Array = column("power of the machine", "mW")
     full_mw: int = column("what is drawn if all cores work at full speed", "mW", "int", shape="a number", table="")
     limit_mw: Array | None = column("the lowest limit in force, known or not; −1 if there is none", "mW", default=None)
     level: Array | None = column(
-        "with `dvfs`, the state of the running jobs that may be slowed: 0 is full speed; [job by job](#slowing-job-by-job) the "
-        "slowest state of any. 0 also while no such job runs, even above a limit",
+        "with `dvfs`, the state of the running allowed jobs: 0 is full speed; [job by job](#slowing-job-by-job) the slowest "
+        "state of any job. Also 0 while no such job runs, even above a limit",
         default=None,
     )
 

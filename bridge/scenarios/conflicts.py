@@ -54,7 +54,7 @@ def _without_applications(feature: ChosenFeature, allowed: str = "") -> Conflict
 
 
 _RESIZES: Final = has(
-    f"{b.RESIZE} but none", lambda scenario: scenario.batch.resizing or scenario.batch.molds,
+    f"{b.RESIZE} except none", lambda scenario: scenario.batch.resizing or scenario.batch.molds,
     lambda scenario: f"{b.RESIZE:{scenario.batch.resized}}", malleable="1", resize="shrink"
 )
 
@@ -72,7 +72,7 @@ SCENARIO: Final[tuple[Conflict, ...]] = (
     ),
     _without_applications(
         has(
-            f"{b.COORDINATION} but none", lambda scenario: scenario.batch.releases,
+            f"{b.COORDINATION} except none", lambda scenario: scenario.batch.releases,
             lambda scenario: f"{b.COORDINATION:{scenario.batch.coordination}}", coordination="release",
         ),
         "none"
@@ -121,10 +121,10 @@ READY: Final[tuple[Conflict, ...]] = (
             f"a {a.NETWORK} between tasks of graphs", lambda ready: ready.sends, _network, applications="graphs.toml",
             network="lv08",
         ),
-        "because the data on a released core would be lost", a.NETWORK.default
+        "as the data on a released core would be lost", a.NETWORK.default
     ),
     Conflict(
-        has(f"{a.NETWORK} but none", lambda ready: ready.networked, _network, network="lv08"),
+        has(f"{a.NETWORK} except none", lambda ready: ready.networked, _network, network="lv08"),
         has("no task graphs", lambda ready: not ready.sends),
         reason="no job has a task graph", allowed=a.NETWORK.default
     ),
@@ -283,7 +283,7 @@ TYPED: Final[tuple[Conflict, ...]] = (
     _not_traced(d.TRACE_CORES, "0"),
     _at_once(
         has(
-            f"{a.ALS} but recorded", lambda given: given["als"] != RECORDED,
+            f"{a.ALS} except recorded", lambda given: given["als"] != RECORDED,
             lambda given: f"{a.ALS:{plain(given['als'])}}", als="static",
         ),
         "a stream simulates no application level", RECORDED
@@ -317,7 +317,7 @@ REPLAY: Final[tuple[Conflict, ...]] = (
     Conflict(
         _typed(b.PLATFORM, "paper"), _typed(d.SLURM_CONF, "slurm.conf"), "whose nodes are the machine", "one of them"
     ),
-    Conflict(_typed(d.SETTLE, 5.0), _RATE, "by which the clock runs without a jump", "one of them"),
+    Conflict(_typed(d.SETTLE, 5.0), _RATE, "with which the clock makes no jumps", "one of them"),
     *(Conflict(_typed(*given), _ONLY_REPORT, "which starts no Slurm") for given in _OF_REPEATS),
     *(
         Conflict(_typed(*given), _lacks(d.REPORT), reason=f"needs {d.REPORT}")
@@ -325,7 +325,7 @@ REPLAY: Final[tuple[Conflict, ...]] = (
     ),
     Conflict(_typed(d.REPORT, "also"), _RATE, "as the replay of a report is exact", str(d.RATES)),
     Conflict(
-        _typed(d.PHASE, 10.0), _typed(d.REPEATS, 2), "each of which has its own", "one of them",
+        _typed(d.PHASE, 10.0), _typed(d.REPEATS, 2), "as each repeat has its own phase", "one of them",
         example={"report": "also"}
     ),
     Conflict(_typed(d.SIZES, "50"), _lacks(d.RATES), reason=f"needs {d.RATES}", example={"report": "also"}),
@@ -370,7 +370,8 @@ REPLAYED_JOBS: Final[tuple[Conflict, ...]] = (
             f"{b.DEPENDENCIES} on several jobs", lambda found: found is not None and found.several, str(b.DEPENDENCIES),
             dependencies=True, several=True,
         ),
-        has("a replay", lambda _: True), reason="jobs that wait for several others cannot be replayed", allowed="one each"
+        has("a replay", lambda _: True), reason="jobs that wait for several others cannot be replayed",
+        allowed="one preceding job each"
     ),
 )
 
@@ -414,7 +415,7 @@ def _policy_given(run: Values) -> str:
 
 def _no_loss(option: Option[Any], example: Any) -> Conflict:
     lacking: ChosenFeature = has(f"no {b.FAILURES}, {b.WINDOWS}, {a.SPEEDS} or {d.ALS_COMMAND}", _loses_nothing)
-    without = f"no job loses its cores without that, {b.WINDOWS}, {a.SPEEDS} or {d.ALS_COMMAND}"
+    without = f"without it, {b.WINDOWS}, {a.SPEEDS} or {d.ALS_COMMAND} no job loses its cores"
     return Conflict(_companion(option, example), lacking, reason=f"needs {b.FAILURES}; {without}")
 
 
@@ -441,7 +442,7 @@ COMPANIONS: Final[tuple[Conflict, ...]] = (
             resize="none"
         ),
         reason=f"needs a {b.RESIZE} that changes the width of running jobs",
-        allowed="all but none, mold",
+        allowed="all except none and mold",
     ),
 )
 

@@ -202,7 +202,7 @@ def test_what_another_program_may_not(tmp_path: Path) -> None:
 
     strange = {name: text.replace("max(cores)", "min(free)") for name, text in HINTS.items()}
     for changes, workload, options, kind, message in (
-        ({}, one, wide, InputError, r"resize='decide': batch policy .* does not say how wide jobs are; allowed: .* hello"),
+        ({}, one, wide, InputError, r"resize='decide': batch policy .* does not set the widths of jobs; allowed: .* hello"),
         (resizes(9), one, wide, PeerError, "it resizes job 0 .number 7. to 9 cores; allowed: 1 to 4$"),
         (resizes(0), one, wide, PeerError, "not a message.*resize"),
         (resizes(1), one, {}, PeerError, "it resizes job 0 .number 7.; allowed: if machine has resizes = true"),
