@@ -22,7 +22,7 @@ PAGE = DOCS / "reference" / "gallery.md"
 _HEAD = """# Gallery
 
 <!-- generated: python -m tools.site.gallery -->
-All pictures of these pages. A picture leads to its full size, its caption to its page. Commands draw such pictures of yours.
+All pictures of the pages. A picture links to its full size, its caption to its page. Commands draw the same of your results.
 """
 
 _NAMED = "twolevel figures DIR --only"
@@ -50,7 +50,8 @@ def gallery() -> str:
     for section in PICTURES:
         lines += [f"## {section.heading}", ""]
         by = f"`{section.made_by}`" if re.match("(python|make|twolevel) ", section.made_by) else section.made_by
-        made = [] if section.made_by == "python -m tools.pictures" else [f"Made by {by}."]
+        plain = section.made_by in ("python -m tools.pictures", "these commands")
+        made = [] if plain else [f"Made by {by}."]
         commands = {*filter(None, section.pictures.values())}
         same = len(commands) == 1 < len(section.pictures)
         named = len(commands) > 1 and all(one.startswith(_NAMED) for one in commands)
