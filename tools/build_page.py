@@ -87,11 +87,11 @@ def licences(modules: Path, packages: set[str]) -> str:
 
 
 #: Pages whose tables define metrics and columns; the last one takes precedence.
-DEFINING = ("results.md", "report.md", "compare.md", "metrics.md")
+DEFINING = ("power.md", "results.md", "report.md", "compare.md", "metrics.md")
 
 
 def definitions() -> dict[str, dict[str, str]]:
-    """Definition of every metric and column in the pages, by its name, and the heading of each metric."""
+    """Definition of every metric and column in the pages, by name, and the group of each metric (its heading)."""
     found: dict[str, dict[str, str]] = {}
     for name in DEFINING:
         page = next((ROOT / "docs").rglob(name)).read_text(encoding="utf-8")
@@ -107,17 +107,19 @@ def definitions() -> dict[str, dict[str, str]]:
                     names = row[head.index("name")] if "name" in head else row[0]
                     # The letters of blocks of free cores are of their own.
                     one = {"words": _explained(_plain(row[-1]), {} if title == "Fragmentation" else symbols)}
+                    if name == "power.md" and head[0] == "metric":
+                        one["heading"] = "Power"
                     given = dict.fromkeys(re.findall(r"`(\w+)`", names), one)
                     if name == DEFINING[-1]:
                         found |= {metric: one | {"heading": title} for metric in given}
                     else:
-                        found = given | found  # the first table that has a name, that of jobs, says it
+                        found = given | found  # the first table that has a name defines it
     return dict(sorted(found.items()))
 
 
 def _explained(words: str, symbols: dict[str, str]) -> str:
     # A formula with what its letters stand for.
-    used = [one for one in symbols if re.search(rf"(?<![\w.]){re.escape(one)}(?![\w.])", words)]
+    used = [one for one in symbols if re.search(rf"(?<![\w.'’]){re.escape(one)}(?![\w.])", words)]
     return f"{words}; {', '.join(f'{one}: {symbols[one]}' for one in used)}" if used else words
 
 

@@ -142,7 +142,7 @@ def slowdown_share_figure(logs: Sequence[Affected], *, threshold: float, title: 
             right.set_xscale("log")
             name_rows(right, [""] * len(means))
             right.set_xlabel("slowdown of these jobs")
-        figure.supxlabel(f"a point: a sample; {LEGEND}", fontsize=7.5, color=canvas.GREY)
+        figure.supxlabel(f"one point per sample; {LEGEND}", fontsize=7.5, color=canvas.GREY)
     return figure
 
 

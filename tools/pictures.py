@@ -273,7 +273,7 @@ def speeds() -> Figures:
         # The third panel has all cores, so that one legend serves for every panel.
         look = {"loc": "outside upper right", "ncols": 3, "frameon": False, "handlelength": 3.2}
         figure.legend(*rows[2].get_legend_handles_labels(), **look)
-        figure.supxlabel("0: the core is not there", fontsize=7.5, color=GREY)
+        figure.supxlabel("factor 0: the core is absent", fontsize=7.5, color=GREY)
     return {"core-speeds.png": figure}
 
 
@@ -382,7 +382,7 @@ def evaluation() -> Figures:
             f"paper-variation-{workload}.png": variation_figure(of, title=workload),
             f"paper-ratio-{workload}.png": ratio_figure(of, title=workload),
         }
-    found["paper-8-tasks-W1.png"] = ratio_figure(eight[eight["workload"] == "W1"], title="W1, 8 tasks a core")
+    found["paper-8-tasks-W1.png"] = ratio_figure(eight[eight["workload"] == "W1"], title="W1, 8 tasks per core")
     return found
 
 

@@ -116,8 +116,8 @@ class JobRecords(RecordKind):
     allocation_hi: Array = column("end of the interval: its last core plus 1", shape="(intervals,)", table="")
     _: KW_ONLY
     attempt: Array = column("number of the attempt at this job, from 0", default=None)
-    why: Array = column("why it started when it did, see below", dtype="int8", default=None)
-    state: Array = column("how it ended, see below", dtype="int8", default=None)
+    why: Array = column("reason of its start: head, backfill, reserved, preset or never", dtype="int8", default=None)
+    state: Array = column("final state of this attempt, such as completed or killed", dtype="int8", default=None)
     eligible_ns: Array = column(
         "instant from which it could start: its submit, or later if it was [held](batch-constraints.md#held-jobs) or depended "
         "on another job; in a later attempt the end of the previous one; −1 if it was withdrawn before it could start",

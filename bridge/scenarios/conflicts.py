@@ -423,12 +423,12 @@ COMPANIONS: Final[tuple[Conflict, ...]] = (
     Conflict(
         _companion(b.SLACK, 3.0),
         has(f"a {b.BLS} that reads no deadlines", _no_deadlines, _policy_given),
-        reason="no effect, because deadlines are not read by {second}", allowed="edf"
+        reason="no effect on {second}; only policies that read deadlines use it", allowed="edf"
     ),
     Conflict(
         _companion(b.SIGNALS, "signals.csv"),
         has(f"a {b.BLS} that reads no signals", _no_signals, _policy_given),
-        reason="no effect, because prices and emissions are not read by {second}",
+        reason="no effect on {second}; only policies that read prices or emissions use it",
         allowed="a policy that needs them; twolevel power computes costs of a finished run"
     ),
     _no_loss(b.ON_FAILURE, "lose"),

@@ -263,7 +263,8 @@ def parts_of(study: Study, folder: Path, name: str, *, again: bool = True) -> li
             continue  # too few seeds, or nothing random
         option, base, *workload = map(str, key)
         compared_values = COMPARED.get(option, f"values of {option}")
-        words = [f"{compared_values} compared with {base.removesuffix('.0')}", *workload]
+        value = f"Υ = {base.removesuffix('.0')}" if option == "variation" else base.removesuffix(".0")
+        words = [f"{compared_values} compared with {value}", *workload]
         names = [option, *[short_word(base)] * (bases[option] > 1), *map(short_word, workload)]
         drawn = rows.assign(**no_ratio) if (option, base) in as_differences else rows
         parts.append(FigureData("-".join(names), ", ".join(words), drawn))
@@ -334,7 +335,7 @@ _SHOWS = {
     "variation": f"Makespan by task variation Υ. {_INTERVAL}",
     "ratio": f"Makespan divided by the makespan at the smallest task variation Υ. Whiskers: {_PAIRED}",
     "cost": "Wall time of a simulation by number of jobs. Points: means of the repetitions; whiskers: shortest and longest.",
-    "comparison": f"Whiskers: {_PAIRED} Filled: the interval excludes no change.",
+    "comparison": f"Whiskers: {_PAIRED} Filled: the interval excludes “no change”.",
     "slowdown-boxes": f"Bounded slowdown of jobs. {_BOXES}",
     "queue-boxes": f"Jobs that wait before a scheduling pass. {_BOXES}",
     "decisions": "Mean wall time of a scheduling pass by the number of waiting jobs, without intervals.",

@@ -68,7 +68,7 @@ CASES = (
          "AccaSim 4.7 s (paper 15 s), Batsim 28 s"),
     Case("rejected", "AccaSim's Table 1: 5,731,100 jobs, all rejected", "≤ 30 s, ≤ 4096 MiB", "s", 1,
          call(whole, "run", commands.seth_many, *_REJECT, cpu=True, metrics__state_rejected=5_731_100),
-         "AccaSim's paper 383 s, Batsim's there 15 GB"),
+         "in AccaSim's paper: AccaSim 383 s, Batsim 15 GB"),
     Case("stream", "5.6 M jobs (CEA-Curie 19 times), easy, --stream", "≤ 300 MiB", "s", 1,
          call(whole, "run", commands.repeated_curie, *_STREAM, **_MANY_JOBS)),
     Case("grid", "60-cell grid, busiest day of CEA-Curie, 2 workers", "≤ 30 s", "s", 1,
@@ -158,7 +158,7 @@ CASES = (
     Case("cells", "Dask, overhead a cell and worker, 2 workers", "≤ 10 ms", "ms", 0, _part(studies.cells, "overhead")),
     Case("cells", "1,000 cells of 5 jobs, 2 workers, a cell", "must not grow", "ms", 0, _part(studies.cells, "own")),
     Case("journal", "a journal of 20,000 rows, to add one", "must not grow", "µs", 0, _part(studies.journal, "add")),
-    Case("journal", "20,000 rows, tables from the journal", "", "s", 0, _part(studies.journal, "tables")),
-    Case("journal", "20,000 rows, to go on: the journal read", "", "s", 0, _part(studies.journal, "read")),
+    Case("journal", "a journal of 20,000 rows, to make the tables", "", "s", 0, _part(studies.journal, "tables")),
+    Case("journal", "a journal of 20,000 rows, to read it", "", "s", 0, _part(studies.journal, "read")),
 )
 # fmt: on

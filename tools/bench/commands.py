@@ -195,4 +195,4 @@ def everything() -> Found:
     usual = cache_directory()
     if usual is not None and not usual.exists():
         shutil.copytree(scratch() / "all" / "twolevel" / usual.name, usual)
-    return Found((before_s + rest_s,), f"{before_s:.0f} s of it in the first runs above")
+    return Found((before_s + rest_s,), f"including {before_s:.0f} s in the first uses above")

@@ -98,7 +98,7 @@ def shows_run(page: Page, made: Made) -> None:
     page.locator(".chip").click()
     assert counted(page, "jobs-data") == "60 rows"
     for option in ("cores", "count", "why"):  # points, a histogram, groups
-        page.get_by_label("Up").select_option(option)
+        page.get_by_label("y axis").select_option(option)
         assert page.locator(".diagram canvas").is_visible()
 
 

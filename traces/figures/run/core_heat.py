@@ -86,8 +86,8 @@ def heat_figure(
         whole = float(share[: len(rows) // per_row].sum()) * per_row
         if len(rows) % per_row:
             whole += float(share[-1].sum()) * (len(rows) % per_row)
-        said = f"{len(rows):,} cores" + (f", {per_row} a row" if per_row > 1 else "")
-        said += f"; a cell is {format_ns(axis.span_ns // columns)}; mean share {whole / (len(rows) * columns):.3f}"
+        said = f"{len(rows):,} cores" + (f", {per_row} per row" if per_row > 1 else "")
+        said += f"; cell width {format_ns(axis.span_ns // columns)}; mean share {whole / (len(rows) * columns):.3f}"
         said += "" if chosen.all() else "; without other jobs"
         remark(axes, said)
     return figure

@@ -170,8 +170,8 @@ def _remark(known: DataFrame, left_out: int) -> str:
     few, most = int(known["seeds"].min()), int(known["seeds"].max())
     seeds = f"{most}" if few == most else f"{few} to {most}"
     whiskers = f"{100 * float(known['confidence'].iloc[0]):g} % intervals"
-    text = f"{seeds} seeds, paired; whiskers: {whiskers}; filled: interval excludes no change"
-    return f"{text}\nomitted: {left_out} with fewer than {MIN_SEEDS} seeds" if left_out else text
+    text = f"{seeds} seeds, paired; whiskers: {whiskers}; filled: interval excludes “no change”"
+    return f"{text}\nomitted: {left_out} comparisons with fewer than {MIN_SEEDS} seeds" if left_out else text
 
 
 def _plain(value: Any) -> str:
