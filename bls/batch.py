@@ -30,7 +30,6 @@ class Batch(Rules, ConstraintOptions):
     def __post_init__(self) -> None:
         Rules.__post_init__(self)
         ConstraintOptions.__post_init__(self)
-        object.__setattr__(self, "slack", o.SLACK.check(self.slack))
         if self.switches is not None and self.switch_wait_ns is not None:
             raise InputError(
                 f"switch_wait_ns: {self.switch_wait_ns}; allowed: None with {o.SWITCHES}, which may have a time itself: 1@2h"

@@ -14,7 +14,7 @@ from bls.allocators.contract import PlacementRequest
 from bls.conflicts import POLICY, RUN, UNAWARE
 from bls.constraints.job_constraints import JobConstraints, check_signals, masks, outage_columns, unaware_of
 from bls.engine import state as b
-from bls.engine.initial_state import RunColumns
+from bls.engine.feature import RunColumns
 from bls.engine.jobs import Jobs
 from bls.estimates import CORRECTIONS_NS, HistoryEstimator, check_predicts, estimator, groups, planned_ns
 from bls.machine.partitions import LIMITS, PartitionTable, partition_table

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from bls import options as o
 from bls.engine.codes import Release, Resize
 from traces.base.errors import InputError, parse_real, shown, whole
-from traces.base.options import holds, knows_its_keywords, recorded
+from traces.base.options import check_fields, holds, knows_its_keywords, recorded
 
 if TYPE_CHECKING:
     from bls.estimates import AnyEstimator
@@ -60,10 +60,7 @@ class Rules:
 
         object.__setattr__(self, "backfill", str(self.backfill))
         self.depth  # noqa: B018 - an error here, not later
-        o.ON_FAILURE.check(self.on_failure)
-        o.COORDINATION.check(self.coordination)
-        o.RESIZE.check(self.resized)
-        o.MAX_ATTEMPTS.check(self.max_attempts)
+        check_fields(self)
         if self.decision_cost_ns not in (None, MEASURED):
             cost: object = self.decision_cost_ns
             if isinstance(cost, str):

@@ -13,7 +13,7 @@ from bls import options as o
 from bls.conflicts import POWER
 from bls.engine.codes import SlowOrder
 from traces.base.errors import InputError, at, one_of, real, shown, whole
-from traces.base.options import Implied, Option, check, holds, knows_its_keywords, places, recorded
+from traces.base.options import Implied, Option, check, check_fields, holds, knows_its_keywords, places, recorded
 
 FALLBACKS: Final = ("none", "hold", "submit", "dvfs", "stop:idle", "stop:off")  #: what is done under a limit
 
@@ -59,8 +59,7 @@ class Power:
         if isinstance(after, str):
             object.__setattr__(self, "sleep_after_ns", parse_duration_ns(after, str(o.SLEEP_AFTER)))
         object.__setattr__(self, "of", o.POWER.named(self.of))
-        o.POWER.check(self.of)
-        o.POWER_ESTIMATES.check(self.estimates)
+        check_fields(self)
         if not isinstance(self.allowed, str | os.PathLike):
             object.__setattr__(self, "allowed", repr(real(str(o.ALLOWED), self.allowed, 0, 1)))
         if not isinstance(self.job_power, str | os.PathLike | None):
@@ -72,7 +71,6 @@ class Power:
         self.fallback_of  # noqa: B018 - an error here, not later
         if self.sleep_after_ns is not None:
             whole(str(o.SLEEP_AFTER), self.sleep_after_ns, 0, MAX_NS)
-        o.KEEP_AWAKE.check(self.keep_awake)
         if self.limits is not None and not isinstance(self.limits, str | os.PathLike):
             from bls.power.limits import given_limits
 

@@ -32,7 +32,7 @@ class Excess(NamedTuple):
     where: str = ""
 
 
-class Around(NamedTuple):
+class ExcessFacts(NamedTuple):
     """Facts from which the reasons for excesses follow."""
 
     at: Array  # int64 (n,): all instants at which something changes, ascending, ns
@@ -43,11 +43,11 @@ class Around(NamedTuple):
 
 
 def excesses_of(
-    limits: Limits, series: a.PowerSeries, thought: a.PowerSeries | None, around: Around, where: str
+    limits: Limits, series: a.PowerSeries, thought: a.PowerSeries | None, facts: ExcessFacts, where: str
 ) -> list[Excess]:
     """The times at which more was drawn (``series``) than limits allowed, and why. ``thought``: the power by the predictions
     for jobs; None where that is the same. ``where``: the part of the machine; empty: all of it."""
-    at, moving, until_ns, least_mw, fallback = around
+    at, moving, until_ns, least_mw, fallback = facts
     ends, drawn = np.append(at[1:], until_ns), series.at(at)
     known, limit = (limits.steps(at, b.NEVER, known=known) for known in (True, False))
     planned = None if thought is None else thought.at(at)

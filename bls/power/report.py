@@ -14,7 +14,7 @@ from bls.power import accounting as a
 from bls.power.costs import FinishedPower
 from bls.power.job_power import JobPower, PowerClasses, power_classes
 from bls.power.limits import Domain, Limits, joined
-from bls.power.over_time import Around, Excess, domain_series, every_instant, excesses_of, slowed_over_time
+from bls.power.over_time import Excess, ExcessFacts, domain_series, every_instant, excesses_of, slowed_over_time
 from bls.power.plan import PowerPlan
 from bls.power.words import LIMIT_METRICS, PREDICTION_METRICS, SLEEP_METRICS, summary_of
 from traces.base.scale import WHOLE
@@ -239,8 +239,8 @@ class PowerReport:
             if self._thought is not None:
                 run = self.run._replace(classes=self._thought)
                 thought = a.account(run).series if part is None else domain_series(run, part)
-            around = Around(at, self._moving(at, part), self.until_ns, least_mw, plan.fallback)
-            found += excesses_of(limits, series, thought, around, "" if part is None else part.name)
+            facts = ExcessFacts(at, self._moving(at, part), self.until_ns, least_mw, plan.fallback)
+            found += excesses_of(limits, series, thought, facts, "" if part is None else part.name)
         return found
 
     @cached_property

@@ -20,7 +20,18 @@ from bls.power.options import Power
 from bls.scheduler_options import ConstraintOptions, Rules
 from bridge.options import declared as d
 from traces.base.errors import InputError, Mention, TwolevelError, in_python, one_of, shown, spelled
-from traces.base.options import SEED, built, by_keyword, holds, knows_its_keywords, part, places, recorded, with_values
+from traces.base.options import (
+    SEED,
+    built,
+    by_keyword,
+    check_fields,
+    holds,
+    knows_its_keywords,
+    part,
+    places,
+    recorded,
+    with_values,
+)
 from traces.base.retired import unknown
 
 if TYPE_CHECKING:
@@ -60,12 +71,7 @@ class Application:
     def __post_init__(self) -> None:
         from als.network import network_model
 
-        object.__setattr__(self, "overhead_ns", a.OVERHEAD.check(self.overhead_ns))
-        object.__setattr__(self, "latency_ns", a.LATENCY.check(self.latency_ns))
-        a.ASSIGNMENT.check(self.assignment)
-        a.VARIATION.check(self.variation)
-        a.TASKS_PER_CORE.check(self.tasks_per_core)
-        object.__setattr__(self, "resize_ns", a.RESIZE_COST.check(self.resize_ns))
+        check_fields(self)
         speeds: object = self.speeds
         object.__setattr__(self, "speeds", (speeds,) if isinstance(speeds, str) else tuple(self.speeds))
         network_model(self.network)
@@ -112,9 +118,7 @@ class Execution:
     socket: str = "unix"
 
     def __post_init__(self) -> None:
-        if self.workers is not None:
-            object.__setattr__(self, "workers", d.WORKERS.check(self.workers))
-        object.__setattr__(self, "timeout_s", d.TIMEOUT.check(self.timeout_s))
+        check_fields(self)
         if self.als_command is not None:
             try:
                 words = shlex.split(self.als_command)

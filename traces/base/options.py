@@ -215,6 +215,15 @@ def part(kind: type) -> Any:
     return field(default_factory=kind, metadata={_PART: kind})
 
 
+def check_fields(whole: Any) -> None:
+    """Check the numbers and choices of a dataclass by their options, and store them as the checks return them. None is allowed
+    where it is the default. Raises InputError for the first value that is not allowed."""
+    for one in fields(whole):
+        option = one.metadata.get(_OPTION)
+        if isinstance(option, Real | Choice) and not (one.default is None and getattr(whole, one.name) is None):
+            object.__setattr__(whole, one.name, option.check(getattr(whole, one.name)))
+
+
 def knows_its_keywords(kind: type[T]) -> type[T]:
     """Make a dataclass refuse unknown keywords with an InputError that names the nearest known one; its docstring describes
     the fields by their options."""
