@@ -248,7 +248,7 @@ def _not_traced(option: Option[Any], example: Any) -> Conflict:
     lacking: ChosenFeature = has(
         f"{d.TRACE_FORMATS:none}", lambda given: given.get("trace") == d.NO_FORMATS, trace=d.NO_FORMATS
     )
-    return Conflict(_typed(option, example), lacking, reason="no trace is written", allowed="any format")
+    return Conflict(_typed(option, example), lacking, reason="with {second} no trace is written", allowed="any format")
 
 
 def _at_once(second: ChosenFeature, why: str = "it needs all jobs at once", allowed: str = "without it") -> Conflict:

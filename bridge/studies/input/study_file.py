@@ -370,7 +370,7 @@ def grid_text(
         if shared["seed"]:
             raise InputError(f"--seed {shared['seed']}: not with --seeds, which gives all seeds; allowed: one of them")
         word = seeds.strip()
-        number = word.isascii() and word.isdecimal() and len(seeds) < 9
+        number = word.isascii() and word.isdecimal() and len(seeds) < 19
         chosen = seeds_of(parse_whole(word) if number else seeds, "--seeds")
     lines = [
         "[study]",
