@@ -143,7 +143,7 @@ def _under_present_names(given: Table) -> Table:
 def _implied_power(given: Mapping[str, o.Value]) -> dict[str, o.Value]:
     # In older versions "none" did not exclude other options about power.
     none = o.known_options()[POWER.name].default
-    return {name: none if name == POWER.name and value == none else value for name, value in given.items()}
+    return {name: none if (name, value) == (POWER.name, none) else value for name, value in given.items()}
 
 
 def _compared_now(given: Table) -> Table:
