@@ -14,8 +14,7 @@ PAGE = DOCS / "reference" / "conflicts.md"
 _HEAD = """# Options that cannot be combined
 
 <!-- generated: python -m tools.conflicts -->
-A run with a feature of the first column and one of the second is refused before it begins. The error states the reason and
-what is allowed instead. Options without any effect are refused on the command line and in studies, not in Python.
+Runs that combine both columns of a row are refused before they begin. Options without effect are accepted in Python only.
 """
 
 _STREAMED = batch.STREAMED.name

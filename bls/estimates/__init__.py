@@ -165,7 +165,7 @@ def estimator(name: str | AnyEstimator, *, where: str = "") -> AnyEstimator:
 def _checked(found: object, name: str, where: str) -> AnyEstimator:
     if not isinstance(found, HistoryEstimator | KnowingEstimator):
         raise InputError(
-            f"{where}: {name} is a {type(found).__name__}; "
+            f"{where}: {name} is of type {type(found).__name__}; "
             "allowed: a HistoryEstimator, or an object with a name and planned_ns(workload, seed)"
         )
     return found

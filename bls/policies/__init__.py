@@ -111,7 +111,9 @@ def policy(name: str, *, where: str = "") -> AnyPolicy:
     found = resolve("batch policy", plain, builtin, group, object, where, also=also)
     if not isinstance(found, BatchPolicy):
         what = "a name, and keys(jobs), scored(jobs) or decide(view)"
-        raise InputError(f"{where}: {plain}: {type(found).__name__}, which has no name; allowed: a policy: {what}")
+        raise InputError(
+            f"{where}: {plain} is of type {type(found).__name__}, which has no name; allowed: a policy: {what}"
+        )
     if not isinstance(found, DecidingPolicy | ScoringPolicy | Policy):
         without = "no keys(jobs), no scored(jobs) and no decide(view)"
         raise InputError(f"{where}: {plain} has {without}; allowed: one of them")

@@ -19,7 +19,7 @@ from bls.workloads.readers.gwf import read_gwf
 from bls.workloads.readers.sacct import read_sacct
 from bls.workloads.readers.swf import read_swf
 from bls.workloads.workload import OTHER_FORMAT, Workload
-from traces.base.errors import InputError, PluginError, blamed_on, shown
+from traces.base.errors import InputError, Mention, PluginError, blamed_on, shown
 from traces.base.given_file import GivenFile, without_ending
 from traces.base.plugins import entry_points, resolve
 
@@ -93,7 +93,7 @@ def read_workload(
     if path == "sample":
         path = sample_path()
     name = format or format_of(path)
-    reader = resolve("workload format", name, READERS, _GROUP, WorkloadReader, "format")
+    reader = resolve("workload format", name, READERS, _GROUP, WorkloadReader, str(Mention("format", "format")))
     can_cancel = "cancelled" in signature(reader).parameters
     if cancelled and not can_cancel:
         raise InputError(f"{path}: reader {name} cannot read jobs that were cancelled before their start")

@@ -150,18 +150,15 @@ def _usage(error: Any) -> str:
     )
     if type(error).__name__ == "NoSuchOption":
         name = error.option_name
-        if replaced := retired(name.lstrip("-")):
-            return f"{name} {replaced}"
         known = {one.lstrip("-"): one for part in context.command.params for one in (*part.opts, *part.secondary_opts)}
+        if replaced := retired(name.lstrip("-"), known):
+            return f"{name} {replaced}"
         words = get_close_matches(name.lstrip("-"), known, cutoff=_NEAR)
         words = words or [word for word in known if sorted(word) == sorted(name.lstrip("-"))]  # of short ones, as bsl
         near = [known[word] for word in words]
         lists = "--help" if hasattr(context.command, "commands") else "--help-all"
         which = f"did you mean {' or '.join(near)}?" if near else f"{command} {lists} lists all options"
         return f"No such option: {name}; {which}"
-    if type(error).__name__ == "MissingParameter":
-        about, example = error.param.help.removesuffix("."), context.command.epilog.removeprefix("Example: ")
-        return f"{message.removesuffix('.')}: {about}; example: {example}"
     if message.startswith("No such command"):
         name = message.split("'")[1]
         commands = context.command.commands

@@ -156,12 +156,12 @@ def _write_jobs(path: str | None, run: StoredRun, columns: Mapping[str, Any]) ->
 def table_command(
     results: Annotated[list[str], argument("DIR...", "Results of a study or a grid, or of one or several runs.")],
     metrics: Annotated[
-        str,
+        str | None,
         option(
             "NAMES",
             "Metrics separated by commas (docs/reference/metrics.md), e.g. makespan,mean_wait; default: the main ones.",
         ),
-    ] = "",
+    ] = None,
     form: Annotated[str, option("FORMAT", "md, csv or latex.", "--format")] = "md",
     output: Annotated[str | None, option("FILE", "Write the table to FILE; default: stdout.", "--out", "-o")] = None,
     force: REPLACE_FILE = False,
@@ -174,7 +174,7 @@ def table_command(
         raise one_of("format", form, FORMATS, "--format")
     if output is not None:
         check_file(Path(output), force)
-    text = table(results, metrics, format=form)
+    text = table(results, () if metrics is None else metrics, format=form)
     if output is None:
         put_text(text)
         return

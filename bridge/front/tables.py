@@ -56,7 +56,7 @@ def table(
     """
     wanted = list(metrics)
     if isinstance(metrics, str):
-        wanted = parse_list(metrics, str(Mention("metrics", "metrics"))) if metrics else []
+        wanted = parse_list(metrics, str(Mention("metrics", "metrics")))
     several: Any = results if isinstance(results, list | tuple) and not isinstance(results, GridRows) else [results]
     return metric_table(_frame(several), wanted, format=format)
 

@@ -276,6 +276,7 @@ class QuickCommand(_QuickHelp, TyperCommand):
             return super().make_context(name, self._with_bare(words), *more, **named)
         except _USAGE_ERROR as error:
             self._check_surplus(words, str(error))
+            self._explain(error)
             raise
 
     def _flags(self) -> dict[str, Option[Any]]:
@@ -302,6 +303,23 @@ class QuickCommand(_QuickHelp, TyperCommand):
                 option.check(after)
             if option is not None and option.kind is bool and after in surplus:
                 raise InputError(f"{word}: {shown(after)}; allowed: no value")
+
+    def _explain(self, error: Any) -> None:
+        # Of what is missing or too much on a command line, say what may be given, from its help.
+        message, parameters = error.format_message().removesuffix("."), list[Any](self.params)
+        if "extra argument" in message:
+            names = [one.metavar or one.human_readable_name for one in parameters if one.param_type_name == "argument"]
+            surplus = message.rpartition("(")[2].rstrip(")")
+            raise InputError(f"unexpected {shown(surplus)}; allowed: {' '.join(names) or 'no argument'}") from None
+        if message.startswith("Missing"):
+            missing = error.param
+        elif "requires an argument" in message:
+            missing = next(one for one in parameters if error.option_name in one.opts)
+            message = f"{error.option_name}: no value"
+        else:
+            return
+        about, example = missing.help.partition("  [default")[0].removesuffix("."), str(self.epilog)
+        raise InputError(f"{message}: {about}; example: {example.removeprefix('Example: ')}") from None
 
 
 def _is_value(word: str | None, option: Option[Any]) -> bool:

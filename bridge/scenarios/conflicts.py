@@ -248,7 +248,7 @@ def _not_traced(option: Option[Any], example: Any) -> Conflict:
     lacking: ChosenFeature = has(
         f"{d.TRACE_FORMATS:none}", lambda given: given.get("trace") == d.NO_FORMATS, trace=d.NO_FORMATS
     )
-    return Conflict(_typed(option, example), lacking, reason="no trace is written", allowed="any format")
+    return Conflict(_typed(option, example), lacking, reason="{second} writes no trace", allowed="any format")
 
 
 def _at_once(second: ChosenFeature, why: str = "it needs all jobs at once", allowed: str = "without it") -> Conflict:
@@ -429,7 +429,7 @@ COMPANIONS: Final[tuple[Conflict, ...]] = (
         _companion(b.SIGNALS, "signals.csv"),
         has(f"a {b.BLS} that reads no signals", _no_signals, _policy_given),
         reason="no effect on {second}; only policies that read prices or emissions use it",
-        allowed="a policy that needs them; twolevel power computes costs of a finished run"
+        allowed="a policy that reads them, or twolevel power afterwards"
     ),
     _no_loss(b.ON_FAILURE, "lose"),
     _no_loss(b.MAX_ATTEMPTS, 3),

@@ -240,7 +240,7 @@ def _observer(given: str | AnyObserver) -> AnyObserver:
     if isinstance(found, Observer) or gives_data(found):
         return found
     if isinstance(given, str):
-        raise InputError(f"{b.OBSERVE}: {given}: {type(found).__name__}; allowed: Observer, AdditionalData")
+        raise InputError(f"{b.OBSERVE}: {given} is of type {type(found).__name__}; allowed: Observer, AdditionalData")
     raise InputError(f"observe: {shown(given)}; allowed: a name, an Observer or AdditionalData")
 
 

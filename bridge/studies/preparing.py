@@ -55,10 +55,8 @@ class Inputs:
 
     def begun(self, known: Collection[str]) -> "Inputs":
         """The same, but a cell has an older key if ``known``, the keys in a journal, contains that one only."""
-        keys = (
-            next((one for one in (key, *older) if one in known), key)
-            for key, older in zip(self.keys, self.older, strict=True)
-        )
+        cells = zip(self.keys, self.older, strict=True)
+        keys = (next((one for one in (key, *older) if one in known), key) for key, older in cells)
         return replace(self, keys=tuple(keys))
 
 

@@ -262,7 +262,7 @@ def seeds_of(given: object, where: str) -> tuple[int, ...]:
 
     if isinstance(given, int) and not isinstance(given, bool):
         return tuple(range(whole(where, given, 1, _MOST_SEEDS)))
-    text = given if isinstance(given, str) else ""
+    said = given
     if isinstance(given, str):
         intervals = parse_intervals(given, where, example="0-4 9")
         if intervals and intervals[-1][1] == OPEN:
@@ -271,7 +271,7 @@ def seeds_of(given: object, where: str) -> tuple[int, ...]:
             raise InputError(f"{where}: {shown(given)}: too many; allowed: up to {_MOST_SEEDS}")
         given = [seed for lo, hi in intervals for seed in range(lo, hi)]
     if not isinstance(given, list | tuple) or not given:
-        raise InputError(f"{where}: {shown(text or given)}; allowed: a number of seeds, a list of seeds, or as '0-4 9'")
+        raise InputError(f"{where}: {shown(said)}; allowed: a number of seeds, a list of seeds, or as '0-4 9'")
     seeds = tuple(SEED.check(seed, where) for seed in given)
     if len(set(seeds)) < len(seeds):
         raise InputError(f"{where}: a seed occurs twice; allowed: each once")

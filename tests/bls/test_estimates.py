@@ -155,7 +155,9 @@ def test_impossible_estimates_are_refused(tmp_path: Path, answer: str, says: str
     with pytest.raises(PluginError) as caught:
         ran(log({"submit_s": 0, "run_s": 10}, {"submit_s": 0, "run_s": 10}), f"{file}:Mine")
     assert f"estimator mine: planned_ns() {says}" in str(caught.value)
-    with pytest.raises(InputError, match=r"mine\.py:THREE is a int; allowed: a HistoryEstimator, or an object with"):
+    with pytest.raises(
+        InputError, match=r"mine\.py:THREE is of type int; allowed: a HistoryEstimator, or an object with"
+    ):
         Rules(estimates=f"{file}:THREE")
 
 

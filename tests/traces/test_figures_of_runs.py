@@ -114,7 +114,7 @@ def test_impossible_figures_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"^cores: 6-8 is out of range: the machine has cores 0 to 5"):
         gantt_figure(*COLUMNS, **HOSTS, cores=[(6, 9)])
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="cannot write the figure: File exists"):
+    with pytest.raises(InputError, match=r"cannot write the figure: .*file is a file$"):
         save(gantt_figure(*COLUMNS, **HOSTS), tmp_path / "file" / "g.png")
     assert [one.name for one in tmp_path.iterdir()] == ["file"]
 

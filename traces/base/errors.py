@@ -97,6 +97,11 @@ def spelled(text: str, surface: Surface) -> str:
     return before + "".join(parts)
 
 
+def mentioned(text: str) -> set[str]:
+    """Return the names of all options that a text mentions."""
+    return {mention.name for mention, _ in map(_parsed, text.split(_NAME)[1:]) if mention is not None}
+
+
 def leading(text: str) -> tuple[Mention | None, str]:
     """Return the mention at the beginning of a text and the rest; None and the text if it begins with another word."""
     if not text.startswith(_NAME):

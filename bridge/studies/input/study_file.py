@@ -143,7 +143,7 @@ def _under_present_names(given: Table) -> Table:
 def _implied_power(given: Mapping[str, o.Value]) -> dict[str, o.Value]:
     # In older versions "none" did not exclude other options about power.
     none = o.known_options()[POWER.name].default
-    return {name: none if name == POWER.name and value == none else value for name, value in given.items()}
+    return {name: none if (name, value) == (POWER.name, none) else value for name, value in given.items()}
 
 
 def _compared_now(given: Table) -> Table:
@@ -370,7 +370,7 @@ def grid_text(
         if shared["seed"]:
             raise InputError(f"--seed {shared['seed']}: not with --seeds, which gives all seeds; allowed: one of them")
         word = seeds.strip()
-        number = word.isascii() and word.isdecimal() and len(seeds) < 9
+        number = word.isascii() and word.isdecimal() and len(seeds) < 19
         chosen = seeds_of(parse_whole(word) if number else seeds, "--seeds")
     lines = [
         "[study]",

@@ -71,7 +71,8 @@ def figure_format(path: Path) -> str:
     """The format that a file's suffix names. Raises InputError if it is none of :data:`FORMATS`."""
     name = path.suffix.lower().removeprefix(".")
     if name not in FORMATS:
-        raise InputError(f"{path}: cannot draw into a file ending in {shown(path.suffix)}; allowed: .png, .svg, .pdf")
+        ending = f"ending in {shown(path.suffix)}" if path.suffix else "without an ending"
+        raise InputError(f"{path}: cannot draw into a file {ending}; allowed: .png, .svg, .pdf")
     return name
 
 
@@ -179,7 +180,8 @@ def save_all(figure: Figure, paths: Sequence[Path], width_in: float | None = Non
                 with whole_file(path) as partial:
                     figure.savefig(partial, format=form, metadata=_WITHOUT_DATE[form])
             except OSError as error:
-                raise InputError(f"{path}: cannot write the figure: {error.strerror or error}") from error
+                why = f"{path.parent} is a file" if path.parent.is_file() else error.strerror or error
+                raise InputError(f"{path}: cannot write the figure: {why}") from error
     return list(paths)
 
 
