@@ -286,7 +286,7 @@ def test_the_page_has_all_of_them() -> None:
 
 def test_each_surface_spells_the_same_error(tmp_path: Path) -> None:
     given = {"workload": Workload.from_jobs(JOBS), "machine": bridge.Machine(MACHINE)}
-    why = "no effect, because deadlines are not read by"
+    why = "no effect on"
     with pytest.raises(InputError, match=rf"^slack=3: {why} bls='sjf'; allowed: edf$"):
         bridge.simulate(given["workload"], MACHINE, bls="sjf", slack=3.0)
     with pytest.raises(InputError, match=rf"^batch.slack=3: {why} batch.policy='sjf'; allowed: edf$"):
