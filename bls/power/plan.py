@@ -12,7 +12,7 @@ from bls.conflicts import PLAN
 from bls.engine import state as b
 from bls.engine.features.power.state import DomainState, PowerState, StopState
 from bls.estimates import LAST_TWO, check_predicts, groups
-from bls.machine.partitions import PartitionTable, partition_table
+from bls.machine.partitions import PartitionTable
 from bls.machine.platform import Platform
 from bls.power.job_power import JobPower, PowerClasses, Said, allowed_jobs, job_power, power_classes
 from bls.power.limits import Domain, Limit, Limits, domain_named, domains_of, given_limits, read_limits
@@ -262,7 +262,7 @@ def power_plan(
     elif name == "submit":
         known = limits.any_known(workload.submit_ns)
         mine = np.zeros(len(workload), np.int64) if partition is None else partition
-        parts = partition_table(platform)
+        parts = platform.partition_table
         for domain in domains:
             met = [bool((parts.hosts(row, platform.n_hosts) & domain.hosts).any()) for row in range(len(parts))]
             known |= domain.limits.any_known(workload.submit_ns) & np.array(met)[mine]
