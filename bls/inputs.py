@@ -275,16 +275,16 @@ def given_for(
     if asleep is not None:
         given.others["sleep"] = asleep.sleep_rules()
     if limits is not None:
-        _add_limits(given, limits, platform.n_hosts, table)
+        _add_limits(given, limits, platform.n_hosts)
     return given
 
 
-def _add_limits(given: RunColumns, limits: PowerPlan, n_hosts: int, table: PartitionTable) -> None:
+def _add_limits(given: RunColumns, limits: PowerPlan, n_hosts: int) -> None:
     given.state["power"] = limits.state()
     if limits.stops:
         given.state |= {"stops": limits.stop_state(), "max_mw": limits.most_total_mw}
         return
-    given.state["domains"] = limits.domain_state(table)
+    given.state["domains"] = limits.domain_state()
     place = given.state["power"].amount = n_hosts * given.settings["n_resources"]
     most = [limits.most_total_mw - limits.table.idle_total_mw]
     most += [limits.most_mw_of(one) - one.idle_mw for one in limits.domains]
