@@ -22,12 +22,12 @@ from bls.engine.hooks import ROLES
 from bls.engine.initial_state import new_state
 from bls.engine.signatures import ACCOUNT, DECIDE, SCORE, wall_clock
 from bls.engine.status import FAULTS, BatchStatus
-from bls.inputs import check_rules, deadlines_ns, given_for, planned_with
+from bls.inputs import check_rules, deadlines_ns, given_for, known_jobs, planned_with
 from bls.machine.platform import Platform
 from bls.metrics.schedule import NO_DOWNTIME, Downtime
 from bls.observers import AnyObserver, Observers
 from bls.options import MAX_ATTEMPTS, ON_FAILURE, SLACK
-from bls.policies import AnyPolicy, DecidingPolicy, KnownJobs, Scoring, ScoringPolicy, contract, scoring, unscored
+from bls.policies import AnyPolicy, DecidingPolicy, Scoring, ScoringPolicy, contract, scoring, unscored
 from bls.policies.contract import no_account, no_decision, no_score
 from bls.running_jobs import RunningJobs, RunView
 from bls.scheduler_options import Rules
@@ -110,14 +110,7 @@ class BatchSimulator(RunningJobs):
         self.deadline_ns.flags.writeable = False  # policies may read it
         self.planned_ns = planned_with(workload, self.rules, self.constraints, seed)
         self.planned_ns.flags.writeable = False
-        drawn: dict[str, Array] = {}
-        if all(group.power is not None for group in platform.hosts):
-            from bls.power.table import core_mw  # not needed by most runs
-
-            drawn["core_mw"] = core_mw(platform, len(workload), power)
-        times = (workload.submit_ns, self.planned_ns, self.deadline_ns)
-        groups = (workload.user, workload.group, workload.queue, workload.partition, workload.qos)
-        known = KnownJobs(workload.job_id, *times, workload.cores, *groups, n_cores, **drawn)
+        known = known_jobs(workload, platform, self.planned_ns, self.deadline_ns, power)
         self.signals = None if power is None else power.signals
         self._core_mw = known.core_mw
         if self.rules.predicted:

@@ -178,6 +178,15 @@ def log_job(state: b.BatchState, job: int, what: int) -> None:
         state.n_log += 1
 
 
+@compiled(inner=True)
+def log_host(state: b.BatchState, instant: int, host: int, what: int) -> int:
+    """Log the new state of a host; returns the place in the log."""
+    k, log = state.n_host_log, state.host_log
+    log.at_ns[k], log.host[k], log.state[k] = instant, host, what
+    state.n_host_log = k + 1
+    return int(k)
+
+
 @compiled(merged=True)
 def arrive(state: b.BatchState, job: int, now: int) -> None:
     """Let a job join the queue."""

@@ -408,7 +408,8 @@ class _Pieces(NamedTuple):
 
 
 def host_energies(run: PowerRun, intervals: HostIntervals) -> HostEnergies:
-    """Compute the energy of hosts during intervals only. Raises InputError as :func:`account`."""
+    """The energy of hosts during intervals, by use; over all hosts and the whole run it is that of the machine. Raises
+    InputError as :func:`account`."""
     host, begin, end = intervals
     table, lasts = run.table, end - begin
     of_host, idle = table.group_of_host(host), table.cores * table.idle_mw

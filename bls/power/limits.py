@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bls.machine.host_power import milliwatts
-from bls.machine.partitions import existing, partition_table
+from bls.machine.partitions import existing
 from bls.machine.platform import Platform
 from bls.power.table import PowerTable
 from traces.base.columns import Columns
@@ -291,7 +291,7 @@ def _intervals(text: str, platform: Platform, where: str) -> tuple[str, list[tup
     kind, _, name = text.partition(":")
     kind, name = kind.strip(), name.strip()
     if kind == "partition":
-        table = partition_table(platform)
+        table = platform.partition_table
         if name not in table.names:
             raise one_of("partition", name, table.names, where)
         row = table.names.index(name)

@@ -12,7 +12,7 @@ from bls.conflicts import PLAN
 from bls.engine import state as b
 from bls.engine.features.power.state import DomainState, PowerState, StopState
 from bls.estimates import LAST_TWO, check_predicts, groups
-from bls.machine.partitions import PartitionTable, partition_table
+from bls.machine.partitions import PartitionTable
 from bls.machine.platform import Platform
 from bls.power.job_power import JobPower, PowerClasses, Said, allowed_jobs, job_power, power_classes
 from bls.power.limits import Domain, Limit, Limits, domain_named, domains_of, given_limits, read_limits
@@ -33,6 +33,7 @@ class PowerPlan:
 
     options: Power
     table: PowerTable
+    partitions: PartitionTable
     limits: Limits  # of the machine
     fallback: str  # one of :data:`bls.power.options.FALLBACKS`
     allowed: Array  # bool (n,): jobs that may be slowed
@@ -142,7 +143,7 @@ class PowerPlan:
             shuts_down=int(off),
         )
 
-    def domain_state(self, partitions: PartitionTable) -> DomainState | None:
+    def domain_state(self) -> DomainState | None:
         """The engine's state of the machine and its parts with limits; None if hosts are stopped."""
         if self.stops:
             return None
@@ -155,6 +156,7 @@ class PowerPlan:
         ends = np.array([0, n_cores]) if self.alike else self.table.first_core
         whole = np.array([0]), np.array([n_cores])
         parts = [_in_groups(lo, hi, ends) for lo, hi in (whole, *((one.core_lo, one.core_hi) for one in self.domains))]
+        partitions = self.partitions
         covers = np.ones((len(partitions), 1 + n), np.int64)
         for row in range(len(partitions)):
             for k in range(int(partitions.first[row]), int(partitions.first[row + 1])):
@@ -245,6 +247,7 @@ def power_plan(
     """
     given = (options.limits, options.signals, options.job_power, options.sleep_after_ns, options)
     needing = zip((o.LIMITS, o.SIGNALS, o.JOB_POWER, o.SLEEP_AFTER, o.POWER), given, strict=True)
+    parts = platform.partition_table
     table = power_table(platform, next(str(option) for option, value in needing if value is not None))
     name, state = options.fallback_of
     limits, domains = Limits(), tuple[Domain, ...]()
@@ -262,7 +265,6 @@ def power_plan(
     elif name == "submit":
         known = limits.any_known(workload.submit_ns)
         mine = np.zeros(len(workload), np.int64) if partition is None else partition
-        parts = partition_table(platform)
         for domain in domains:
             met = [bool((parts.hosts(row, platform.n_hosts) & domain.hosts).any()) for row in range(len(parts))]
             known |= domain.limits.any_known(workload.submit_ns) & np.array(met)[mine]
@@ -274,7 +276,9 @@ def power_plan(
     if options.estimates == "last-two":
         check_predicts(LAST_TWO, workload, where=str(o.POWER_ESTIMATES), allowed=("exact", "platform"))
         of_user = groups(LAST_TWO, workload)[0][0]
-    return PowerPlan(options, table, limits, name, allowed_rows, planned, signals, domains, draws, classes, of_user)
+    return PowerPlan(
+        options, table, parts, limits, name, allowed_rows, planned, signals, domains, draws, classes, of_user
+    )
 
 
 def _by_class(values: Array) -> Array:

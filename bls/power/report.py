@@ -94,10 +94,6 @@ class PowerReport:
             found[ALLOWED] = self.allowed
         return found | ({} if self.boot_wait_ns is None else {BOOT_WAIT: self.boot_wait_ns})
 
-    def host_energies(self, intervals: a.HostIntervals) -> a.HostEnergies:
-        """The energy of hosts during intervals, by use; over all hosts and the whole run it is that of the machine."""
-        return a.host_energies(self.run, intervals)
-
     @cached_property
     def _instants(self) -> Array:
         # When anything that is shown changes.

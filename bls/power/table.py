@@ -1,11 +1,11 @@
-"""The power of every host of a machine, in columns; and of a core, as policies know it when a job is submitted."""
+"""The power of every host of a machine, in columns."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -14,9 +14,6 @@ from bls.machine.platform import Platform
 from traces.base.columns import Columns
 from traces.base.errors import InputError
 from traces.compiled import Array
-
-if TYPE_CHECKING:
-    from bls.power.plan import PowerPlan
 
 #: The most that all hosts may draw together: twice as much is an int64, and so is its energy in MJ over all time that there is.
 MOST_MW: Final = 2**60
@@ -149,29 +146,9 @@ def _check_most(platform: Platform, powers: Sequence[HostPower], option: str) ->
         raise InputError(f"{option}: {draw}; allowed: up to {MOST_MW / 1000:.4g} W")
 
 
-def core_mw(platform: Platform, n_jobs: int, plan: PowerPlan | None) -> Array:
-    """The mean power of a core at full speed over all cores of the machine, for each job: int64 (n,), mW, rounded half up;
-    -1 if the platform has no power data. It is the job's own, unless the scheduler is to predict the power of jobs."""
-    cores = [group.count * group.cores for group in platform.hosts]
-    active = [None if group.power is None else group.power.states_mw[0][1] for group in platform.hosts]
-    known = [mw for mw in active if mw is not None]
-    if len(known) < len(active) or sum(n * mw for n, mw in zip(cores, known, strict=True)) > MOST_MW:
-        return np.full(n_jobs, -1, np.int64)
-    if plan is None or plan.classes is None or plan.predicts:
-        return np.full(n_jobs, _mean(cores, known), np.int64)
-    of_class = [_mean(cores, row) for row in plan.classes.active_mw[:, 0].tolist()]
-    return np.asarray(np.array(of_class, np.int64)[plan.classes.kind])
-
-
 def idle_mw(platform: Platform) -> int:
     """The mean power of an idle core of the machine, mW, rounded half up; 0 if the power of some is unknown."""
     if any(group.power is None for group in platform.hosts):
         return 0
-    cores = [group.count * group.cores for group in platform.hosts]
     idle = [milliwatts("idle_w", group.power.idle_w) for group in platform.hosts if group.power is not None]
-    return _mean(cores, idle)
-
-
-def _mean(cores: list[int], mw: list[int]) -> int:
-    total, n = sum(count * each for count, each in zip(cores, mw, strict=True)), sum(cores)
-    return (2 * total + n) // (2 * n)
+    return platform.mean_over_cores(idle)

@@ -13,7 +13,7 @@ import numpy as np
 
 from bls.constraints.advance_reservations import Windows
 from bls.engine import state as b
-from bls.machine.partitions import Partition, partition_table
+from bls.machine.partitions import Partition
 from bls.machine.platform import Platform
 from bls.running_jobs import RunView
 from bls.seen.jobs import JobFacts, SeenJob
@@ -223,7 +223,7 @@ def take_lowest(is_free: Array, first_core: Sequence[int], counts: Mapping[int, 
 
 def seen_hosts(platform: Platform, now: Callable[[], Present]) -> tuple[SeenHost, ...]:
     """The hosts, by number."""
-    table, names = partition_table(platform), platform.resource_names
+    table, names = platform.partition_table, platform.resource_names
     inside: list[list[str]] = [[] for _ in range(platform.n_hosts)]
     for place, partition in enumerate(platform.partitions):
         for host in np.flatnonzero(table.hosts(place, platform.n_hosts)).tolist():
@@ -242,7 +242,7 @@ def seen_hosts(platform: Platform, now: Callable[[], Present]) -> tuple[SeenHost
 
 def seen_partitions(platform: Platform, now: Callable[[], Present]) -> tuple[SeenPartition, ...]:
     """The partitions, in the platform's order."""
-    table = partition_table(platform)
+    table = platform.partition_table
     found = []
     for place, said in enumerate(platform.partitions or (Partition("all"),)):
         hosts = tuple(np.flatnonzero(table.hosts(place, platform.n_hosts)).tolist())

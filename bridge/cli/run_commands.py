@@ -262,7 +262,7 @@ def _run(
 
     if trace is not None:
         trace.check_cores(ready.platform.n_cores)
-    with fresh_directory(target, force) as folder, Broadcast(folder, len(ready.workload), live=output.live) as watch:
+    with fresh_directory(target, force) as folder, Broadcast(folder, live=output.live) as watch:
         keep = output.tasks or (trace is not None and trace.needs_tasks(ready.platform.machine()))
         result = run(ready, keep_tasks=keep, watch=watch, check=output.check)
         written = write_run(result, folder, arguments, tasks=output.tasks, trace=trace, nodes=output.nodes)

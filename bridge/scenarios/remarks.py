@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from als.lengths import lengths
 from als.options import APPLICATIONS, TASKS_PER_CORE
 from bls import options as b
 from bls.estimates import recommended
@@ -120,7 +119,7 @@ def balance_words(options: Iterable[Scenario]) -> str:
     for one in (scenario.application for scenario in options):
         if not one.simulated or one.tasks_per_core > 1 or one.map is not None:
             continue
-        model = lengths(one.lengths, variation=one.variation)
+        model = one.task_lengths
         if model.count is not None or model.cov == 0.0:
             continue
         which = f"with one task per core ({TASKS_PER_CORE:1})"

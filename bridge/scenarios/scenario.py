@@ -19,7 +19,7 @@ from bls.batch import Batch
 from bls.power.options import Power
 from bls.scheduler_options import ConstraintOptions, Rules
 from bridge.options import declared as d
-from traces.base.errors import InputError, Mention, TwolevelError, in_python, one_of, shown, spelled
+from traces.base.errors import InputError, Mention, TwolevelError, at, in_python, one_of, shown, spelled
 from traces.base.options import (
     SEED,
     built,
@@ -35,6 +35,7 @@ from traces.base.options import (
 from traces.base.retired import unknown
 
 if TYPE_CHECKING:
+    from als.lengths import LengthModel
     from als.schedulers import AnyScheduler
     from bls.machine.platform import Platform
     from bls.workloads.workload import Workload
@@ -92,6 +93,13 @@ class Application:
         return self.applications
 
     @property
+    def task_lengths(self) -> LengthModel:
+        """The model of the lengths of tasks. Raises InputError if there is none as described."""
+        from als.lengths import lengths
+
+        return lengths(self.lengths, variation=self.variation)
+
+    @property
     def master(self) -> bool:
         """Whether a master calculates chunks."""
         return self.assignment == "master"
@@ -126,6 +134,10 @@ class Execution:
                 raise InputError(f"{d.ALS_COMMAND}: {shown(self.als_command)}: {error}") from None
             if not words:
                 raise InputError(f"{d.ALS_COMMAND}: empty; allowed: a command line")
+        if self.listen is not None:
+            from bridge.workers.address import tls_address  # not needed by most runs
+
+            tls_address(self.listen, at(str(d.LISTEN), self.listen))
         if self.socket not in _SOCKETS:
             raise one_of("socket", self.socket, _SOCKETS, "socket")
 

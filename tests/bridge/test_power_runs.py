@@ -23,7 +23,7 @@ import bridge
 from als.techniques.contract import Technique
 from bls import ConstraintOptions, HostGroup, Platform, Rules, Workload
 from bls.machine.host_power import HostPower
-from bls.power.accounting import HostIntervals
+from bls.power.accounting import HostIntervals, host_energies
 from bls.power.options import Power
 from bls.simulator import BatchSimulator
 from bridge.compare.power import indexes_of
@@ -119,7 +119,7 @@ def commanded_states(result: bridge.Result) -> None:
 def hosts_make_the_machine(result: bridge.Result) -> None:
     power, nodes = result.power, result.nodes
     assert power is not None
-    used = power.host_energies(HostIntervals(*(nodes[name].to_numpy() for name in ("host", "begin_ns", "end_ns"))))
+    used = host_energies(power.run, HostIntervals(*(nodes[name].to_numpy() for name in ("host", "begin_ns", "end_ns"))))
     assert used.total.total_pj() == power.series.energy_pj()
     assert used.jobs.total_pj() == power.accounts.jobs.total_pj()
     assert all((part.mj >= 0).all() for part in (used.jobs, used.idle_cores, used.base, used.off))

@@ -286,15 +286,15 @@ def test_the_page_has_all_of_them() -> None:
 
 def test_each_surface_spells_the_same_error(tmp_path: Path) -> None:
     given = {"workload": Workload.from_jobs(JOBS), "machine": bridge.Machine(MACHINE)}
-    why = "no effect on"
-    with pytest.raises(InputError, match=rf"^slack=3: {why} bls='sjf'; allowed: edf$"):
+    why, only = "no effect on", "only policies that read deadlines use it"
+    with pytest.raises(InputError, match=rf"^slack=3: {why} bls='sjf'; {only}; allowed: edf$"):
         bridge.simulate(given["workload"], MACHINE, bls="sjf", slack=3.0)
-    with pytest.raises(InputError, match=rf"^batch.slack=3: {why} batch.policy='sjf'; allowed: edf$"):
+    with pytest.raises(InputError, match=rf"^batch.slack=3: {why} batch.policy='sjf'; {only}; allowed: edf$"):
         bridge.simulate(bridge.Scenario(**given, batch=Batch(policy="sjf", slack=3.0)))
     ran = twolevel("run", "sample", "--bls", "sjf", "--slack", 3, "--out", tmp_path / "run")
-    assert ran.err == f"twolevel: --slack 3: {why} --bls sjf; allowed: edf\n"
+    assert ran.err == f"twolevel: --slack 3: {why} --bls sjf; {only}; allowed: edf\n"
     study = tmp_path / "study.toml"
     study.write_text('[study]\n[workload]\nsource = "sample"\n[batch]\npolicy = ["sjf", "fcfs"]\nslack = 3\n')
     ran = twolevel("study", study, "--out", tmp_path / "study")
-    words = f"[batch] slack = 3: {why} [batch] policy = 'sjf' or [batch] policy = 'fcfs'; allowed: edf"
+    words = f"[batch] slack = 3: {why} [batch] policy = 'sjf' or [batch] policy = 'fcfs'; {only}; allowed: edf"
     assert ran.err == f"twolevel: {study}: {words}\n"

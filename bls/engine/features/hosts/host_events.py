@@ -35,15 +35,6 @@ def _lists_end(state: b.BatchState, now: int) -> bool:
 
 
 @compiled(inner=True)
-def log_host(state: b.BatchState, instant: int, host: int, what: int) -> int:
-    """Log the new state of a host; returns the place in the log."""
-    k, log = state.n_host_log, state.host_log
-    log.at_ns[k], log.host[k], log.state[k] = instant, host, what
-    state.n_host_log = k + 1
-    return int(k)
-
-
-@compiled(inner=True)
 def _until(state: b.BatchState, host: int) -> int:
     """The known end of a host's outage, 0 if it is up."""
     n_hosts, status = state.host_first.size - 1, state.host_status

@@ -14,9 +14,8 @@ import numpy as np
 
 from bls.availability.free_cores import free_all
 from bls.engine import state as b
-from bls.engine.features.hosts.host_events import log_host
 from bls.engine.hooks import HOOK
-from bls.engine.job_lifecycle import drop_plan, set_stop
+from bls.engine.job_lifecycle import drop_plan, log_host, set_stop
 from bls.engine.profile import hold_until
 from traces.algorithms.event_heap import drop_top, move, push, replace_top
 from traces.compiled import Array, compiled
