@@ -20,7 +20,7 @@ from traces.base.errors import listed
 
 
 def remarks_of_run(scenario: ReadyScenario) -> Iterator[str]:
-    """All that a person should know of a run, a line each."""
+    """All remarks about a run, one line each."""
     options, jobs, machine = scenario.options, scenario.workload, scenario.platform
     yield from machine_words(jobs, machine, options.machine.platform, replayed=scenario.technique is None)
     yield from log_words(jobs, machine, [options])
@@ -29,11 +29,11 @@ def remarks_of_run(scenario: ReadyScenario) -> Iterator[str]:
     yield from power_words(scenario)
 
 
-_FEW = 0.01  #: the share of jobs that are too wide above which the remark says what to do
+_FEW = 0.01  #: share of jobs that are too wide, above which the remark gives advice
 
 
 def machine_words(jobs: Workload, machine: Platform, platform: object, *, replayed: bool) -> list[str]:
-    """Lines about the machine: which one it is, if the user gave no ``platform``, and whether it is too small for the jobs."""
+    """Lines about the machine: its name, if the user gave no ``platform``, and whether it is too small for the jobs."""
     paper, named = Platform(), named_machine(jobs)
     size = f"{machine.n_cores:,} cores"
     words = []
@@ -57,7 +57,7 @@ def machine_words(jobs: Workload, machine: Platform, platform: object, *, replay
     return words
 
 
-_GPUS = ("gpus", "gpu")  #: further columns of logs that say how many GPUs a job had
+_GPUS = ("gpus", "gpu")  #: further columns of logs with the number of a job's GPUs
 
 
 def log_words(jobs: Workload, platform: Platform | None = None, options: Iterable[Scenario] = ()) -> Iterator[str]:
@@ -90,7 +90,7 @@ def _jobs(n: int) -> str:
 
 
 def time_limit_words(jobs: Workload, options: Iterable[Scenario]) -> str:
-    """Which policies plan with the true run times for lack of limits, and an estimator that predicts them; else empty."""
+    """Policies that plan with the true run times since there are no limits, and an estimator that predicts them; else empty."""
     if np.any(jobs.estimate_ns != jobs.run_ns):
         return ""
     who: dict[str, None] = {}
@@ -109,7 +109,7 @@ def time_limit_words(jobs: Workload, options: Iterable[Scenario]) -> str:
 
 
 def balance_words(options: Iterable[Scenario]) -> str:
-    """What techniques cannot balance, as jobs have one task per core; empty if they have more, or tasks of equal length."""
+    """Remark that techniques cannot balance one task per core; empty with more tasks, or tasks of equal length."""
     for one in (scenario.application for scenario in options):
         if not one.simulated or one.tasks_per_core > 1 or one.map is not None:
             continue
@@ -128,7 +128,7 @@ def balance_words(options: Iterable[Scenario]) -> str:
 
 
 def wish_words(scenario: ReadyScenario) -> str:
-    """That wishes are not heard, or that there are none; empty if all is as it should be."""
+    """Remark that requests of running jobs have no effect, or do not occur; empty if neither is the case."""
     wishes = any(any(program.wishes) for program in scenario.applications)
     evolves = scenario.options.batch.evolves
     if wishes and not evolves:
@@ -151,7 +151,7 @@ def unmatched_words(scenario: ReadyScenario) -> str:
     return f"{APPLICATIONS}: no job matches {listed(without)}{every}"
 
 
-_MOST = 20  #: so many users are named at most
+_MOST = 20  #: largest number of named users
 
 
 def power_words(scenario: ReadyScenario) -> Iterator[str]:
