@@ -38,11 +38,13 @@ def machine_words(jobs: Workload, machine: Platform, platform: object, *, replay
     size = f"{machine.n_cores:,} cores"
     words = []
     if platform is None and named is None:
-        words.append(f"machine: {size}, since the log names none; {b.PLATFORM} FILE says which (twolevel platform)")
+        words.append(
+            f"machine: {size}, since the log describes none; {b.PLATFORM} FILE describes another (twolevel platform)"
+        )
     elif platform is None and named is not None and named != paper:
         if replayed:
             hosts = f"{machine.n_hosts:,} host{'s' * (machine.n_hosts > 1)}"
-            words.append(f"machine: {size} on {hosts}, as the log says; {b.PLATFORM:paper}: {paper.n_cores} cores")
+            words.append(f"machine: {size} on {hosts}, as in the log; {b.PLATFORM:paper}: {paper.n_cores} cores")
         else:
             why = "the two-level paper's, since applications are simulated task by task"
             words.append(f"machine: {size}, {why}; {b.PLATFORM:log}: the log's {named.n_cores:,} cores")
@@ -51,8 +53,8 @@ def machine_words(jobs: Workload, machine: Platform, platform: object, *, replay
     if wide > _FEW * valid:
         larger = f"{b.PLATFORM} FILE describes a larger machine (twolevel platform > FILE)"
         if named is not None and named.n_cores > machine.n_cores:
-            larger = f"{b.PLATFORM:log} takes the log's {named.n_cores:,}"
-        wider = f"{wide:,} of {valid:,} jobs are wider than {size} and left out"
+            larger = f"{b.PLATFORM:log} has the log's {named.n_cores:,}"
+        wider = f"{wide:,} of {valid:,} jobs are wider than {size} and omitted"
         words.append(f"warning: {wider}: {larger}, {b.OVERSIZE:clamp} gives each of them all cores")
     return words
 
@@ -174,13 +176,13 @@ def power_words(scenario: ReadyScenario) -> Iterator[str]:
             yield f"{b.LIMITS}: {which}: {draws} {least_mw / 1000:g} W, and {lowest}"
     options = plan.options
     if plan.stops and options.allowed != b.ALLOWED.default:
-        yield f"{b.ALLOWED}: of no effect, as {b.FALLBACK:{options.fallback}} slows no job"
+        yield f"{b.ALLOWED}: no effect, since {b.FALLBACK:{options.fallback}} slows no job"
     if plan.fallback == "none" and plan.limits.noticed:
-        yield f"{b.LIMITS}: notices have no effect, as {b.FALLBACK:none} ignores limits"
+        yield f"{b.LIMITS}: notices have no effect, since {b.FALLBACK:none} ignores limits"
     if plan.predicts and plan.fallback == "none":
-        yield f"{b.POWER_ESTIMATES}: of no effect, as {b.FALLBACK:none} ignores limits"
+        yield f"{b.POWER_ESTIMATES}: no effect, since {b.FALLBACK:none} ignores limits"
     elif plan.predicts and plan.job_power is None:
-        yield f"{b.POWER_ESTIMATES}: of no effect, as the power of jobs is not given"
+        yield f"{b.POWER_ESTIMATES}: no effect, since the power of jobs is not given"
     if unknown := unknown_users(options.jobs_allowed, scenario.workload):
         named = " ".join(map(str, unknown[:_MOST])) + (" …" if len(unknown) > _MOST else "")
-        yield f"{b.ALLOWED}: no job is of {'user' if len(unknown) == 1 else 'users'} {named}"
+        yield f"{b.ALLOWED}: no job belongs to {'user' if len(unknown) == 1 else 'users'} {named}"
