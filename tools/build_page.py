@@ -1,4 +1,4 @@
-"""Build the script and the style of report pages out of ``tools/page``: ``make page``.
+"""Build the script and the style of report pages from ``tools/page``: ``make page``.
 
 ``bridge/report/assets`` holds the result, so that users do not need Node.js; a test builds it again and compares. The packages
 of ``tools/page/package-lock.json`` are installed under ``.venv``.
@@ -43,7 +43,7 @@ def installed() -> Path:
 
 
 def environment() -> dict[str, str]:
-    """This one, with the virtual environment's Node.js first."""
+    """The present environment, with the virtual environment's Node.js first in PATH."""
     return {**os.environ, "PATH": f"{Path(sys.prefix) / 'bin'}{os.pathsep}{os.environ['PATH']}"}
 
 
@@ -105,7 +105,7 @@ def definitions() -> dict[str, dict[str, str]]:
                     )
                 elif head[0] in ("metric", "column") or "name" in head:
                     names = row[head.index("name")] if "name" in head else row[0]
-                    # The letters of blocks of free cores are of their own.
+                    # The letters of this section have their own meaning.
                     one = {"words": _explained(_plain(row[-1]), {} if title == "Fragmentation" else symbols)}
                     if name == "power.md" and head[0] == "metric":
                         one["heading"] = "Power"
@@ -118,7 +118,7 @@ def definitions() -> dict[str, dict[str, str]]:
 
 
 def _explained(words: str, symbols: dict[str, str]) -> str:
-    # A formula with what its letters stand for.
+    # A formula with the meaning of its letters.
     used = [one for one in symbols if re.search(rf"(?<![\w.'’]){re.escape(one)}(?![\w.])", words)]
     return f"{words}; {', '.join(f'{one}: {symbols[one]}' for one in used)}" if used else words
 

@@ -1,10 +1,10 @@
-"""The pictures of the pages: one list, and the figures that are drawn for it.
+"""The pictures of the pages: the list, and functions that draw them.
 
     python -m tools.pictures [NAME …]           # draw these pictures of docs/images, or all that are drawn here
     python -m tools.pictures --check [NAME …]   # write nothing; exit 1 if a picture would differ
 
-:data:`PICTURES` is the list; ``python -m tools.site.gallery`` makes the gallery of it. Pictures that need a downloaded log, a
-browser or minutes are made by a command, which the list names. Figures are those of the product, of small runs, of studies
+``python -m tools.site.gallery`` makes the gallery from the list, :data:`PICTURES`. Pictures that need a downloaded log, a
+browser or minutes are made by a command, which the list names. All others are figures of the product, of small runs, of studies
 of the shipped workload, and of ``docs/data``.
 """
 
@@ -79,7 +79,7 @@ Figures = dict[str, Figure]
 
 
 def runs() -> Figures:
-    """Figures of three runs of the sample on 4 × 64 cores: tasks vary by a quarter, eight per core."""
+    """Figures of three runs of the sample on 4 × 64 cores, with eight tasks per core and a variation of 25 %."""
     found = {}
     for bls, backfill, als in (("fcfs", "none", "static"), ("fcfs", "none", "gss"), ("sjf", "easy", "fac")):
         rules = Rules(backfill=backfill, keep_decisions=True)
@@ -116,7 +116,7 @@ def power() -> Figures:
     return found
 
 
-#: What each run of more and more jobs costs, and the dispatchers of the AccaSim paper's case study.
+#: The study of costs by number of jobs, and the dispatchers of the AccaSim paper's case study.
 _COSTS, _DISPATCHERS = (
     """
 [study]
@@ -245,8 +245,8 @@ _SPEED_FILE: Final = "time_s,core,factor\n0,0,1\n30,0,0.6\n45,0,0.9\n0,1,0.4\n20
 
 
 def speeds() -> Figures:
-    """What each kind of core speeds does to a machine of three cores in 240 s."""
-    # Cores differ in colour, dash and width: they remain apart in grey, and where they lie on each other.
+    """The speeds of a machine of three cores over 240 s, for each kind of core speeds."""
+    # Cores differ in colour, dash and width, to be distinct in grey and where lines overlap.
     looks = ((PALETTE[0], "solid", 2.2), (PALETTE[1], (0, (5, 1.5)), 1.5), (PALETTE[6], (0, (1.2, 1.2)), 1.4))
     size = (7.6, 1.25 * len(_SPEEDS) + 0.7)
     with tempfile.TemporaryDirectory() as folder, drawing(*size) as figure:
@@ -270,14 +270,14 @@ def speeds() -> Figures:
         rows[-1].set_xlim(0, 240)
         rows[-1].set_xticks(range(0, 241, 20))
         rows[-1].set_xlabel("simulated time [s]")
-        # The third panel has all cores, so that one legend serves for every panel.
+        # The third panel has all cores: its legend is for all panels.
         look = {"loc": "outside upper right", "ncols": 3, "frameon": False, "handlelength": 3.2}
         figure.legend(*rows[2].get_legend_handles_labels(), **look)
         figure.supxlabel("factor 0: the core is absent", fontsize=7.5, color=GREY)
     return {"core-speeds.png": figure}
 
 
-#: The panels of the picture of techniques, and the ``--als`` of each: 1000 tasks, 4 cores that ask in turn.
+#: The panels of the picture of techniques, and the ``--als`` of each: 1000 tasks, 4 cores that request in turn.
 IN_TURN: Final = {
     **{name: name for name in ("static", "ss")},
     "fsc, h = σ": "fsc:h=1,sigma=1",
@@ -291,12 +291,12 @@ IN_TURN: Final = {
 
 
 def sizes(name: str) -> list[int]:
-    """The chunks of 1000 tasks where four cores ask in turn."""
+    """The chunks of 1000 tasks if four cores request in turn."""
     return chunk_sequence(technique(name), 1000, 4)
 
 
 def learned(name: str) -> tuple[list[int], list[int]]:
-    """Sizes and cores of the chunks of a loop of 1000 tasks on four cores, of which the first is twice as fast.
+    """Sizes and cores of the chunks of a loop of 1000 tasks on four cores; the first core is twice as fast.
 
     σ is a quarter of µ, and h a tenth.
     """
@@ -320,10 +320,10 @@ def techniques() -> Figures:
 
 
 class SmallChunkFirst:
-    """STATIC with what cannot be divided at its end: of three tasks, one for the first core and two for the second."""
+    """STATIC with the remainder at the end: three tasks give one for the first core and two for the second."""
 
     def chunk(self, ask: Ask) -> int:
-        """Chunks of ⌊N / P⌋ tasks, and for the last core the rest."""
+        """Chunks of ⌊N / P⌋ tasks; the last core gets the rest."""
         return ask.remaining if ask.request + 1 == ask.n_cores else ask.n_tasks // ask.n_cores
 
 
@@ -387,7 +387,7 @@ def evaluation() -> Figures:
 
 
 def draws() -> Figures:
-    """The increase of the makespan in ``docs/data/two-level-paper-draws.csv``: imbalance, and on it the extra task."""
+    """The increase of the makespan in ``docs/data/two-level-paper-draws.csv``: imbalance, and stacked on it the extra task."""
     rows = pd.read_csv(DATA / "two-level-paper-draws.csv")
     with drawing(8.0, 5.6) as figure:
         panels = rows.groupby(["tasks_per_core", "workload"], sort=False)
@@ -445,7 +445,7 @@ def estimates() -> Figures:
 
 
 def demand_response() -> Figures:
-    """Waits of ``docs/data/demand-response.csv``: by slower state, and by what jobs compute."""
+    """Waits of ``docs/data/demand-response.csv``, by slower state and by application."""
     rows = pd.read_csv(DATA / "demand-response.csv", keep_default_na=False)
     rows = rows[rows["metric"] == "wait"]
     found = {}
@@ -477,7 +477,7 @@ def malleable() -> Figures:
     }
 
 
-#: Where the states of a job are drawn, so that no two arrows meet.
+#: Positions of the states of a job, chosen such that no two arrows meet.
 _PLACES: Final = {
     Stage.COMING: (0, 1),
     Stage.WAITING: (1, 1),
@@ -492,7 +492,7 @@ _PLACES: Final = {
 
 
 def life() -> Figures:
-    """The states of a job, and how it comes from one to the next."""
+    """The states of a job and the events between them."""
     with drawing(8.4, 3.6) as figure:
         axes = figure.subplots()
         for (before, after), several in groupby(LIFE, key=lambda step: (step.before, step.after)):
@@ -511,18 +511,18 @@ def life() -> Figures:
 
 @dataclass(frozen=True)
 class Section:
-    """Pictures of a kind.
+    """A group of pictures.
 
     Attributes
     ----------
     heading, about : str
-        Its heading in the gallery, and the text below that.
+        Its heading in the gallery, and the text below the heading.
     pictures : dict of str to str
-        File in ``docs/images`` → the command that makes such a picture of the user's own results; empty where there is none.
+        File in ``docs/images`` → the command that makes such a picture from the user's own results; empty if there is none.
     draw : callable, optional
         Makes the figures, by file.
     by : str
-        The command that has made these very files, if no function of this module does.
+        The command that has made these files, if no function of this module draws them.
     """
 
     heading: str
@@ -607,7 +607,7 @@ _OF_TIMES: Final = {"run-decisions.png", "study-cost.png", "study-decisions.png"
 
 
 def stale(section: Section, folder: Path) -> list[str]:
-    """The pictures of a section that would be drawn differently today; other versions of matplotlib may round other pixels."""
+    """The pictures of a section that differ from newly drawn ones; versions of matplotlib may round pixels differently."""
     assert section.draw is not None
     found = []
     for name, figure in section.draw().items():
@@ -620,7 +620,7 @@ def stale(section: Section, folder: Path) -> list[str]:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Draw or check the pictures; returns the exit code."""
+    """Draw or check the pictures; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help="a file of docs/images")
     parser.add_argument("--check", action="store_true", help="write nothing")

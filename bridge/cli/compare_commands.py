@@ -91,7 +91,7 @@ def compare_command(
 def _power(
     compared: Any, a: Any, b: Any, rates: Any, afterwards: Any
 ) -> tuple[list[tuple[str, str]], dict[str, Any] | None]:
-    # What limits to power have cost and saved, to print and to write, where both runs know of power.
+    # Costs and savings of power limits, to print and to write, if both runs have power.
     from bridge.compare.power import METRICS, index_rows, power_indexes, reward_row, rewards
     from bridge.runs.afterwards import StoredRun
 

@@ -12,8 +12,8 @@ from traces.base.errors import InputError, in_table, spelled
 from traces.base.given_file import parse_toml, read_text
 from traces.base.retired import unknown
 
-_NOT_THERE = ("config",)  #: what a file cannot say
-_NO_INPUT = ("out", "als-command", "listen", "certificate")  #: what names no file that is read
+_NOT_THERE = ("config",)  #: options that a file cannot give
+_NO_INPUT = ("out", "als-command", "listen", "certificate")  #: options that do not name an input file
 
 
 def options_of_file(file: str, command: Any) -> dict[str, Any]:
@@ -23,7 +23,7 @@ def options_of_file(file: str, command: Any) -> dict[str, Any]:
 
 
 def with_place(error: str, file: str, command: Any, used: Mapping[str, Any]) -> str:
-    """An error of a run, with file and key in front if it is about a value of the file. ``used``: the values of the run."""
+    """An error of a run, preceded by file and key if it is about a value of the file. ``used``: the values of the run."""
     given: dict[str, Value] = {}
     origins: dict[tuple[str, Value], str] = {}
     for name, value, place in _options(file, command):
@@ -34,7 +34,7 @@ def with_place(error: str, file: str, command: Any, used: Mapping[str, Any]) -> 
 
 
 def _options(file: str, command: Any) -> Iterator[tuple[str, Any, str]]:
-    # Name in Python, value, and where it stands.
+    # Name in Python, value, and its place.
     given = parse_toml(read_text(file, "file of options", "TOML"), file)
     try:
         yield from _checked(given, file, command)

@@ -229,7 +229,7 @@ def report_command(
 
 
 def _follow(folder: Path, target: Path, *, force: bool) -> None:
-    # The first page is made as any other; later ones replace it.
+    # The first page is made like any other; later pages replace it.
     from bridge.studies.page import state_of, study_page
     from bridge.studies.results import follow
 
@@ -249,7 +249,7 @@ def _follow(folder: Path, target: Path, *, force: bool) -> None:
         return state.finished
 
     try:
-        done = follow(folder, write) or write(0)  # which no longer loads itself
+        done = follow(folder, write) or write(0)  # the final page does not reload itself
     except KeyboardInterrupt:
         if not written:
             raise

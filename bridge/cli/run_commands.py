@@ -17,7 +17,7 @@ from bridge.options import declared as d
 from bridge.options.bundles import QuickCommand, QuickGroup, bundled
 from bridge.options.output import RunOutput
 
-# Everything else is imported by the command that needs it, so that --help is quick.
+# Everything else is imported by the command that needs it, to keep --help fast.
 from bridge.scenarios.scenario import Execution, Scenario, given_platform, platform_for
 from bridge.standard_error import lined_up, say
 from traces.base.errors import InputError, TwolevelError
@@ -95,11 +95,11 @@ COMMANDS: dict[str, _Command] = {
 
 #: Groups of commands: ``NAME_app`` of the module ``NAME_commands``.
 _GROUPS = ("trace", "workload")
-_OF_ALL = ("-h", "--help", "--version")  #: words for which no command is loaded
+_OF_ALL = ("-h", "--help", "--version")  #: words that load no command
 
 
 def command_line(first_word: str) -> typer.Typer:
-    """The command line; if its first word is the name of a command, with this command alone, since to load all takes as long
+    """The command line; if its first word is a command, with this command alone, since loading all commands takes as long
     as to simulate a small workload."""
     alone = first_word if first_word in (*COMMANDS, *_GROUPS) else None
     app = typer.Typer(
@@ -128,7 +128,7 @@ def command_line(first_word: str) -> typer.Typer:
 
 
 def _unused() -> None:
-    """Stand for a command in the list of all commands."""
+    """Represent a command in the list of all commands."""
 
 
 def _print_version(wanted: bool) -> None:
@@ -149,7 +149,7 @@ def _root(
 
 
 def say_jobs(jobs: Any) -> None:
-    """Say how many jobs were read, selected and rejected, with remarks on them."""
+    """Report how many jobs were read, selected and rejected, with remarks on them."""
     # Every line of the file is accounted for, also the rejected ones.
     from bls.workloads.columns import rejects_text
 
@@ -176,7 +176,7 @@ def _hear_config(context: typer.Context, file: str | None) -> str | None:
     if file is not None and not context.resilient_parsing:
         from bridge.cli.config_file import options_of_file
 
-        assert context.command.callback is not None  # it is the command that has this option
+        assert context.command.callback is not None  # only this command has the option
         context.default_map = options_of_file(file, context.command.callback)
     return file
 

@@ -55,7 +55,7 @@ def study_command(
         with paper.drawing():
             _run(load_study(file, data or ()), named_folder(out), workers, cluster, force=force, figures=figures)
     except InputError as error:
-        # What is found late, as a metric that there is not, says its table only.
+        # Errors found late, such as an unknown metric, name their table only.
         raise InputError(f"{file}: {error.text}" if error.text.startswith("[") else error.text) from None
 
 
@@ -81,7 +81,7 @@ def _run(study: Study, target: Path, workers: int | None, cluster: str | None, *
         _show_results(study, target, results, figures=figures, seeded=seeded)
     except KeyboardInterrupt:
         say(f"twolevel: interrupted; finished cells are kept in {target}; the same command continues")
-        sys.exit(INTERRUPTED)  # all has been said
+        sys.exit(INTERRUPTED)  # everything has been reported
     if report.failed:
         raise typer.Exit(1)
 

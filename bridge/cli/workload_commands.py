@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Rewriting:
-    """How workloads are read that are to be changed, and the file that is written."""
+    """How the workloads to be changed are read, and the file to write."""
 
     output: Annotated[str, d.WORKLOAD_FILE]
     cancelled: Annotated[bool, CANCELLED] = CANCELLED.default
@@ -31,7 +31,7 @@ class _Rewriting:
     force: Annotated[bool, d.REPLACE] = False
 
     def write(self, names: Sequence[str], change: Callable[..., Workload]) -> None:
-        """Read workloads and write what is made of them; whether the file can be written is checked before."""
+        """Read workloads and write a new one made from them; first check that the file can be written."""
         from bridge.cli.workload_files import checked_output, read, save
 
         target = checked_output(self.output, self.force)
@@ -252,7 +252,7 @@ def fetch_command(
         bars: list[Progress] = []
 
         def watch(size: int, total: int) -> None:
-            if not bars:  # only now the server has said how much there is
+            if not bars:  # only now the server has stated the size
                 bars.append(stack.enter_context(Progress(total, "bytes")))
             bars[0](size, -1)
 

@@ -23,7 +23,7 @@ from traces.timeline import timeline_text
 
 RECORD = "comparison.json"
 
-#: The columns that are shown at first, in this order: a phone shows the first three.
+#: Columns that are visible at first, in this order: a phone shows the first three.
 _SHOWN = (
     *("job_id", "start_delta_ns", "run_delta_ns", "cores", "cause_b", "cause_job_b", "submit_ns", "start_a_ns"),
     *("start_b_ns", "end_delta_ns", "chain_links", "later_jobs"),
@@ -40,7 +40,7 @@ _FIGURES = {
     "chain": "Chain of causes of one job's delay",
 }
 
-#: Options in titles; others have their own names.
+#: Words for options in titles; other options have their own names.
 _OPTIONS = {"bls": "batch policy", "als": "technique", "variation": "variation Υ"}
 
 _MOST_NAMED = 3  #: most options that a title names
@@ -54,7 +54,7 @@ _CAUSES = {
     "pass": "started in a pass in which no job ended",
 }
 
-#: The title of each ranking, and what it says of a job.
+#: The title of each ranking, and its sentence about a job.
 _RANKINGS = {
     "most_delayed": ("Largest delays in B", "started {by} later{cause}"),
     "most_advanced": ("Largest gains in B", "started {by} earlier{cause}"),
@@ -67,7 +67,7 @@ _RANKINGS = {
 
 
 def comparison_page(folder: Path) -> Page:
-    """The page of a folder of ``twolevel compare --out``. Raises InputError if it is none, or cannot be read."""
+    """The page of a folder of ``twolevel compare --out``. Raises InputError if it is not such a folder, or cannot be read."""
     record = read_record(folder, RECORD, "compare --out")
     delays = read_rows(folder / "delays.parquet", _NEEDED)
     try:

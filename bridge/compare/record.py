@@ -35,7 +35,7 @@ class RunFolder(NamedTuple):
 
 
 def read_run(folder: Path) -> RunFolder:
-    """Read a folder that ``twolevel run`` has written. Raises InputError if it is none."""
+    """Read a folder written by ``twolevel run``. Raises InputError if it is not one."""
     record = read_record(folder)
     if record.get("arguments") is None:
         raise InputError(f"{folder / 'run.json'}: is not a record of twolevel run: it has no arguments")
@@ -74,7 +74,7 @@ def differing(a: RunFolder, b: RunFolder) -> dict[str, tuple[str, str]]:
     options = [run.record["arguments"] for run in (a, b)]
     for name in dict.fromkeys([*options[0], *options[1]]):
         pair = options[0].get(name), options[1].get(name)
-        if pair[0] != pair[1] and not (pair[0] in _EMPTY and pair[1] in _EMPTY):  # a record may say so, or nothing
+        if pair[0] != pair[1] and not (pair[0] in _EMPTY and pair[1] in _EMPTY):  # a record may state this, or omit it
             found[name] = _text(pair[0]), _text(pair[1])
     if a.record.get("platform") != b.record.get("platform"):
         pair = _machine(a.record), _machine(b.record)
@@ -114,7 +114,7 @@ def write_comparison(
     power: Mapping[str, Any] | None = None,
 ) -> None:
     """Write delays.parquet, comparison.json with ``top`` rows of every ranking, and the figures. ``row``: of the job whose
-    chain is drawn, if any. ``power``: what limits to power have cost and saved, where both runs know of power."""
+    chain is drawn, if any. ``power``: costs and savings of power limits, if both runs have power."""
     from traces.figures.compare.delay_chain import delay_chain_figure
     from traces.figures.compare.start_delays import start_delays_figure
     from traces.figures.drawing.canvas import save_all
@@ -167,6 +167,6 @@ _RANKED = (
 
 
 def _link(compared: Comparison, link: Link, run: str) -> dict[str, Any]:
-    # As everywhere, only where its place among the others is another than in the other run.
+    # As everywhere, only if its place in the order differs between the runs.
     passed = [] if link.cause in LINKS and not link.order_ns else overtakers(compared, link.row, run)
     return asdict(link) | {"overtaken_by": compared.delays["job_id"].to_numpy()[passed].tolist()}

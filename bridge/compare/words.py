@@ -98,7 +98,7 @@ def _cut_before(compared: Comparison, link: Link) -> str:
 
 
 def _cause_text(compared: Comparison, link: Link, row: int, run: str) -> str:
-    """The cause of a link, which is the compared job ``row``, with what it did differently."""
+    """The cause of a link, the compared job ``row``, with its differences between the runs."""
     delta = link.cause_run_delta_ns
     parts = [f"ran {format_ns(abs(delta))} {'longer' if delta > 0 else 'shorter'}" if delta else "same run time"]
     parts += [part for part in (_booted(compared, row, run), _cut(compared, row)) if part]

@@ -40,7 +40,7 @@ _REST, _REST_SCREEN = 100, 30
 
 
 class TimeLeft:
-    """Estimate of the remaining time from the rate since the first one was done; processes start before that."""
+    """Estimate of the remaining time from the rate since the first job or cell ended; starting processes is not counted."""
 
     def __init__(self) -> None:
         self._first: tuple[int, float] | None = None
@@ -112,7 +112,7 @@ class Progress(_Shown):
     """A ``bridge.couplings.Watch`` that shows a bar on a terminal once a run has taken a second."""
 
     def __call__(self, ended: int, now_ns: int) -> None:
-        """Note the number that have ended and the simulated instant; below 0: no instant to show."""
+        """Note the number of ended jobs and the simulated instant; below 0: no instant to show."""
         if not self._terminal or not self._due(_REDRAW_S):
             return
         per_s = ended / (self._shown_s - self._began)

@@ -1,4 +1,4 @@
-"""The options of commands that are no level's (``traces.base.options``); those of a level may have another default."""
+"""Options of commands that belong to no level (``traces.base.options``), and options of a level with another default."""
 
 from dataclasses import replace
 from typing import Any
@@ -38,14 +38,14 @@ TRACE_FORMATS = Option(
     bare="otf2",
     help="Trace formats, separated by commas: otf2, perfetto, chrome, paje, csv, text, your own; or none"
 )
-NO_FORMATS = "none"  #: what it takes in place of formats: none
+NO_FORMATS = "none"  #: the value that requests no format
 
-#: Of commands that write none where nothing is said.
+#: Of commands that write no trace by default.
 TRACE = _text(
     "trace", "FORMATS", names="traces.exporters:EXPORTERS", bare="otf2",
     help="Also write traces, in the formats of twolevel run, separated by commas"
 )
-#: The keyword of functions in Python in place of tasks and trace, and how a text mentions that there are no records of tasks.
+#: The keyword in Python that replaces tasks and trace, and the mention of missing records of tasks.
 KEEP_TASKS = replace(TASKS_TABLE, python="keep_tasks")
 NO_TASKS = str(Mention(TRACE_FORMATS.name, KEEP_TASKS.python, said=NO_FORMATS, given="False"))
 NODES = _switch("nodes", "Also write nodes.parquet, the states of hosts over time", panel=Panel.RESULTS)
@@ -65,7 +65,7 @@ TRACE_WINDOW = _text(
 )
 TRACE_CORES = replace(PART_CORES, name="trace-cores", panel=Panel.TRACES)
 
-# How applications are run; none of it can change a result.
+# How applications are run; this cannot change a result.
 
 COUPLING = Option(
     name="coupling", first=True, panel=Panel.COUPLING, names="bridge.couplings:COUPLINGS", default="inline", metavar="NAME",
@@ -105,10 +105,10 @@ PATIENCE = Real(
 )
 
 CLUSTER = _text("cluster", "WHERE", "Run on a Dask cluster: tcp://HOST:PORT of its scheduler, local, or slurm")
-#: Of a cluster's worker processes, which take none of this machine's memory.
+#: Of a cluster's worker processes, which do not use this machine's memory.
 CLUSTER_WORKERS = replace(WORKERS, highest=1_000_000)
 
-# What ``twolevel grid`` combines where nothing is said: lists, separated by commas.
+# Default values that ``twolevel grid`` combines: lists, separated by commas.
 
 POLICIES = replace(b.BLS, default="fcfs,edf,sjf", metavar="NAMES", help="Batch policies, separated by commas")
 TECHNIQUES = replace(
@@ -136,7 +136,7 @@ SHAKE = _text(
     help="Delay each submit by a random time of at most TIME, e.g. 1min, drawn per seed; seed 0 does not change the log"
 )
 
-# One loop, or one graph, alone.
+# A single loop or graph.
 
 CORE_SPEED = Option(
     name="core-speed", default=f"{CORE_GFLOPS.default:g}", metavar="GFLOPS",
@@ -180,7 +180,7 @@ FETCH_TIMEOUT = Real(
     help="Give up if the server is silent for this time, e.g. 2min"
 )
 
-# The real Slurm as the batch level.
+# Replays.
 
 SLURM_CONF = _text(
     "slurm-conf", "FILE", first=True, panel=Panel.BATCH,

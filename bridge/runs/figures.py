@@ -32,15 +32,15 @@ class FigureView(NamedTuple):
     """What to draw of a run, in addition to a table."""
 
     first_core: Array  # int64 (hosts + 1,), first core of each host, and one beyond the last
-    host_names: list[str]  # one per host
+    host_names: list[str]  # names of hosts
     # jobs, cores: sequence of (int, int), or None, half-open intervals of the job numbers and of the global core
     # numbers to show; None is all
     jobs: Intervals | None = None
     cores: Intervals | None = None
-    title: str = ""  # what is written above
+    title: str = ""
     releases: pd.DataFrame | None = None  # cores that jobs released before their end
     widths: pd.DataFrame | None = None  # requests and grants of cores after the start of jobs
-    until_ns: int | None = None  # the last end; None where it is not known
+    until_ns: int | None = None  # the last end; None if unknown
     domains: pd.DataFrame | None = None  # power draw of the parts of the machine that have limits
 
 

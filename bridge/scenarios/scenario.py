@@ -1,5 +1,5 @@
-"""A scenario as a user declares it, on the command line, in a study or in Python; and the machine that it means. Nothing heavy
-is imported at the top, because the help of the command line is made of these fields."""
+"""A scenario as declared by a user, on the command line, in a study or in Python, and its machine. Nothing heavy
+is imported at the top, because the help of the command line is made from these fields."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 _SOCKETS = ("unix", "tcp")  #: kinds of sockets between the bridge and other programs
 RECORDED = "recorded"  #: the name that skips the application level
 
-#: The machine of the two-level paper, and that which the log names. A file that is called so, or as that of another paper, is
+#: The machine of the two-level paper, and that of the log. A file of the same name, or of another paper's, is
 #: ``./paper``, ``./log``.
 _PAPER, _LOG = "paper", "log"
 
@@ -83,12 +83,12 @@ class Application:
 
     @property
     def simulated(self) -> bool:
-        """Whether jobs are computed, and do not last as long as recorded."""
+        """Whether applications are simulated, instead of recorded run times."""
         return self.technique != RECORDED
 
     @property
     def map(self) -> ApplicationMap | None:
-        """The applications' map, read."""
+        """The application map, read from its file."""
         assert not isinstance(self.applications, str | Path)
         return self.applications
 
@@ -148,7 +148,7 @@ class Execution:
         return self.workers or len(os.sched_getaffinity(0))
 
     def names(self) -> dict[str, object]:
-        """As plain values, for a record of the run; of another scheduler, and of hosts that may join, where there are any."""
+        """As plain values, for a record of the run; a scheduler and hosts that may join only if there are any."""
         scheduler = (b.BLS_COMMAND,) if self.bls_command is None else ()
         hosts = (d.LISTEN, d.TOKEN_FILE, d.CERTIFICATE) if self.listen is None else ()
         without = [option.keyword for option in (*scheduler, *hosts)]
@@ -158,8 +158,8 @@ class Execution:
 @knows_its_keywords
 @dataclass(frozen=True)
 class JobSelection:
-    """The jobs: ``source`` may also be a workload; None: it is given elsewhere, as in a study.
-    ``result.scenario.workload.window_text`` says with which jobs a window began."""
+    """The jobs: ``source`` may also be a workload; None: it is given elsewhere, e.g. in a study.
+    ``result.scenario.workload.window_text`` describes the jobs with which a window began."""
 
     source: Workload | str | Path | None = holds(d.WORKLOAD)
     select: str = holds(b.SELECT)
@@ -184,7 +184,7 @@ class Scenario:
     Attributes
     ----------
     workload : JobSelection
-        A workload, or what names one, stands for all of its jobs.
+        A workload, or its name, stands for all of its jobs.
     machine, batch, application, power, execution : Machine, Batch, Application, Power, Execution
         The execution does not change the result.
     seed : int
@@ -245,7 +245,7 @@ class Scenario:
         return with_values(replace(self, **_whole_parts(options)), _values(options))
 
     def without_applications(self) -> Scenario:
-        """The same for jobs that last their recorded run times: without all that says how applications are computed."""
+        """The same for recorded run times: without options of applications."""
         return replace(self, application=Application(technique=RECORDED))
 
     def names(self) -> dict[str, object]:
@@ -270,8 +270,8 @@ class Scenario:
         return source
 
     def jobs(self, log: Workload, *, replayed: bool, machine: Platform | None = None) -> tuple[Workload, Platform]:
-        """The machine, given or for the log, and the selected jobs, fitted to it; ``replayed``: all last as long as
-        recorded."""
+        """The machine, given or for the log, and the selected jobs, fitted to it; ``replayed``: all take their recorded run
+        times."""
         from bridge.scenarios.ready import load_workload
 
         if machine is None:
@@ -281,14 +281,14 @@ class Scenario:
         return jobs, machine
 
     def source(self, jobs: Workload | None = None) -> dict[str, Any]:
-        """Where the jobs come from, for a record of the run; the selected ``jobs`` say whether a window has preset ones."""
+        """The source of the jobs, for a record of the run; the selected ``jobs`` state whether a window has preset jobs."""
         window = None if jobs is None else jobs.window
         preset = window is not None and not window.empty
         return recorded(self.workload) | recorded(self.machine) | {"preset": preset}
 
 
 def is_word(platform: object) -> bool:
-    """Whether a platform says which machine without naming a file."""
+    """Whether a platform is a name of a machine instead of a file."""
     from bls.machine.platform import PUBLISHED
 
     return platform in (*PUBLISHED, _LOG)
@@ -311,8 +311,8 @@ def given_platform(platform: Platform | str | Path | None) -> Platform | None:
 
 
 def platform_for(platform: Platform | str | Path | None, log: Workload, *, replayed: bool) -> Platform:
-    """The machine for a log: the given one, or with ``log``, or None and replayed jobs, the one that the log names; else the
-    paper's. Raises InputError if a file cannot be used, or with ``log`` the log names none."""
+    """The machine for a log: the given one; with ``log``, or None and replayed jobs, the machine that the log describes; else
+    the paper's. Raises InputError if a file cannot be used, or with ``log`` the log describes none."""
     from bls.machine.platform import Platform
     from bls.workloads.header import named_machine
 
@@ -329,7 +329,7 @@ def platform_for(platform: Platform | str | Path | None, log: Workload, *, repla
 
 
 def warn_of_paper_machine(jobs: Workload, machine: Platform) -> None:
-    """Warn a caller from Python who took the two-level paper's machine by default for a log that names another one."""
+    """Warn a Python caller if the two-level paper's machine is used by default for a log that describes another one."""
     from bls.machine.platform import Platform
     from bls.workloads.header import named_machine
 
@@ -376,12 +376,12 @@ _GROUPS = {"rules": Rules, "constraints": ConstraintOptions}
 
 
 def _public(kind: type) -> str:
-    # The name under which a package has a class.
+    # The name of a class in its package.
     return f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
 
 
 def _whole_parts(options: dict[str, Any]) -> dict[str, Any]:
-    # The parts that are given as a whole; they leave the options.
+    # The parts given as a whole; they are removed from the options.
     return {name: options.pop(name) for name, kind in _PARTS.items() if isinstance(options.get(name), kind)}
 
 
@@ -397,5 +397,5 @@ def _values(options: dict[str, Any]) -> dict[tuple[str, ...], Any]:
             raise InputError(f"{name}: {shown(value)}; allowed: a {_public(_PARTS[name])}")
         elif name not in known and name not in _GROUPS:
             raise unknown("option", name, {**known, **_PARTS, **_GROUPS}, "")
-    # None stands for the default, whatever that is.
+    # None stands for the default.
     return found | {known[name].path: value for name, value in options.items() if name in known and value is not None}

@@ -263,7 +263,7 @@ def parts_of(study: Study, folder: Path, name: str, *, again: bool = True) -> li
             continue  # too few seeds, or nothing random
         option, base, *workload = map(str, key)
         compared_values = COMPARED.get(option, f"values of {option}")
-        value = f"Υ = {base.removesuffix('.0')}" if option == "variation" else base.removesuffix(".0")
+        value = f"{UPSILON} = {base.removesuffix('.0')}" if option == "variation" else base.removesuffix(".0")
         words = [f"{compared_values} compared with {value}", *workload]
         names = [option, *[short_word(base)] * (bases[option] > 1), *map(short_word, workload)]
         drawn = rows.assign(**no_ratio) if (option, base) in as_differences else rows

@@ -1,7 +1,7 @@
 """The tables of a study: results.parquet, one row per cell and seed with every metric; costs.parquet, what each took; and
-comparisons.parquet, paired over the seeds: those in the study's file, or every varying option with its first value.
+comparisons.parquet, paired over the seeds: those declared in the study's file, or every varying option with its first value.
 
-They are made from the journal, in the study's order: the same study gives the same bytes, whoever ran it, in any steps."""
+They are made from the journal, in the study's order: the same study gives the same bytes, however it was run."""
 
 from __future__ import annotations
 

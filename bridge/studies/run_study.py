@@ -1,4 +1,4 @@
-"""Running a study: do what is not finished, keep what is, and make the tables from both; and running it again, to compare every
+"""Running a study: run unfinished cells, keep finished ones, and make the tables from both; and repeating it, to compare every
 number."""
 
 from __future__ import annotations

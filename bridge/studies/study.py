@@ -82,7 +82,7 @@ class ComparedOption:
     """An option whose values are compared with one of them."""
 
     option: str
-    base: o.Value  # the value that the others are compared with
+    base: o.Value  # the value with which the others are compared
     metrics: tuple[str, ...]
     drawn: str = "ratio"  # content of its figure; a ratio if there is one
 
@@ -96,7 +96,7 @@ class Study:
     cells: tuple[Cell, ...]  # all different
     # each cell is run for each seed; a job has the same tasks in all cells of one seed (common random numbers)
     seeds: tuple[int, ...]
-    metrics: tuple[str, ...] | None  # in the results; None: all
+    metrics: tuple[str, ...] | None  # metrics in the results; None: all
     keep: tuple[str, ...]  # of :data:`KEEP`: further tables written for each cell and seed
     comparisons: tuple[ComparedOption, ...]  # empty: every option that varies, with its first value
     folders: tuple[Path, ...]  # in which files are searched, in this order
@@ -154,7 +154,7 @@ class Study:
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        """The options that are columns of the results: the usual ones, and all that some cell is given."""
+        """The options that are columns of the results: the usual ones, and all options given for some cell."""
         without = (*WITHOUT_EFFECT, o.BLS_COMMAND_OPTION)  # the latter is shown as the policy
         given = dict.fromkeys(name for cell in self.cells for name in cell.given if name not in without)
         return (*ALWAYS, *(name for name in given if name not in ALWAYS))
@@ -257,7 +257,7 @@ def every_combination(axes: Mapping[str, Sequence[o.Value]]) -> Iterator[dict[st
 
 
 def seeds_of(given: object, where: str) -> tuple[int, ...]:
-    """The seeds that a user gives: their number, from 0; a list; or ``0-4 9``. Raises InputError for none, or one twice."""
+    """Read seeds: their number, from 0; a list; or ``0-4 9``. Raises InputError for none, or one that occurs twice."""
     from traces.intervals import OPEN, parse_intervals
 
     if isinstance(given, int) and not isinstance(given, bool):
@@ -281,7 +281,7 @@ def seeds_of(given: object, where: str) -> tuple[int, ...]:
 
 
 def option_column(cells: Sequence[Cell], option: str) -> list[object]:
-    """The values of an option as a column: numbers as numbers, lists as texts, nothing as an empty text."""
+    """The values of an option as a column: numbers as numbers, lists as texts, None as an empty text."""
     values = [cell.value(option) for cell in cells]
     numbers = all(isinstance(value, bool | int | float) for value in values)
     known = not any(isinstance(value, float) and math.isnan(value) for value in values)

@@ -63,7 +63,7 @@ def same_anywhere(scenario: ReadyScenario) -> bool:
         and not options.batch.kill_at_walltime
         and not options.batch.releases  # releases are requested when a job starts
         and not (options.batch.resizing or options.batch.molds)
-        and options.batch.estimates in ("requested", "application")  # others may read recorded run times
+        and options.batch.estimates in ("requested", "application")  # other policies may read recorded run times
         and (scenario.power is None or not scenario.power.slows)
         and options.batch.failures is None
         and options.batch.windows is None

@@ -27,10 +27,10 @@ _MANY_JOBS = {"workload__jobs": 19 * 295_540, "metrics__state_completed": 19 * 2
 _LOOPS = {"ss": 10, "gss": 50, "fac": 50, "awf-c": 5, "af": 5, "fac-mu-sigma": 0, "static-steal": 0, "bold": 0}
 _TRACES = {"perfetto": 1, "paje": 1, "chrome": 0, "csv": 0}
 
-#: Groups that run only if --case names them: they take a minute, and little of the project changes them.
+#: Groups that run only if --case names them: they take a minute, and few changes of the project affect them.
 ON_DEMAND = ("dispatch", "formats", "simgrid", "timeline")
 
-#: Machine, model, which jobs are modelled; with a bound, CPU ms.
+#: Machine, model, modelled jobs; the bound in CPU ms, if any.
 _DISPATCHES = (
     "eurora pcp20 all 100", "eurora hcp19 all", "eurora cp-classes all", "eurora pcp19 all", "kit pcp20 all 350",
     "kit cp-classes all", "kit pcp20 fits 350", "kit-fat pcp20 all 350", "kit-memory pcp20 all 350",
@@ -48,7 +48,7 @@ def _least(bound: int, unit: str) -> str:
 
 # fmt: off
 CASES = (
-    # First and later starts. They come first, as they leave their kernels to the others.
+    # First and later starts. They come first, since later cases use their kernels.
     Case("start", "twolevel --help", "≤ 0.4 s", "s", 5, lambda: commands.command("--help").wall_s),
     Case("start", "run sample, nothing compiled, CPU", "≤ 15 s", "s", 0, lambda: commands.cold().cpu_s),
     Case("start", "run sample, nothing compiled, wall", "≤ 15 s", "s", 0, lambda: commands.cold().wall_s),

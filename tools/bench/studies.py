@@ -1,7 +1,7 @@
 """Cases of the benchmark about studies: the techniques, and the cost of many cells.
 
-The cost of a cell comes from the instants at which cells end, after the first ones: starting processes, connecting to a cluster
-and loading kernels take seconds, however many cells there are.
+The cost of a cell is computed from the ends of cells, without the first ones: starting processes, connecting to a cluster
+and loading kernels take seconds, for any number of cells.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _TWENTY = (
     "tap", "static-steal", "awf-b", "awf-c", "af", "select:(gss,fac)",
 )  # fmt: skip
 
-#: Cells of five jobs: nearly all of their time is what a cell costs besides its simulation.
+#: Cells of five jobs: nearly all of their time is the overhead of a cell.
 _TINY = """
 [study]
 seeds = {seeds}
@@ -108,7 +108,7 @@ def cells() -> dict[str, Found]:
 
 @cache
 def journal() -> dict[str, Found]:
-    """Time to add a row to a journal of 20,000, µs; to write its tables, s; to read it when a study goes on, s."""
+    """Time to add a row to a journal of 20,000, µs; to write its tables, s; to read it when a study continues, s."""
     study, tenths = _tiny(200, 5), []
     run_study(_tiny(1, 1), scratch() / "one", lambda needs: Workers(1))
     with Journal(scratch() / "one") as made:

@@ -1,7 +1,7 @@
-"""A study's file, ``study.toml`` (docs/reference/studies.md), and the one that ``twolevel grid`` stands for.
+"""A study's file, ``study.toml`` (docs/reference/studies.md), and the equivalent file of ``twolevel grid``.
 
 The tables of a scenario's parts, as ``[batch] policy``, have values of all cells; lists are combined into cells. ``[run]``,
-``[grid]`` and ``[[cell]]`` have the same options by their names on the command line too.
+``[grid]`` and ``[[cell]]`` accept the same options by their names on the command line.
 """
 
 import json
@@ -30,7 +30,7 @@ from traces.base.errors import InputError, Mention, one_of, parse_list, parse_re
 from traces.base.given_file import parse_toml, read_text
 from traces.base.options import Implied, places
 
-COMPARED = ("makespan_ns", "mean_wait_ns", "mean_bounded_slowdown")  #: what is compared where the file does not say
+COMPARED = ("makespan_ns", "mean_wait_ns", "mean_bounded_slowdown")  #: the metrics compared by default
 
 _TABLES = ("study", "run", "grid", "cell", "results", "compare", "cluster", *o.parts())
 _RESULTS = ("signals", "pue", "fair-start")
@@ -59,7 +59,7 @@ def load_study(path: str | Path, data: Sequence[str | Path] = ()) -> Study:
     Raises
     ------
     InputError
-        If it cannot be used; the message begins with the file and the key.
+        If the file cannot be used; the message begins with the file and the key.
     """
     text = read_text(path, "study file", "TOML")
     folders = [Path(path).resolve().parent]
@@ -114,7 +114,7 @@ def parse_study(
     )
 
 
-#: Options of older versions that changed the meaning of another one, which other tables may have.
+#: Options of older versions that changed the meaning of another option, perhaps of another table.
 _TOGETHER = {"conservative": "backfill", "power-of": "power"}
 
 
@@ -154,7 +154,7 @@ def _compared_now(given: Table) -> Table:
 
 
 def _reads_signals(given: Table) -> bool:
-    # Whether a cell's policy may; otherwise they were for costs.
+    # Whether a cell's policy uses power; otherwise these options were for costs.
     from bls.policies import reads_signals
 
     tables = [given.get("run", {}), *(one for key in ("grid", "cell", "workload") for one, _ in _numbered(given, key))]
@@ -166,7 +166,7 @@ def _reads_signals(given: Table) -> bool:
 
 
 def _check_slurm(given: Table, cells: Iterable[Cell]) -> None:
-    # The nodes of a slurm.conf are also the machine of our engine; all else is of use to Slurm only.
+    # The nodes of a slurm.conf are also the machine of our engine; everything else is used by Slurm only.
     shared = o.shared_entries(given, o.SLURM) if o.SLURM in given else ()
     of_slurm = [one.option for one in shared if one.option in o.OF_SLURM]
     if of_slurm and not any(cell.given.get(o.BATCH_OPTION) == o.SLURM for cell in cells):
@@ -295,7 +295,7 @@ def _cells(given: Table, shared: Sequence[o.GivenOption]) -> Iterator[dict[str, 
 
 
 def _each_once(combinations: Iterator[dict[str, o.Value]]) -> Iterator[dict[str, o.Value]]:
-    # Of a grid of both batch levels: what is for the other one does not multiply the cells of one.
+    # In a grid of both batch levels, options for the other level do not multiply the cells of a level.
     seen = set()
     for given in combinations:
         not_theirs = OF_ENGINE if given[o.BATCH_OPTION] == o.SLURM else o.OF_SLURM
@@ -395,5 +395,5 @@ def _words(text: str) -> list[str]:
 
 
 def _toml(value: object) -> str:
-    # JSON's texts, numbers, truths and lists of these are TOML's, too, but for DEL, which JSON leaves as it is.
+    # JSON's texts, numbers, booleans and lists of these are valid TOML, except for DEL, which JSON does not escape.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
