@@ -36,7 +36,7 @@ HELD = 19  # ``job`` has ``stop`` cores from the instant ``begin`` on (``sign`` 
 EVENTS = 20
 
 # Roles, each played by one feature of a run at the most.
-PLAN, ORDER, WIDTH, EARLIEST, PLACE_AWAKE, SLOT_AWAKE, OFFER = range(7)
+PLAN, ORDER, WIDTH, EARLIEST, PLACE_NOW, SLOT_NOW, OFFER = range(7)
 MOVE_PROFILE, HOLD_POOL, HOLD_KEPT, HOLD_HOST, GIVE_BACK, RETRY = range(7, 13)
 
 #: The roles, with their parameters and results. The error for a role that no feature plays shows this text.
@@ -49,9 +49,10 @@ ROLES = Hooks(
         WIDTH: ("setting the width with which ``job`` starts: begin, 1 if the plan is a copy; stop, its slot at the requested "
                 "width; returns the end of the reservation that it gives up, 0 without one", ""),
         EARLIEST: ("finding the slot of ``job`` before stop, its cores in ``n_placed`` intervals; returns it or NEVER", ""),
-        PLACE_AWAKE: ("placing ``job`` now where hosts sleep: begin, the head's slot; stop, extra cores; "
-                      "returns the number of intervals, -1 if it would delay the head", ""),
-        SLOT_AWAKE: ("the same with a slot of now on hosts that sleep; sign, 1 if the plan is a copy", ""),
+        PLACE_NOW: ("placing ``job`` now, instead of on any free cores: begin, the head's slot; stop, extra cores; "
+                    "returns the number of intervals, -1 if it would delay the head", ""),
+        SLOT_NOW: ("checking a slot of now and placing ``job`` in it: stop, as of EARLIEST; sign, 1 if the plan is a copy; "
+                   "returns the slot, with its cores in ``n_placed`` intervals if it is now", ""),
         OFFER: ("checking ``stop`` intervals against the limits of parts; returns 1, 0 to try again, -1 if none fits", ""),
         MOVE_PROFILE: ("bringing the profile of cores to the instant begin", ""),
         HOLD_POOL: ("taking (sign -1) cores of running ``job`` from that profile for [begin, stop), or giving them back", ""),

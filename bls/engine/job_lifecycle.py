@@ -293,15 +293,20 @@ def suggest(state: b.BatchState, job: int) -> int:
 
 
 @compiled(merged=True)
-def suggest_now(state: b.BatchState, job: int) -> int:
+def suggest_fitting(state: b.BatchState, job: int) -> int:
     """Let the allocator choose among the free cores that the job may use; returns the number of intervals, 0 if none fit."""
-    now = state.now_ns
-    if state.n_away > 0:
-        return int(h.call_hook(state.roles[h.PLACE_AWAKE], (state, job, b.NEVER, 0, 0)))
     if not h.is_played(state, h.EARLIEST):
         return suggest(state, job)
-    h.call_hook(state.roles[h.EARLIEST], (state, job, now, now + 1, 0))
+    h.call_hook(state.roles[h.EARLIEST], (state, job, state.now_ns, state.now_ns + 1, 0))
     return int(state.n_placed)
+
+
+@compiled(merged=True)
+def suggest_now(state: b.BatchState, job: int) -> int:
+    """Place a job now; returns the number of intervals, 0 if none fit."""
+    if h.is_played(state, h.PLACE_NOW):
+        return int(h.call_hook(state.roles[h.PLACE_NOW], (state, job, b.NEVER, 0, 0)))
+    return suggest_fitting(state, job)
 
 
 @compiled(merged=True)

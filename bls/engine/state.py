@@ -144,7 +144,6 @@ class BatchState(State):
     power_at_ns: int = NEVER  # next event of these
     stops_again: int = 0  # 1 if hosts failed or returned, so that others may have to be stopped
     # Sleeping hosts:
-    idle_changed_ns: int = 0  # when an awake host last became idle, was allocated, failed or returned
     late_ns: int = 0  # while a job is placed on sleeping hosts: by how much it exceeds its estimate
 
     # Counts:
@@ -174,8 +173,6 @@ class BatchState(State):
     n_directed: int = 0  # columns of a policy's decisions about running jobs in use
     n_stopped: int = 0  # hosts out of service that are not returning
     n_host_log: int = 0  # columns of the table of states of hosts in use
-    n_away: int = 0  # hosts that are asleep or booting
-    n_idle: int = 0  # hosts that are awake, or booting, and idle
 
     by_rank: Ints = column("jobs")  # row that now has each rank
     arrivals: Ints  # rows that arrive at their submit, in order
