@@ -1,4 +1,4 @@
-"""Policies as compiled functions, made ready for a run: :class:`ScorePolicy`. A user's policy is tried out before a run."""
+"""Policies as compiled functions (:class:`ScorePolicy`), prepared for a run. A user's policy is first called on test data."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -43,16 +43,16 @@ def no_decision(now_ns: int) -> int:
 
 @account_kernel
 def no_account(now_ns: int, row: int, cores: int, change: int, numbers: Array, memory: Array) -> int:
-    """For policies that need not know of starts and ends."""
+    """For policies that do not use starts and ends."""
     return 0
 
 
 def same_memory(memory: Sequence[float] | Array, jobs: KnownJobs) -> tuple[Array, Array]:
-    """For policies that need no numbers of jobs, and begin each run with the same memory."""
+    """For policies that need no numbers of jobs and have the same initial memory in each run."""
     return np.empty((0, len(jobs.job_id))), np.array(memory, np.float64)
 
 
-#: For policies that need no numbers of their own: an empty table and an empty memory.
+#: For policies without numbers: an empty table and an empty memory.
 NO_NUMBERS: Final = partial(same_memory, ())
 
 
@@ -80,7 +80,7 @@ class ScorePolicy:
         ``prepare(jobs)`` returns ``numbers``, float64 (k, n), the policy's numbers of each job, and ``memory``, float64
         (m,). Both functions may write to both; they may only read everything else, and must depend on their arguments alone.
     blame : exception type
-        Who is to blame for a job without a key: the policy, or the user who wrote it on the command line.
+        The error for a job without a key: an error of the policy, or of the user who wrote it on the command line.
     by_estimates : bool
         Whether the order depends on estimates of run times.
     """
@@ -99,22 +99,22 @@ class ScorePolicy:
 
 @dataclass(frozen=True, eq=False)
 class Scoring:
-    """A dynamic policy made ready for one run."""
+    """A dynamic policy prepared for one run."""
 
     policy: ScorePolicy  # for its name, and for :func:`unscored`
-    score: Callable[..., int]  # a value that a kernel takes as an argument
+    score: Callable[..., int]  # a value that can be passed to a kernel
     account: Callable[..., int]  # the same
     accounts: bool  # whether ``account`` does anything
     numbers: Array  # float64 (k, n): writable, and not shared with another run
     memory: Array  # float64 (m,): the same
 
 
-_TRIED: Final[WeakSet[Any]] = WeakSet()  #: rules of users that were tried in this process
+_TRIED: Final[WeakSet[Any]] = WeakSet()  #: users' functions that were tested in this process
 
 
 def scoring(policy: ScoringPolicy, jobs: KnownJobs) -> Scoring:
-    """Make a dynamic policy ready for a run with these jobs. Raises PluginError if its methods, functions or numbers are not
-    valid, or a first trial of a user's functions fails."""
+    """Prepare a dynamic policy for a run with these jobs. Raises PluginError if its methods, functions or numbers are not
+    valid, or the test of a user's functions fails."""
     blamed = f"batch policy {policy.name}"
     with blamed_on(f"{blamed}: prepare() failed"):
         scored = policy.scored(jobs)
@@ -137,12 +137,12 @@ def unscored(policy: ScorePolicy, job_id: int, now_ns: int) -> TwolevelError:
     return policy.blame(f"batch policy {policy.name}: no finite key for job {job_id} {when} (as by a division by zero)")
 
 
-_WAITING: Final = 16  #: so many jobs wait
+_WAITING: Final = 16  #: number of waiting jobs in the test
 
 
 def _try_out(policy: ScorePolicy, jobs: KnownJobs, numbers: Array, memory: Array) -> None:
-    """Score, start and end some jobs of a run, on copies of the policy's arrays. Raises PluginError if a function raises,
-    writes elsewhere, is killed, or is not made by ``score_kernel`` or ``account_kernel``."""
+    """Score, start and end some jobs of a run, on copies of the policy's arrays. Raises PluginError if a function fails,
+    writes outside its arrays, is killed, or is not made by ``score_kernel`` or ``account_kernel``."""
     who = f"batch policy {policy.name}"
     rows = np.unique(np.linspace(0, len(jobs.job_id) - 1, _WAITING).astype(np.int64))
     kept = {"numbers": np.ravel(numbers), "memory": memory}
@@ -171,6 +171,6 @@ def _try_account(who: str, policy: ScorePolicy, jobs: KnownJobs, rows: Array, ke
 
 
 def _arrays(fences: Fences, jobs: KnownJobs) -> list[Array]:
-    # In their order, the numbers in as many columns as there are jobs.
+    # The arguments in their order; numbers have one column per job.
     arrays = fences.arrays
     return list((arrays | {"numbers": arrays["numbers"].reshape(-1, len(jobs.job_id))}).values())

@@ -1,4 +1,4 @@
-"""Accounts of hosts: power and time in each state, and what sleep costs and saves."""
+"""Accounts of hosts: power and time in each state, and the costs and savings of sleep."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,10 +19,10 @@ from traces.compiled import Array
 
 
 def break_even_ns(table: PowerTable) -> list[int | None]:
-    """The shortest idle time for which shutting down a host of each group uses no more energy; None if it never pays.
+    """The shortest idle time for which shutting down a host of each group uses no more energy; None if there is none.
 
-    In that time the saving of a host that is off equals the energy of its shutdown, beyond a host that is off, and of its
-    boot, which comes on top because a job waits for it.
+    After this time the energy saved while the host is off equals the additional energy of its shutdown and its boot. The whole
+    energy of the boot is additional, because a job waits for it.
     """
     names = ("host_idle_mw", "off_mw", "shutdown_ns", "shutdown_mw", "boot_ns", "boot_mw")
     found: list[int | None] = []
@@ -33,7 +33,7 @@ def break_even_ns(table: PowerTable) -> list[int | None]:
 
 
 def sleep_words(plan: PowerPlan) -> Iterator[str]:
-    """A line each: that hosts of a group save nothing as they sleep, or fall asleep sooner than pays; that all stay awake."""
+    """Warnings, one line each: hosts of a group save nothing by sleeping, or fall asleep too early; or all stay awake."""
     after = plan.options.sleep_after_ns
     if after is None:
         return
@@ -51,7 +51,7 @@ def sleep_words(plan: PowerPlan) -> Iterator[str]:
 
 
 def sleep_totals(states: HostPassages, until_ns: int) -> tuple[int, int, int]:
-    """How often hosts fell asleep and booted until an instant, and how long all of them together were off, ns."""
+    """Numbers of sleeps and boots of hosts until an instant, and the total time for which hosts were off, ns."""
     _, state, start, end = states.spans(until_ns)
     off = state == b.OFF
     lasts = np.maximum(np.minimum(end, until_ns) - start, 0)[off]
@@ -59,7 +59,7 @@ def sleep_totals(states: HostPassages, until_ns: int) -> tuple[int, int, int]:
 
 
 class HostIntervals(NamedTuple):
-    """Half-open intervals of hosts: int64 (n,) each; by host, then by time, those of a host without a gap."""
+    """Half-open intervals of hosts: int64 (n,) each; by host, then by time, without gaps within a host."""
 
     host: Array
     begin_ns: Array
@@ -73,16 +73,16 @@ class HostEnergies(Columns):
     jobs: Energy  # by cores that jobs held
     idle_cores: Energy  # by cores that no job held, of a host that was up
     base: Energy  # by hosts that were up, without their cores
-    off: Energy  # by hosts that were not: off, on their ways off or back, or down
+    off: Energy  # by hosts that were not up: off, shutting down, booting, or down
 
     @property
     def total(self) -> Energy:
-        """All together."""
+        """The sum of all uses."""
         return self.jobs.plus(self.idle_cores).plus(self.base).plus(self.off)
 
 
 class _Pieces(NamedTuple):
-    # Changes of the power of hosts for a time, int64 (k,) each.
+    # Temporary changes of the power of hosts, int64 (k,) each.
     host: Array
     start_ns: Array
     end_ns: Array
@@ -96,12 +96,12 @@ def host_energies(run: PowerRun, intervals: HostIntervals) -> HostEnergies:
     of_host, idle = table.group_of_host(host), table.cores * table.idle_mw
     pieces = job_pieces(run, by_host=True)
     parts = [_during(intervals, _Pieces(one.part, one.start_ns, one.end_ns, one.drawn_mw)) for one in pieces]
-    held = pieces[0]  # instead of these cores as idle ones
+    held = pieces[0]  # these cores are not idle
     held_idle = _Pieces(held.part, held.start_ns, held.end_ns, held.more_mw - held.drawn_mw)
     first, until = (int(begin.min()), int(end.max())) if len(host) else (0, 0)
     away = _away(table, run.downtime.within(first, until), run.stopped, until)
     group = table.group_of_host(away.host)
-    # An idle host, but for the cores that jobs hold and for as long as it is up.
+    # The power of an idle host while it is up, without the cores that jobs hold.
     idle_cores = (held_idle, away._replace(mw=-idle[group]))
     base = Energy.of(table.base_mw[of_host], lasts).plus(_during(intervals, away._replace(mw=-table.base_mw[group])))
     idle_parts = [Energy.of(idle[of_host], lasts), *(_during(intervals, one) for one in idle_cores)]
@@ -110,7 +110,7 @@ def host_energies(run: PowerRun, intervals: HostIntervals) -> HostEnergies:
 
 
 def _away(table: PowerTable, down: Downtime, stopped: HostPassages | None, until_ns: int) -> _Pieces:
-    # What hosts draw that are not up; one that is out of service and idle is.
+    # The power of hosts that are not up; a host that is out of service and idle is up.
     columns = [(down.host, down.down_ns, down.up_ns, table.off_mw[table.group_of_host(down.host)])]
     if stopped is not None:
         host, state, start, end = stopped.spans(until_ns)
@@ -122,7 +122,7 @@ def _away(table: PowerTable, down: Downtime, stopped: HostPassages | None, until
 
 
 def _during(intervals: HostIntervals, pieces: _Pieces) -> Energy:
-    # What pieces come to during intervals: along each host's time, whatever begins and ends and the intervals' own bounds.
+    # Sums of the pieces during intervals: the instants of each host are the bounds of its pieces and of its intervals.
     host, begin, _ = intervals
     n = len(host)
     some = pieces.mw != 0
@@ -130,7 +130,7 @@ def _during(intervals: HostIntervals, pieces: _Pieces) -> Energy:
     hosts = np.concatenate([of, of, host, host])
     at = np.concatenate([start, end, begin, intervals.end_ns])
     change = np.concatenate([mw, -mw, np.zeros(2 * n, np.int64)])
-    # Which interval begins there, counted; one that ends is left for none, if no other begins.
+    # The number of the interval that begins there; none after the end of an interval, unless another begins.
     opens = np.concatenate([np.zeros(2 * len(of), np.int64), np.ones(n, np.int64), np.zeros(n, np.int64)])
     closes = np.concatenate([np.zeros(2 * len(of) + n, np.int64), np.ones(n, np.int64)])
     order = np.lexsort((at, hosts))
@@ -138,6 +138,6 @@ def _during(intervals: HostIntervals, pieces: _Pieces) -> Energy:
     power, opened, closed = (np.cumsum(column[order]) for column in (change, opens, closes))
     if not len(at):
         return Energy(np.zeros(n, np.int64), np.zeros(n, np.int64))
-    # Each value holds up to the next instant of the same host; after the last one there is none.
+    # Each value applies up to the next instant of the same host; there is none after the last instant.
     inside = (hosts[:-1] == hosts[1:]) & (at[:-1] < at[1:]) & (opened[:-1] > closed[:-1])
     return Energy.of(power[:-1][inside], (at[1:] - at[:-1])[inside]).by(opened[:-1][inside] - 1, n)
