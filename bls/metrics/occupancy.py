@@ -53,7 +53,7 @@ def occupancy(
     # Waiting jobs by size: the smallest size that waits is the next rank of a queue of sizes.
     size, rank = distinct(asked)
     words, starts = new_tree(len(size))
-    columns = np.zeros((6, len(time)), np.int64)  # what is not written to is no memory
+    columns = np.zeros((6, len(time)), np.int64)  # rows that are not written to take no memory
     given = (time, np.argsort(time, kind="stable"), asked, held, down.cores, rank, size)
     time, order, asked, held, down_cores, rank, size = (own(column, np.int64) for column in given)
     waiting = np.zeros(len(size), np.int64)
@@ -142,7 +142,7 @@ def free_blocks(
     stop = np.concatenate((allocations.first[runs + 1], own_rows + 1))
     taken = np.concatenate((held.start_ns[running], down.down_ns))
     given = np.concatenate((held.end_ns[running], down.up_ns))
-    out = np.zeros((4, 1 + 2 * len(taken)), np.int64)  # what is not written to is no memory
+    out = np.zeros((4, 1 + 2 * len(taken)), np.int64)  # rows that are not written to take no memory
     orders = (np.argsort(instants, kind="stable") for instants in (taken, given))
     events = _Events(*(own(column, np.int64) for column in (taken, given, *orders, first, stop, lo, hi)))
     words, starts = new_tree(schedule.n_cores)

@@ -31,24 +31,24 @@ def no_score(
     now_ns: int, waiting: Array, n_waiting: int, eligible_ns: Array, submit_ns: Array, estimate_ns: Array, cores: Array,
     numbers: Array, memory: Array, key: Array,
 ) -> int:  # fmt: skip
-    """For runs whose policy does not score: it is never called."""
+    """Placeholder for policies that do not score; it is never called."""
     return 0
 
 
 @compiled(DECIDE)
 def no_decision(now_ns: int) -> int:
-    """For runs whose policy does not decide: it is never called."""
+    """Placeholder for policies that do not decide; it is never called."""
     return 0
 
 
 @account_kernel
 def no_account(now_ns: int, row: int, cores: int, change: int, numbers: Array, memory: Array) -> int:
-    """For policies that do not use starts and ends."""
+    """Account function of policies that do not use starts and ends."""
     return 0
 
 
 def same_memory(memory: Sequence[float] | Array, jobs: KnownJobs) -> tuple[Array, Array]:
-    """For policies that need no numbers of jobs and have the same initial memory in each run."""
+    """Prepare policies that need no numbers of jobs and have the same initial memory in each run."""
     return np.empty((0, len(jobs.job_id))), np.array(memory, np.float64)
 
 

@@ -156,7 +156,7 @@ class HostPassages:
 
 
 class PowerRun(NamedTuple):
-    """A run whose power is computed."""
+    """The input of the accounts: the machine and jobs of a run."""
 
     ledger: Ledger
     table: PowerTable

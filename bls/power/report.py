@@ -154,7 +154,7 @@ class PowerReport:
 
     @cached_property
     def _origin(self) -> Array:
-        # The workload's row of each row of the table of jobs: first attempts come first, in its order.
+        # The row in the workload of each row of the table of jobs, which begins with the first attempts in workload order.
         numbers = self.ledger.jobs.job_id.tolist()
         first = {number: place for place, number in reversed(list(enumerate(numbers)))}
         return np.array([first[number] for number in numbers], np.int64)

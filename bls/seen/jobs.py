@@ -1,4 +1,4 @@
-"""Jobs as a scheduler knows them: frequently used values are stored, all others are looked up on demand."""
+"""The facts about jobs that a scheduler knows: frequently used values are stored, all others are looked up on demand."""
 
 from bisect import bisect_left
 from collections.abc import Mapping
@@ -145,7 +145,7 @@ class JobFacts:
 
 
 class SeenJob(NamedTuple):
-    """A job as a scheduler knows it at one instant; read-only. Properties are looked up at each use.
+    """The facts about a job that a scheduler knows at one instant; read-only. Properties are looked up at each use.
 
     - ``job_id``: its number in the workload
     - ``submit_ns``, ``eligible_ns``: submit, and the instant at which it joined the queue; -1 while it waits for another
