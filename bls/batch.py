@@ -37,7 +37,7 @@ class Batch(Rules, ConstraintOptions):
 
     @property
     def waits_for_switches_ns(self) -> int | None:
-        """How long a job waits for no more switches than it requests; None: without a limit."""
+        """The longest time that a job waits for its requested number of switches; None: without a limit."""
         return self.switch_wait_ns if self.switches is None else switch_limit(self.switches)[1]
 
     @property

@@ -353,7 +353,7 @@ STREAM: Final[tuple[Conflict, ...]] = (
         failures="fails.csv"),
     _in_stream(
         f"a {o.BLS} that keeps accounts", lambda one: one.accounts, _bls,
-        "it keeps accounts of all users, who are known only after the whole log is read", "", bls="multifactor"),
+        "it keeps accounts of all users, known only after the whole log is read", "", bls="multifactor"),
     _in_stream(
         str(o.DECISIONS), lambda one: one.rules.keep_decisions, str(o.DECISIONS), "the table of all passes is in memory", "",
         keep_decisions=True),

@@ -100,7 +100,7 @@ def known_jobs(
 
 
 def _core_mw(platform: Platform, n_jobs: int, power: PowerPlan | None) -> Array:
-    # ``KnownJobs.core_mw``: a job's own, unless the scheduler is to predict the power of jobs; empty without power data.
+    # ``KnownJobs.core_mw``: the job's power, unless the scheduler predicts the power of jobs; empty without power data.
     active_mw = [group.power.states_mw[0][1] for group in platform.hosts if group.power is not None]
     if len(active_mw) < len(platform.hosts):
         return np.empty(0, np.int64)

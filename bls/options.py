@@ -1,6 +1,6 @@
 """The options of the batch level, each declared once (``traces.base.options``), and the machine that is simulated by default.
 
-Nothing heavy is imported here: the help of the command line is made of it.
+No large module is imported here, since the help of the command line is made from it.
 """
 
 from dataclasses import replace
@@ -11,7 +11,7 @@ from traces.base.options import CORE_GFLOPS, Choice, Option, Panel, Real, Whole
 HOSTS, HOST_CORES = 4, 64
 HOST_GFLOPS = HOST_CORES * CORE_GFLOPS.default
 
-# The declarations are set by hand: names and values first, then the help on lines of its own.
+# The declarations are formatted by hand: names and values first, then the help.
 # fmt: off
 
 BLS = Option(
@@ -142,7 +142,7 @@ CANCELLED = Option(
     name="cancelled", panel=Panel.JOBS, default=False,
     help="Include jobs that were cancelled before they started")
 
-# What is found out, kept and read of a run.
+# Results of a run.
 
 DECISIONS = Option(
     name="decisions", first=True, python="keep_decisions", panel=Panel.RESULTS, default=False,
@@ -161,7 +161,7 @@ TOPOLOGY = Option(
     name="topology", default="full", metavar="SPEC",
     help="Links between hosts: full, shared, star, fat-tree:…, dragonfly:…; needs a network")
 
-# Of workloads that are made of others.
+# Workloads made from other workloads.
 
 ALIGN = Choice(
     name="align", default="calendar", choices=("calendar", "start"), what="alignment", metavar="HOW",

@@ -1,7 +1,7 @@
 """The rules of the batch level (backfilling, kills, failures, estimates, the cost of deciding) and the constraints of its jobs,
 as a user declares them; ``bls.batch`` adds a policy and an allocator. A policy sees the rules only.
 
-Nothing heavy is imported at the top: the help of the command line is made of these fields.
+No large module is imported at the top, since the help of the command line is made from these fields.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Rules:
     #: starts are not delayed.
     decision_cost_ns: int | str | None = holds(o.DECISION_COST)
     keep_decisions: bool = holds(o.DECISIONS)  #: whether to keep a table of all decisions
-    #: How long a job waits for no more switches than it requests; None: forever. ``switches`` may have a time itself.
+    #: The longest time that a job waits for its requested number of switches; None: forever. ``switches`` may contain a time.
     switch_wait_ns: int | None = None
     estimates: str | AnyEstimator = holds(o.ESTIMATES)
 
@@ -75,7 +75,7 @@ class Rules:
 
     @property
     def depth(self) -> int:
-        """How many jobs have a reservation at once."""
+        """Largest number of jobs with a reservation at once."""
         if self.backfill in BACKFILL:
             from bls.engine.state import UNBOUNDED
 
@@ -87,7 +87,7 @@ class Rules:
 
     @property
     def waits_for_switches_ns(self) -> int | None:
-        """How long a job waits for no more switches than it requests; None: forever."""
+        """The longest time that a job waits for its requested number of switches; None: forever."""
         return self.switch_wait_ns
 
     @property
@@ -123,7 +123,7 @@ class Rules:
 
     @property
     def promised(self) -> bool:
-        """Whether jobs are planned with what their applications promise."""
+        """Whether jobs are planned with the ends that their applications promise."""
         from bls.estimates import Promised, estimator
 
         return isinstance(estimator(self.estimates), Promised)
@@ -137,7 +137,7 @@ class Rules:
 
     @property
     def hints(self) -> bool:
-        """Whether running jobs receive which of their cores others wait for."""
+        """Whether running jobs receive hints about cores for which others wait."""
         return self.coordination.startswith("hint")
 
     @property

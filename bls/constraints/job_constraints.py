@@ -35,8 +35,8 @@ BEYOND_LIMITS = "beyond its partition's limits"
 
 
 def assign(workload: Workload, platform: Platform) -> tuple[Workload, Array]:
-    """The partition of each job, a row of ``Platform.partition_table``: the first that has the job's numbers, else the default
-    one; and the jobs that can run there. Applying it again to the result changes nothing.
+    """The jobs that can run in their partitions, and the partition of each: a row of ``Platform.partition_table``, the first
+    that has the job's numbers, or else the default. Applying it again to the result changes nothing.
 
     Other jobs are counted as rejects, each under the first reason that applies: wider than any partition (``TOO_WIDE``),
     ``NO_PARTITION``, or ``BEYOND_LIMITS``: it requests fewer or more cores or a longer time than its partition allows or can

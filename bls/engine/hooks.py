@@ -35,7 +35,7 @@ COUNTED = 18  # ``sign`` more jobs run, on ``begin`` more cores, as ``job`` star
 HELD = 19  # ``job`` has ``stop`` cores from the instant ``begin`` on (``sign`` 1), or no longer (-1)
 EVENTS = 20
 
-# Roles, each played by one feature of a run at the most.
+# Roles, each played by at most one feature of a run.
 PLAN, ORDER, WIDTH, EARLIEST, PLACE_NOW, SLOT_NOW, OFFER = range(7)
 MOVE_PROFILE, HOLD_POOL, HOLD_KEPT, HOLD_HOST, GIVE_BACK, RETRY = range(7, 13)
 

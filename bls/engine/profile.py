@@ -45,7 +45,7 @@ def profile_at(ns: Array, first: int, end: int, instant: int) -> int:
 
 @compiled(inner=True)
 def _split(ns: Array, free: Array, at: int, end: int, instant: int) -> int:
-    """Begin a new slice at the instant, which is in slice ``at``; returns by how many the number of slices grows."""
+    """Begin a new slice at the instant, which is in slice ``at``; returns the increase of the number of slices, 0 or 1."""
     if ns[at] == instant:
         return 0
     for k in range(end - 1, at, -1):
@@ -56,7 +56,7 @@ def _split(ns: Array, free: Array, at: int, end: int, instant: int) -> int:
 
 @compiled(inner=True)
 def _join(ns: Array, free: Array, at: int, end: int) -> int:
-    """Join slice ``at`` with an equal one before it; returns by how many the number of slices shrinks."""
+    """Join slice ``at`` with an equal slice before it; returns the decrease of the number of slices, 0 or 1."""
     if free[at] != free[at - 1]:
         return 0
     for k in range(at, end - 1):

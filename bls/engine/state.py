@@ -144,7 +144,7 @@ class BatchState(State):
     power_at_ns: int = NEVER  # next event of these
     stops_again: int = 0  # 1 if hosts failed or returned, so that others may have to be stopped
     # Sleeping hosts:
-    late_ns: int = 0  # while a job is placed on sleeping hosts: by how much it exceeds its estimate
+    late_ns: int = 0  # while a job is placed on sleeping hosts: the time by which it exceeds its estimate
 
     # Counts:
     n_rows: int = 0  # rows in use: jobs and their later attempts
@@ -153,7 +153,7 @@ class BatchState(State):
     n_waiting: int = 0  # jobs in the queue
     presets_left: int = 0  # jobs running at the start that are not placed yet
     n_started: int = 0  # jobs started in the latest pass that await an answer
-    n_answered: int = 0  # how many of these are answered
+    n_answered: int = 0  # answered jobs among these
     n_chosen: int = -1  # jobs chosen or rejected by a Python policy; -1 before its decision
     n_log: int = 0  # entries of the log in use
     n_decisions: int = 0  # records of passes in use

@@ -4,8 +4,8 @@
 - :class:`HistoryEstimator`: when a job arrives, from jobs that have ended by then. The engine predicts; the estimator only
   declares the groups of similar jobs.
 
-In both cases the request, which the workload calls estimate, is unchanged: a job is killed, if at all, at its request, and its
-deadline follows from it. Predictions from history never exceed it; nor do known run times in runs that kill jobs.
+In both cases the request (``estimate_ns`` of the workload) is unchanged: kills and deadlines depend on it. Predictions from
+history never exceed the request; in runs that kill jobs, known run times do not exceed it either.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from traces.base.errors import one_of, whole
 from traces.base.time import MAX_NS, NS_PER_S
 from traces.compiled import Array
 
-#: What the jobs of a group may have in common: columns of the workload, and what is made of them (``bls.estimates.alike_in``).
+#: Properties that the jobs of a group may share: columns of the workload, and columns derived from them
+#: (``bls.estimates.alike_in``).
 ALIKE = (
     "user", "group", "queue", "partition", "qos", "application", "cores", "estimate_ns",
     "name", "name_prefix", "queues", "resources",
@@ -26,8 +27,8 @@ ALIKE = (
 
 _MINUTE_NS = 60 * 10**9
 
-#: By how much a job that runs longer than predicted is expected to go on: 1, 5, 15, 30 minutes, 1, 2, 5, 10, 20, 50 and then
-#: each time 100 hours, but never beyond its request (Tsafrir, Etsion and Feitelson, doi:10.1109/TPDS.2007.70606).
+#: Corrections of the expected end of a job that runs longer than predicted: 1, 5, 15, 30 minutes, 1, 2, 5, 10, 20, 50 and then
+#: always 100 hours, but never beyond its request (Tsafrir, Etsion and Feitelson, doi:10.1109/TPDS.2007.70606).
 CORRECTIONS_NS = tuple(_MINUTE_NS * minutes for minutes in (1, 5, 15, 30, 60, 120, 300, 600, 1200, 3000, 6000))
 
 
@@ -48,12 +49,12 @@ class HistoryEstimator:
     """The mean of the latest run times in the closest group of jobs with enough of them; else the request."""
 
     name: str  # as it is written on the command line
-    # what the jobs of a group have in common, of :data:`ALIKE`, the closest level first
+    # the properties (:data:`ALIKE`) that the jobs of a group share, by level, the closest group first
     levels: tuple[tuple[str, ...], ...]
-    mean_of: int = 1  # of how many of the latest, 1 to 1000
-    least: int = 1  # how many jobs of a group must have ended before it is used, 1 to ``mean_of``
-    # the shortest prediction, from 1, except for jobs that request less: logs count in seconds, and plans of instants would
-    # be repeated while a job is overdue
+    mean_of: int = 1  # largest number of latest jobs whose mean is used, 1 to 1000
+    least: int = 1  # number of jobs of a group that must have ended before it is used, 1 to ``mean_of``
+    # the shortest prediction, from 1, except for jobs that request less: logs have whole seconds, and shorter plans would be
+    # repeated while a job is overdue
     shortest_ns: int = NS_PER_S
 
     def __post_init__(self) -> None:

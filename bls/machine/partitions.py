@@ -4,7 +4,7 @@ A partition (queue, class) determines the hosts and the resources that jobs of a
 the order.
 
 Switches form one or several trees, as in Slurm's topology/tree: a leaf switch has hosts, a higher one has switches. Every host
-is on exactly one leaf. Listed tree by tree, the hosts below a switch follow one another, so that two numbers describe a switch.
+is on exactly one leaf. Hosts are listed tree by tree, so the hosts below a switch are consecutive, and two numbers describe it.
 """
 
 from __future__ import annotations

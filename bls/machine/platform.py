@@ -84,7 +84,7 @@ MAX_CORES = 2**24  #: largest number of cores of a platform
 TOPOLOGIES = ("full", "shared", "star", "fat-tree", "dragonfly")
 _MAX_TOPOLOGY = 500
 
-# Wide enough for any machine; beyond it, work = cores × speed × run time would leave float64.
+# Sufficient for any machine; beyond it, work = cores × speed × run time could exceed the range of float64.
 _MIN_GFLOPS, _MAX_GFLOPS = 1e-9, 1e15
 
 
@@ -301,7 +301,7 @@ def load_platform(path: str | os.PathLike[str], *, processor_gflops: float = PRO
     source = os.fspath(path)
     named_json = source.lower().endswith(".json")
     text = read_text(path, "platform file", "JSON" if named_json else "TOML")
-    if named_json or text.lstrip().startswith("{"):  # TOML cannot begin so
+    if named_json or text.lstrip().startswith("{"):  # a TOML text cannot begin with a brace
         name, groups = parse_accasim(text, source, processor_gflops)
         made = [from_keys(HostGroup, group, f"{source}: {where}.") for where, group in groups]
         return from_keys(Platform, {"name": name, "hosts": made}, f"{source}: ")

@@ -1,7 +1,7 @@
-"""The batch policies, named as the literature names them; each, or each family of short ones, in a file of its own.
+"""The batch policies, named as in the literature; one file for each policy, or for each family of short policies.
 
-To add one: a file here, a line in :data:`POLICIES`. Outside packages add theirs under the entry-point group
-``twolevel.policies``; a single run can take one from a file, ``bls my.py:MyPolicy``. A policy that is a frozen dataclass
+To add a policy, write a file here, and add a line to :data:`POLICIES`. Outside packages use the entry-point group
+``twolevel.policies``; a single run can use a policy from a file, ``bls my.py:MyPolicy``. A policy that is a frozen dataclass
 takes parameters, ``bls NAME:key=value,key=value``; a policy that parses the text after its name itself is in :data:`WRITTEN`.
 """
 
@@ -74,7 +74,7 @@ def reads_deadlines(given: str | AnyPolicy) -> bool:
 
 
 def reads_signals(given: str | AnyPolicy) -> bool:
-    """Whether a policy may read signals: one that needs some, and every policy from outside the project."""
+    """Whether a policy may read signals: it needs some, or is from outside the project."""
     name = given if isinstance(given, str) else given.name
     plain = name.partition(":")[0]
     if plain in WRITTEN:

@@ -1,6 +1,6 @@
 """The options of power and power limits.
 
-Nothing heavy is imported at the top: the help of the command line is made of these fields.
+No large module is imported at the top, since the help of the command line is made from these fields.
 """
 
 import os
@@ -15,7 +15,7 @@ from bls.engine.codes import SlowOrder
 from traces.base.errors import InputError, at, one_of, real, shown, whole
 from traces.base.options import Implied, Option, check, check_fields, holds, knows_its_keywords, places, recorded
 
-FALLBACKS: Final = ("none", "hold", "submit", "dvfs", "stop:idle", "stop:off")  #: what is done under a limit
+FALLBACKS: Final = ("none", "hold", "submit", "dvfs", "stop:idle", "stop:off")  #: how a limit is kept
 
 #: Orders in which ``dvfs:slow=`` slows running jobs one by one.
 SLOW: Final = {"fewest": int(SlowOrder.FEWEST), "least-sensitive": int(SlowOrder.LEAST_SENSITIVE)}
@@ -23,7 +23,7 @@ SLOW: Final = {"fewest": int(SlowOrder.FEWEST), "least-sensitive": int(SlowOrder
 _SUBMIT: Final = re.compile(r"submit:state=([0-9]{1,9})")
 _SLOW: Final = "dvfs:slow="
 
-#: What an error says that is allowed.
+#: The allowed values, for errors.
 _FORMS: Final = {"submit": ("submit", "submit:state=1"), "dvfs": ("dvfs", "dvfs:slow=…")}
 _SHOWN: Final = tuple(form for name in FALLBACKS for form in _FORMS.get(name, (name,)))
 
@@ -92,7 +92,7 @@ class Power:
 
     @property
     def jobs_allowed(self) -> str | os.PathLike[str]:
-        """Which jobs may be slowed, as the command line says it."""
+        """The jobs that may be slowed, as given on the command line."""
         assert isinstance(self.allowed, str | os.PathLike)
         return self.allowed
 

@@ -15,7 +15,7 @@ from traces.base.columns import Columns
 from traces.base.errors import InputError
 from traces.compiled import Array
 
-#: The most that all hosts may draw together: twice as much is an int64, and so is its energy in MJ over all time that there is.
+#: Highest allowed power of all hosts together: twice this power, and its energy in MJ over the longest time, fit int64.
 MOST_MW: Final = 2**60
 
 
@@ -23,14 +23,14 @@ MOST_MW: Final = 2**60
 class PowerTable(Columns):
     """The power of G groups of equal hosts, in whole mW; all int64.
 
-    A group with fewer states than another has its last one once more.
+    A group with fewer states than another repeats its last state.
     """
 
     first_host: Array  # (G + 1,): group ``g`` has the hosts ``first_host[g]:first_host[g + 1]``
-    first_core: Array  # (G + 1,): the same of its cores
-    cores: Array  # (G,): of one host
-    speed: Array  # (S, G): of each state, in parts per billion of the core's own; fastest first
-    active_mw: Array  # (S, G): of a core that works, in each state
+    first_core: Array  # (G + 1,): the same for its cores
+    cores: Array  # (G,): number of cores of one host
+    speed: Array  # (S, G): speed in each state, in parts per billion of full speed; fastest first
+    active_mw: Array  # (S, G): power of a core that works, in each state
     idle_mw: Array  # (G,): of a core that no job holds
     waiting_mw: Array  # (G,): of a held core without a task
     base_mw: Array  # (G,): of a host that is up, without its cores
@@ -42,12 +42,12 @@ class PowerTable(Columns):
 
     @property
     def n_states(self) -> int:
-        """How many states there are in any group."""
+        """The largest number of states of any group."""
         return len(self.speed)
 
     @cached_property
     def n_hosts(self) -> Array:
-        """How many hosts each group has: int64 (G,)."""
+        """The number of hosts of each group: int64 (G,)."""
         return np.asarray(np.diff(self.first_host))
 
     @cached_property
@@ -72,10 +72,10 @@ class PowerTable(Columns):
 
     @property
     def break_even_ns(self) -> list[int | None]:
-        """The shortest idle time for which shutting down a host of each group uses no more energy; None if it never pays.
+        """The shortest idle time for which shutting down a host of each group uses no more energy; None if there is none.
 
-        In that time the saving of a host that is off equals the energy of its shutdown, beyond a host that is off, and of its
-        boot, which comes on top because a job waits for it.
+        After this time the energy saved while the host is off equals the additional energy of its shutdown and its boot. The
+        whole energy of the boot is additional, because a job waits for it.
         """
         columns = (self.host_idle_mw, self.off_mw, self.shutdown_ns, self.shutdown_mw, self.boot_ns, self.boot_mw)
         found: list[int | None] = []
@@ -94,8 +94,8 @@ class PowerTable(Columns):
 
 
 def power_table(platform: Platform, option: str) -> PowerTable:
-    """The table of a platform; ``option`` is what needs it. Raises InputError if it does not say what all of its hosts
-    draw, or they draw more than :data:`MOST_MW`."""
+    """The table of a platform; ``option`` is the option that needs it. Raises InputError if the power of any host is
+    unknown, or the total exceeds :data:`MOST_MW`."""
     powers = [group.power for group in platform.hosts]
     missing = next((place for place, power in enumerate(powers) if power is None), None)
     if missing is not None:
@@ -135,7 +135,7 @@ def power_table(platform: Platform, option: str) -> PowerTable:
 
 
 def _check_most(platform: Platform, powers: Sequence[HostPower], option: str) -> None:
-    # At work, shutting down or booting.
+    # The power at work, while shutting down, or while booting.
     total = 0
     for group, power in zip(platform.hosts, powers, strict=True):
         cores = milliwatts("base_w", power.base_w) + group.cores * power.states_mw[0][1]

@@ -1,4 +1,4 @@
-"""Jobs as a scheduler knows them: frequently used values are stored, all others are looked up on demand."""
+"""The facts about jobs that a scheduler knows: frequently used values are stored, all others are looked up on demand."""
 
 from bisect import bisect_left
 from collections.abc import Mapping
@@ -48,7 +48,7 @@ class JobFacts:
         self._hold(run, None)
 
     def go_on(self, run: RunView, numbers: list[int]) -> None:
-        """Replace the jobs by those of the next stretch."""
+        """Replace the jobs by those of the next section."""
         for name in ("waits_for", "_window_of"):
             self.__dict__.pop(name, None)
         self._hold(run, numbers)
@@ -70,14 +70,14 @@ class JobFacts:
         return rows if self._numbers is None else read_only(np.array([self._numbers[row] for row in rows], np.int64))
 
     def find(self, number: int) -> int:
-        """The row of a number; -1 if its job ended in an earlier stretch."""
+        """The row of a number; -1 if its job ended in an earlier section."""
         if self._numbers is None:
             return number
         row = bisect_left(self._numbers, number)
         return row if row < len(self._numbers) and self._numbers[row] == number else -1
 
     def at(self, number: int) -> int:
-        """The row of a number. Raises PluginError if its job ended in an earlier stretch."""
+        """The row of a number. Raises PluginError if its job ended in an earlier section."""
         row = self.find(number)
         if row < 0:
             raise PluginError(f"{STREAM} keeps nothing of a job that has ended but the fields of SeenJob")
@@ -145,7 +145,7 @@ class JobFacts:
 
 
 class SeenJob(NamedTuple):
-    """A job as a scheduler knows it at one instant; read-only. Properties are looked up at each use.
+    """The facts about a job that a scheduler knows at one instant; read-only. Properties are looked up at each use.
 
     - ``job_id``: its number in the workload
     - ``submit_ns``, ``eligible_ns``: submit, and the instant at which it joined the queue; -1 while it waits for another

@@ -58,7 +58,7 @@ class CoresGiven(NamedTuple):
 
 
 class JobEnded(NamedTuple):
-    """A job has left, ``how`` by ``traces.ledger.STATES``: it ended, or was withdrawn or rejected before its start."""
+    """A job has left, ``how`` by ``traces.ledger.STATES``: it ended, or was cancelled or rejected before its start."""
 
     job: SeenJob
     end_ns: int

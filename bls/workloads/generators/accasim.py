@@ -12,8 +12,8 @@ The paper combines any FLOPs with any width, so that the work of the widest job 
 as in AccaSim's program, a job is parallel if its FLOPs exceed those of every serial job of the source, and gets as many nodes
 as it needs, and as exist, in order not to run longer than the source's longest job.
 
-``calendar``: the drawn job is taken as a whole: the generated job is serial if it is, and requests as many cores if there are
-no limits of cores.
+``calendar``: the generated job is serial if the drawn job is serial, and requests the same number of cores if there are no
+limits of cores.
 
 A parallel job also requests GPUs, with the share of nodes that have them as probability, if enough nodes have them.
 
