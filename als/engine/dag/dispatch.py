@@ -81,7 +81,7 @@ def end_round(state: ApplicationState, t: int) -> None:
 
 @compiled(inner=True)
 def dismiss(state: ApplicationState, t: int) -> None:
-    """Tell waiting cores that there are no more tasks: the last one was assigned at ``t``."""
+    """Answer waiting cores that there are no more tasks: the last task was assigned at ``t``."""
     graph = state.graph
     for c in range(state.speed.size):
         if graph.cores.does[c] == g.IDLES:

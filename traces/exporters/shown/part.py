@@ -185,7 +185,7 @@ def _of_window(ledger: Ledger, begin: int, end: int) -> Ledger:
 
 
 def automatic_detail(machine: MachineShape) -> str:
-    """Return the most detail that a viewer can open: ``task``; with many cores ``host``; with many hosts, too, ``lane``."""
+    """Return the most detail that a viewer can open: ``task``; with many cores ``host``; also with many hosts ``lane``."""
     if machine.n_cores <= MOST_CORES:
         return "task"
     return "host" if machine.n_hosts <= MOST_HOSTS else "lane"
