@@ -233,7 +233,7 @@ def draw_graph(
     - ``total_gflop``: sum of the tasks' work, above 0; ignored for a file's graph that is not scaled
     - ``bytes_per_gflop``: bytes that take as long as 1 GFLOP of work; ignored for a file's graph
 
-    Returns 0; ``NO_ROOM``; or ``IMPOSSIBLE`` if the rule says so or breaks its contract, work to be scaled is all 0, or work or
+    Returns 0; ``NO_ROOM``; or ``IMPOSSIBLE`` if the rule does so or breaks its contract, work to be scaled is all 0, or work or
     bytes overflow a float.
     """
     bytes_, ccr, cov = room.bytes[first_edge:], graphs.ccr[place], graphs.cov[place]

@@ -1,4 +1,4 @@
-"""The waiting tasks of a graph that a core gets when it asks: in rounds, each of which is a loop for the technique."""
+"""The waiting tasks of a graph that a core gets when it asks: in rounds, which are loops for the technique."""
 
 from als.engine.chunk_dispatch import call_full, call_plain
 from als.engine.codes import ANSWER_OUT_OF_RANGE, OVERFLOW, PLACE_TAKEN

@@ -147,7 +147,7 @@ def chosen_cores(first_core: Array, cores: Intervals | None) -> Array:
 
 
 def select_bars(tasks: DataFrame, jobs: Intervals | None, cores: Intervals) -> tuple[tuple[Array, ...], bool]:
-    """The bars of some jobs on some cores, and whether other jobs ran there, too.
+    """The bars of some jobs on some cores, and whether other jobs also ran there.
 
     The bars are the columns ``job_id``, ``core``, ``start_ns`` and ``end_ns`` of a table of tasks, without rows that never ran
     (core or start -1).

@@ -91,7 +91,7 @@ def makespans_figure(
 
     A bar is the mean over the seeds, its whisker the 95 % interval; the axis starts at zero. Above the bar is the value and,
     if there is room and there are enough common seeds, the difference from the best combination of the panel, with
-    its interval over pairs of runs with the same seed. More bars than fit on a page are rows, too. Raises InputError if
+    its interval over pairs of runs with the same seed. If the bars do not fit on a page, they are rows. Raises InputError if
     there is nothing to draw, or a name or the variation is unknown.
     """
     cells = Combinations.of(results, metric, workload=workload)
