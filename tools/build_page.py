@@ -98,7 +98,7 @@ def definitions() -> dict[str, dict[str, str]]:
         symbols: dict[str, str] = {}
         for title, text in re.findall(r"^##+ (.+)\n((?:(?!##).*\n)*)", page, re.MULTILINE):
             for head, row in _rows(text):
-                if head == ["word", "meaning"]:
+                if head == ["symbol", "meaning"]:
                     said = _plain(row[1].split(";")[0])
                     symbols |= dict(
                         zip(row[0].split(", "), said.split(" and ") if "," in row[0] else [said], strict=True)
@@ -117,7 +117,7 @@ def definitions() -> dict[str, dict[str, str]]:
 
 def _explained(words: str, symbols: dict[str, str]) -> str:
     # A formula with what its letters stand for.
-    used = [one for one in symbols if re.search(rf"(?<![\w.]){re.escape(one)}(?![\w.])", words)]
+    used = [one for one in symbols if re.search(rf"(?<![\w.']){re.escape(one)}(?![\w.])", words)]
     return f"{words}; {', '.join(f'{one}: {symbols[one]}' for one in used)}" if used else words
 
 
