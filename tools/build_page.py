@@ -98,7 +98,7 @@ def definitions() -> dict[str, dict[str, str]]:
         symbols: dict[str, str] = {}
         for title, text in re.findall(r"^##+ (.+)\n((?:(?!##).*\n)*)", page, re.MULTILINE):
             for head, row in _rows(text):
-                if head == ["word", "meaning"]:
+                if head == ["symbol", "meaning"]:
                     said = _plain(row[1].split(";")[0])
                     symbols |= dict(
                         zip(row[0].split(", "), said.split(" and ") if "," in row[0] else [said], strict=True)

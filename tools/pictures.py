@@ -582,7 +582,7 @@ PICTURES: Final = (
     Section("The two-level paper's four jobs", "",
             _alike("paper-four-jobs-", "static", "small-first", "ss-release", "ss-hint"), four_jobs_drawn),
     Section("AccaSim's case study",
-            "They have AccaSim's names of dispatchers, plain slowdowns, and the shortest times of five runs.",
+            "They have AccaSim's names, plain slowdowns, and the shortest times of five runs.",
             _alike("accasim-", "slowdown-boxes", "queue-boxes", "decision-cost", "decisions"),
             by="twolevel study tools/studies/accasim.toml"),
     Section("Generated workloads", "",

@@ -253,9 +253,7 @@ class TransferRecords(RecordsOfJobs):
         ends = {"source": own.pop("source"), "target": own.pop("target")}
         cores = {
             "source_core": RecordColumn("global number of the core that computed `source`", dtype="int32"),
-            "target_core": RecordColumn(
-                "global number of the core that computed `target`, a different one", dtype="int32"
-            ),
+            "target_core": RecordColumn("global number of another core, which computed `target`", dtype="int32"),
         }
         return {"job_id": _JOB_ID} | ends | cores | own
 
@@ -320,9 +318,7 @@ class PowerRecords(RecordKind):
 
     instant_ns: Array = column("begin of the row's validity; the first is the first submit", "ns")
     power_mw: Array = column("power of the machine", "mW")
-    full_mw: int = column(
-        "power of the machine if all cores work at full speed", "mW", "int", shape="a number", table=""
-    )
+    full_mw: int = column("power if all cores work at full speed", "mW", "int", shape="a number", table="")
     limit_mw: Array | None = column("the lowest limit in force, known or not; −1 if there is none", "mW", default=None)
     level: Array | None = column(
         "with `dvfs`, the state of the running jobs that may be slowed: 0 is full speed; [job by job](#slowing-job-by-job) the "
@@ -347,9 +343,9 @@ class Ledger:
     scales speeds, ``power`` if it was not recorded. Jobs are ``moldable`` if they may start with fewer cores than they
     request. ``cut_because`` has, by row of ``jobs``, the reasons of ends for jobs that lost all their cores or were ended
     by a policy. ``technique`` has, by row of ``jobs``, the index in ``techniques`` of the scheduler of its tasks, if known.
-    ``window_ns`` is the window to which the ledger was cut: jobs that wait at its end have not started. ``shows`` is what
-    has rows in a trace: ``cores``, with hosts and jobs; ``hosts``, with jobs; or ``lanes``, jobs only. ``ids`` has, by job
-    number, the log's ids of jobs. ``computes`` is False if the rows of ``tasks`` show which cores jobs held, and not tasks.
+    ``window_ns`` is the window to which the ledger was cut: jobs that wait at its end have not started. ``shows`` states
+    which rows a trace has: ``cores``, with hosts and jobs; ``hosts``, with jobs; or ``lanes``, jobs only. ``ids`` has, by job
+    number, the log's ids of jobs. ``computes`` is False if the rows of ``tasks`` show which cores jobs held instead of tasks.
     """
 
     machine: MachineShape

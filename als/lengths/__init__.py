@@ -194,5 +194,5 @@ class TaskModel:
 
 @functools.lru_cache(maxsize=64)
 def normal_lengths(variation: float) -> LengthModel:
-    """Return the normal lengths of a variation, as in a recipe."""
+    """Return the normal distribution with a variation, as in a recipe."""
     return lengths("normal", variation=variation)

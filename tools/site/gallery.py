@@ -22,7 +22,7 @@ PAGE = DOCS / "reference" / "gallery.md"
 _HEAD = """# Gallery
 
 <!-- generated: python -m tools.site.gallery -->
-All pictures of the pages. A picture links to its full size, its caption to its page. Commands draw the same of your results.
+All pictures of the pages. Commands draw the same of your results.
 """
 
 _NAMED = "twolevel figures DIR --only"

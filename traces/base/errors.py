@@ -202,7 +202,7 @@ def shown(value: object, limit: int = 60) -> str:
 
 
 def at(where: str, value: object) -> str:
-    """Return ``where`` as the beginning of an error: in Python the mention of an option shows the given value, too, if it has
+    """Return ``where`` as the beginning of an error: in Python the mention of an option also shows the given value, if it has
     none."""
     mention, rest = leading(where)
     return where if mention is None or mention.given or rest else str(mention._replace(given=shown(value)))
@@ -241,7 +241,7 @@ def one_of(kind: str, value: object, known: Iterable[str], where: str = "", *, p
     """Return the error for an unknown name, with the known ones: similar ones first, then the others in their order.
 
     ``kind``: the kind of name, as ``"batch policy"``. ``value``: a string, unless it comes from a program. ``where``: the
-    mention of the option, or the key, that gave it. ``page``: where a long list stands, of which only similar names are shown.
+    mention of the option, or the key, that gave it. ``page``: the place of a long list; only its similar names are shown.
     """
     names = list(known)
     near = difflib.get_close_matches(str(value).lower(), names, n=3, cutoff=_SIMILAR)

@@ -422,8 +422,8 @@ SEED = Whole(
     help="Seed of all random numbers"
 )
 
-#: The default is the speed of a core of the two-level paper's hosts, which is also what logs and graphs are taken to have
-#: been measured on that do not say it.
+#: The default is the speed of a core of the two-level paper's hosts. It is also assumed for logs and graphs that do not state
+#: the speed at which they were measured.
 CORE_GFLOPS = Real(
     name="core-gflops", default=46.875, lowest=1e-9, highest=1e12, unit="GFLOP/s", metavar="GFLOPS",
     help="Speed of the core on which the run times in a file were measured"

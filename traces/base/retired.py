@@ -33,7 +33,7 @@ RETIRED: Final[Mapping[str, str]] = {
 #: The same for keys of studies and keywords in Python that were no options of commands.
 _KEYS: Final = {"on": f"is now {Mention('power', 'power', said='held')} or 'working'"}
 
-_UNITS: Final = ("_ns", "_s")  #: units at the end of a keyword in Python, which are no part of the option's name
+_UNITS: Final = ("_ns", "_s")  #: units at the end of a keyword in Python, which are not part of the option's name
 
 
 def retired(name: str, available: Collection[str] | None = None) -> str:

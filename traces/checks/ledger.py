@@ -107,7 +107,7 @@ def core_bars(ledger: Ledger) -> CoreBars:
     order = np.lexsort((jobs.end_ns, jobs.start_ns)).astype(np.int64, copy=False)
     place_bars(order, when, tasks, first[:-1].copy(), bars, np.full(n_cores, _LEAST), doubtful)
     for core in np.flatnonzero(doubtful).tolist():
-        # Another application simulator may start a core's tasks out of order, which alone is no fault.
+        # Another application simulator may start a core's tasks out of order, which alone is not a fault.
         here = slice(int(first[core]), int(first[core + 1]))
         order = np.lexsort(bar_times(ledger, bars, here)[::-1])
         bars.job[here], bars.task[here] = bars.job[here][order], bars.task[here][order]

@@ -36,9 +36,7 @@ class HintRecords(JobEvents):
         table="row",
         text="waiting_job",
     )
-    lack: Array = column(
-        "number of cores that the waiting job lacks; if it requests certain cores, how many of these others hold"
-    )
+    lack: Array = column("number of cores that the waiting job lacks; of named cores, how many others hold")
     wanted: Array = column("number of the running job's cores that are wanted from then on")
 
     def faults(self, ledger: Ledger) -> Iterator[tuple[Array, Callable[[int], str]]]:

@@ -1,4 +1,4 @@
-"""The door to matplotlib: figures as objects (never pyplot, which keeps state), one style, equal files for equal data."""
+"""All use of matplotlib: figures as objects (never pyplot, which keeps state), one style, equal files for equal data."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -120,8 +120,8 @@ def styled() -> Any:
 
 @contextmanager
 def drawing(width_in: float, height_in: float, title: str = "", most: int = 200) -> Iterator[Figure]:
-    """A new figure of this size in inches, and a context in which it is drawn. After that the title is written at the left, cut
-    to ``most`` characters; an empty one is not."""
+    """A new figure of this size in inches, and a context in which it is drawn. At the end the title, if it is not empty, is
+    written at the left, cut to ``most`` characters."""
     with styled():
         figure = new_figure(width_in, height_in)
         yield figure

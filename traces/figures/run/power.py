@@ -64,7 +64,7 @@ def power_figure(
 
 
 def _until(at: Array, values: Array, end_ns: int) -> Steps:
-    # Values from these instants on; then the end of the last.
+    # Values from these instants on, and the end of the last one.
     return Steps(np.append(at, end_ns), np.append(values, 0))
 
 

@@ -1,4 +1,4 @@
-"""Differences between one value of an option and the others, each with its interval."""
+"""Differences between a base value of an option and its other values, each with its interval."""
 
 import textwrap
 from dataclasses import dataclass
