@@ -36,11 +36,11 @@ _NEEDED = (
 )
 
 _FIGURES = {
-    "delays": "Delay of each job's start in B, by its start in A",
+    "delays": "Delay of each job's start in B, by its start in A (n = {compared} jobs)",
     "chain": "Chain of causes of one job's delay",
 }
 
-#: Words for options in titles; other options have their own names.
+#: Words for options in titles and tables; other options have their own names.
 _OPTIONS = {"bls": "batch policy", "als": "technique", "variation": "variation Υ"}
 
 _MOST_NAMED = 3  #: most options that a title names
@@ -73,8 +73,8 @@ def comparison_page(folder: Path) -> Page:
     try:
         runs = {name: str(record["runs"][name]) for name in RUNS}
         counts = {str(name): int(count) for name, count in record["jobs"].items()}
-        files = {name: folder / f"{name}.svg" for name in _FIGURES}
-        images = [(p.file_address(path), _FIGURES[name]) for name, path in files.items() if path.is_file()]
+        files = {words.format_map(counts): folder / f"{name}.svg" for name, words in _FIGURES.items()}
+        images = [(p.file_address(path), words) for words, path in files.items() if path.is_file()]
         return _page(images, record, delays, runs, counts, _timelines(runs, delays))
     except (KeyError, TypeError, ValueError, AttributeError):
         raise InputError(f"{folder / RECORD}: is not a record of twolevel compare --out") from None
@@ -95,9 +95,9 @@ def page_of_comparison(compared: Comparison) -> Page:
     """The page of a comparison in Python, without folders of the runs."""
     from traces.figures.compare.start_delays import start_delays_figure
 
-    delays = compared.delays
-    images = [(p.figure_address(start_delays_figure(delays)), _FIGURES["delays"])] if len(delays) else []
-    return _page(images, rankings(compared, _TOP), delays, {}, compared.counts)
+    drawn = [start_delays_figure(compared.delays)] if len(compared.delays) else []
+    images = [(p.figure_address(figure), _FIGURES["delays"].format_map(compared.counts)) for figure in drawn]
+    return _page(images, rankings(compared, _TOP), compared.delays, {}, compared.counts)
 
 
 def _page(
@@ -109,8 +109,7 @@ def _page(
     timelines: Sequence[p.Section] = (),
 ) -> Page:
     diagram = [p.Explorer("delays-data", "start_a_ns", "start_delta_ns", "cause_b")]
-    about = "One point per job: its start in A, and its delay in B."
-    sections = [*timelines, p.Section("diagram", "Diagram", diagram, about)]
+    sections = [*timelines, p.Section("diagram", "Diagram", diagram, "One point per job: its start in A, its delay in B.")]
     if images:
         sections.append(p.Section("figures", "Figures", [p.Figures(images)]))
     if moved := _rankings(record, delays):
@@ -216,7 +215,7 @@ def _causes(delays: DataFrame) -> dict[tuple[int, int], str]:
 
 
 def _what(record: Mapping[str, Any], runs: Mapping[str, str]) -> list[Any]:
-    rows = [(name, a, b) for name, (a, b) in record.get("differing", {}).items()]
+    rows = [(_OPTIONS.get(name, name), a, b) for name, (a, b) in record.get("differing", {}).items()]
     command = shlex.join(["twolevel", "compare", *(path_word(runs[name]) for name in RUNS), "--out", "again"])
     return [
         p.Command("To compare them again:", command),

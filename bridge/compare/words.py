@@ -53,7 +53,7 @@ def summary_rows(compared: Comparison, metrics: Mapping[str, Sequence[float | No
         rows.append((f"{name} in B", f"{_jobs(counts[name])}{most}"))
     rows.append(("same start", _jobs(counts["same"])))
     for name, words in (("makespan_ns", "makespan"), ("mean_wait_ns", "mean wait")):
-        known = ["unknown" if value is None else f"{format_ns(round(value))} ({value} ns)" for value in metrics[name]]
+        known = ["unknown" if x is None else f"{format_ns(round(x))} ({round(x)} ns)" for x in metrics[name]]
         rows.append((words, f"A {known[0]}, B {known[1]}"))
     return rows
 

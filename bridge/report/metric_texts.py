@@ -29,6 +29,7 @@ _WORDS = {
     "psf": "priority-weighted specific response time",
     "cov": "c.o.v. of finishing times",
     "cov_sample": "c.o.v. of finishing times (sample)",
+    "length_cov": "c.o.v. of task lengths",
     "max_minus_mean": "maximum − mean finishing time",
     "sakellariou_l": "maximum − mean finishing time (L)",
     "sakellariou_lr": "(maximum − mean) / maximum (LR)",

@@ -127,6 +127,9 @@ def shows_comparison(page: Page, made: Made) -> None:
     delays = compare_jobs(first.jobs, second.jobs).delays
     late = delays[(delays["cause_b"] == "release") & (delays["cause_job_b"] >= 0)].iloc[0]
     assert page.locator("h2").all_inner_texts()[:2] == ["Timeline of A", "Timeline of B"]
+    assert f"(n = {len(delays)} jobs)" in page.locator("#figures figcaption").first.inner_text()
+    causes = column(page, "delays-data", "cause_job_b")
+    assert causes == [str(job) if job >= 0 else "–" for job in delays["cause_job_b"].tolist()][: len(causes)]
     page.locator("#delays-data-filter").fill(str(late["job_id"]))
     page.locator("[data-table=delays-data] tbody button.link").first.click()
     for side in ("a", "b"):
