@@ -109,7 +109,7 @@ def _page(
     timelines: Sequence[p.Section] = (),
 ) -> Page:
     diagram = [p.Explorer("delays-data", "start_a_ns", "start_delta_ns", "cause_b")]
-    sections = [*timelines, p.Section("diagram", "Diagram", diagram, "One point per job: its start in A and delay in B.")]
+    sections = [*timelines, p.Section("diagram", "Diagram", diagram, "One point per job: start in A, delay in B.")]
     if images:
         sections.append(p.Section("figures", "Figures", [p.Figures(images)]))
     if moved := _rankings(record, delays):
