@@ -266,7 +266,7 @@ class RunReader:
 
 @dataclass(frozen=True, eq=False, init=False)
 class RunView(RunReader):
-    """The part of a run that views show: they can read it, but neither advance the engine nor answer it."""
+    """The part of a run that views read. They change walltimes and holds of waiting jobs, and empty the log, in ``state``."""
 
     def __init__(self, run: RunReader) -> None:
         self.__dict__.update({name: getattr(run, name) for name in RunReader.__annotations__})
