@@ -161,6 +161,7 @@ class BatchSimulator(RunningJobs):
             raise errors.InputError(f"fork: {who}, and may have its own state; allowed: {allowed}")
         other = type(self).__new__(type(self))
         other.__dict__.update(self.__dict__, state=self.state.fork())
+        other.__dict__.pop("view", None)  # it reads the original's state
         other.rejections, other._because = dict(self.rejections), dict(self._because)
         return other
 

@@ -23,7 +23,7 @@ from bls.constraints.outages import OutageModel, modelled_outages
 from bls.machine.platform import HostGroup
 from bls.scheduler_options import ConstraintOptions, Rules
 from bridge.runs.result import Result
-from bridge.runs.simulation import run
+from bridge.runs.simulation import batch_simulator, run
 from bridge.scenarios.application_map import ApplicationMap, parse_application_map
 from bridge.scenarios.ready import ReadyScenario, load_workload
 from bridge.scenarios.scenario import Application, Scenario
@@ -192,6 +192,14 @@ def test_hosts_that_are_drained_fail_by_their_model_as_before(tmp_path: Path) ->
     assert different(drained.result(), expected) == ""
     assert different(simulation.result(), run(failing)) == ""
     assert expected.jobs.end_ns.max() > 500 * S  # the model was asked for more than once
+
+
+def test_the_view_of_a_fork_shows_the_fork() -> None:
+    original = batch_simulator(scenario(), ())
+    assert original.view.n_cores == 256
+    fork = original.fork()
+    assert fork.view is not original.view
+    assert fork.view._run.state is fork.state
 
 
 @pytest.mark.parametrize("kind", ["plain", "ordered", "graphs", "drawing", "promised"])

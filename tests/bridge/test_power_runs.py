@@ -300,7 +300,7 @@ CHARGED = Rules(decision_cost_ns="measured")
 @pytest.mark.parametrize(
     ("said", "what", "instead"),
     [
-        (MOLDED, "resize.*mold.* and several reservations", "stop:idle"),
+        (MOLDED, "resize.*mold.* with several reservations", "stop:idle"),
         (EXPANDED, "resize='expand', as running jobs get cores", "none"),
         ({"fallback": "hold", "limits": NOTICED, "bls": Director(1)}, "batch policy director, as it receives", "none"),
         ({"fallback": "dvfs", "rules": CHARGED}, "decision_cost_ns", "hold"),
