@@ -56,7 +56,7 @@ def _wanted(
     # The columns BatchState.wanted_*: each job's requested cores, or none.
     if requested is None:
         if allocator.name == "given":
-            needs = "needs the cores that each job requests: give requested={job number: cores}"
+            needs = "needs the cores that each job requests: in Python, requested={job number: cores}"
             raise InputError(f"{o.ALLOCATOR:given} {needs}")
         return np.zeros(len(workload) + 1, np.int64), np.empty(0, np.int64), np.empty(0, np.int64)
     first, lo, hi = [0], [], []

@@ -54,7 +54,7 @@ ESTIMATES = Option(
 ON_FAILURE = Choice(
     name="on-failure", panel=Panel.CONSTRAINTS, default="requeue", choices=("requeue", "lose"),
     what="treatment", metavar="HOW",
-    help="What happens to jobs that lose a host or all their cores: requeue or lose")
+    help="What happens to jobs that lose a host or all their cores: requeue, or lose (they fail)")
 COORDINATION = Choice(
     name="coordination", first=True, panel=Panel.BATCH, default="none", what="coordination of the levels", metavar="HOW",
     choices=("none", "release", "release:core", "release:host", "hint", "hint:core", "hint:host"),
@@ -75,7 +75,7 @@ RESIZE = Choice(
     rule=f"none, or {RESIZED} with {MALLEABLE}")
 POWER = Choice(
     name="power", panel=Panel.POWER, default="none", bare="held", choices=("none", "held", "working"),
-    what="active cores", metavar="CORES",
+    what="definition of active cores", metavar="CORES",
     help="Compute power and energy (power.parquet, energy_j): none; held (cores are active while a job holds them); or "
     "working (only while they work on a task); needs a platform with power data",
     rule="none, or held with other options about power")
@@ -84,7 +84,7 @@ LIMITS = Option[str | None](
     help="Power limits of the machine or of parts of it, and when they are known: CSV, from,to,limit_w[,where,reaction,notice]")
 FALLBACK = Option(
     name="fallback", panel=Panel.LIMITS, default="none", metavar="HOW",
-    help="How a power limit is kept: none (ignored); hold (jobs wait until they fit); submit:state=1 (jobs submitted under a "
+    help="How a power limit is kept: none (ignored); hold (jobs wait for power); submit:state=1 (jobs submitted under a "
     "limit run slower); dvfs (running jobs are slowed; dvfs:slow=fewest: as few as needed); stop:idle or stop:off (hosts stop)")
 ALLOWED = Option(
     name="allowed", panel=Panel.LIMITS, default="all", metavar="JOBS",

@@ -267,7 +267,7 @@ def _of_jobs(described: Description) -> Iterator[tuple[str, str]]:
         yield "round estimates", "every estimate is the run time: the log seems to have none"
     else:
         round_ones = f"{_share(found.five_minutes, ran)} multiples of 5 min, {_share(found.hours, ran)} of an hour"
-        yield "round estimates", f"{round_ones}; {found.distinct} different ones"
+        yield "round estimates", f"{round_ones}; {found.distinct} different values"
         often = (f"{format_ns(ns)} ({_share(jobs, ran)})" for ns, jobs in found.popular[:_FREQUENT])
         yield "  frequent", "   ".join(often)
     shares = [f"{name} {100 * share:.3g} %" for name, share in described.predictable.items()]
@@ -299,11 +299,11 @@ def _histogram(described: Description) -> Iterator[tuple[str, str]]:
 
 
 def _of_people(described: Description) -> Iterator[tuple[str, str]]:
-    if described.users is None:
+    if (users := described.users) is None:
         yield "users", "the log names none"
     else:
-        users = described.users
-        yield "users", f"{users.users} in {users.groups} groups; {users.half} submit half of the jobs"
+        groups = f"{users.groups} group{'s' * (users.groups != 1)}"
+        yield "users", f"{users.users} in {groups}; half of the jobs by {users.half} of them"
         yield from _classes("users", users.top, described.jobs - users.unknown, described.work_core_s)
     for name in ("queues", "partitions", "qos", "statuses"):
         if rows := getattr(described, name):

@@ -108,7 +108,7 @@ def read_workload(
             raise InputError(f"{error.text}. {_READ}") from None
         raise
     if not isinstance(workload, Workload):
-        raise PluginError(f"{path}: reader {name} gave a {type(workload).__name__}; allowed: a Workload")
+        raise PluginError(f"{path}: reader {name} returned {type(workload).__name__}; allowed: a Workload")
     return workload
 
 
@@ -196,5 +196,5 @@ def given_workload(given: str | os.PathLike[str], seed: int, *, cancelled: bool 
     with blamed_on(f"workload: {name}({seed}) failed"):
         found: object = make(seed)
     if not isinstance(found, Workload):
-        raise PluginError(f"workload: {name}({seed}) gave a {type(found).__name__}; allowed: a bls.Workload")
+        raise PluginError(f"workload: {name}({seed}) returned {type(found).__name__}; allowed: a bls.Workload")
     return replace(found, source=name)

@@ -200,7 +200,7 @@ _LIVE_S = 5  #: seconds between two loads of the page of a running study
 
 def report_command(
     results: Annotated[str, argument("DIR", "Results of a run, study, grid, comparison or replay.")],
-    other: Annotated[str | None, argument("[DIR_B]", "Another run, to report a comparison of both.")] = None,
+    other: Annotated[str | None, argument("DIR_B", "Another run, to report a comparison of both.")] = None,
     output: Annotated[str | None, option("FILE", f"The report; default: {_NAME} in DIR.", "--out", "-o")] = None,
     force: REPLACE_FILE = False,
     live: Annotated[bool, switch("--live", "Update the report of a running study until it ends.")] = False,

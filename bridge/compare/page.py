@@ -44,6 +44,7 @@ _FIGURES = {
 _OPTIONS = {"bls": "batch policy", "als": "technique", "variation": "variation Υ"}
 
 _MOST_NAMED = 3  #: most options that a title names
+_UNNAMED = {"twolevel", "tasks_table", "keep_decisions", "trace", "trace_detail", "trace_window", "trace_cores"}
 _TOP = 10
 
 #: Causes of the start of a job in a run (``cause_a``, ``cause_b``) in words, in which {job} is the job that caused it.
@@ -124,8 +125,8 @@ def _page(
 
 
 def _title(record: Mapping[str, Any], runs: Mapping[str, str]) -> str:
-    # The options that differ, or the folders if none does, or if too many do.
-    found = {str(name): pair for name, pair in (record.get("differing") or {}).items() if name != "twolevel"}
+    # The options that differ, except those about written files, or the folders if none does, or if too many do.
+    found = {str(name): pair for name, pair in (record.get("differing") or {}).items() if name not in _UNNAMED}
     named = [f"{_OPTIONS.get(name, name)} {a} → {b}" for name, (a, b) in found.items()]
     if 0 < len(named) <= _MOST_NAMED:
         return ", ".join(named)
@@ -148,7 +149,7 @@ def _timelines(runs: Mapping[str, str], delays: DataFrame) -> list[p.Section]:
             columns = timeline_text(timeline_of(parts, causes))
         except InputError:
             return []
-        about = f"{Path(folder).name}: both timelines zoom and move together. Click a job to see why it started then."
+        about = f"{Path(folder).name}: both timelines zoom and move together. Click a job to see why it started."
         part = p.Timeline(columns, f"timeline-{side}-data")
         sections.append(p.Section(f"timeline-{side}", f"Timeline of {name}", [part], about, left_out(parts)))
     return sections

@@ -284,6 +284,14 @@ def test_runs_that_are_no_longer_what_was_compared_are_not_shown(made: Made, tmp
     assert timelines() == 0
 
 
+def test_the_title_of_a_comparison_omits_options_about_written_tables(made: Made, tmp_path: Path) -> None:
+    runs = [made.folder / f"{bls} <u>" for bls in ("fcfs", "sjf")]
+    first, second = map(read_run, runs)
+    second.record["arguments"] |= {"keep_decisions": True, "tasks_table": True, "trace": ["csv"]}
+    write_comparison(compare_jobs(first.jobs, second.jobs), first, second, tmp_path, row=None, top=3)
+    assert comparison_page(tmp_path).title == "batch policy fcfs → sjf"
+
+
 def test_distributions_are_shown_where_there_are_any(made: Made) -> None:
     assert "<h3>Over jobs</h3>" in made.page("run").read_text()
     page = bridge.simulate("sample", select="first:5", als="recorded").report()
