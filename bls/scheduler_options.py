@@ -71,7 +71,7 @@ class Rules:
             object.__setattr__(self, "decision_cost_ns", whole(str(o.DECISION_COST), cost, 0, MAX_NS))
         estimator(self.estimates)
         if self.switch_wait_ns is not None:
-            whole("switch_wait_ns", self.switch_wait_ns, 0, MAX_NS)
+            object.__setattr__(self, "switch_wait_ns", whole("switch_wait_ns", self.switch_wait_ns, 0, MAX_NS))
 
     @property
     def depth(self) -> int:
@@ -178,10 +178,11 @@ class ConstraintOptions:
     windows: str | os.PathLike[str] | None = holds(o.WINDOWS)
     failures: str | None = holds(o.FAILURES)
     dependencies: bool = holds(o.DEPENDENCIES)
-    switches: str | None = holds(o.SWITCHES)
+    switches: int | str | None = holds(o.SWITCHES)
     malleable: str | os.PathLike[str] | None = holds(o.MALLEABLE)
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if self.switches is not None:
             switch_limit(self.switches)
         if isinstance(self.malleable, str):
@@ -192,7 +193,7 @@ class ConstraintOptions:
         return recorded(self)
 
 
-def switch_limit(text: str) -> tuple[int, int | None]:
+def switch_limit(text: int | str) -> tuple[int, int | None]:
     """``1@2h`` as a number of switches and the longest wait for them, ns (None: no limit). Raises InputError otherwise."""
     number, at, wait = str(text).partition("@")
     if not re.fullmatch("[0-9]{1,18}", number) or not 0 < int(number) < 2**24 or bool(at) != bool(wait):

@@ -56,8 +56,9 @@ class Power:
         from traces.base.time import MAX_NS, parse_duration_ns
 
         after: object = self.sleep_after_ns
-        if isinstance(after, str):
-            object.__setattr__(self, "sleep_after_ns", parse_duration_ns(after, str(o.SLEEP_AFTER)))
+        if after is not None:
+            after = parse_duration_ns(after, str(o.SLEEP_AFTER)) if isinstance(after, str) else after
+            object.__setattr__(self, "sleep_after_ns", whole(str(o.SLEEP_AFTER), after, 0, MAX_NS))
         object.__setattr__(self, "of", o.POWER.named(self.of))
         check_fields(self)
         if not isinstance(self.allowed, str | os.PathLike):
@@ -66,11 +67,7 @@ class Power:
             from bls.power.job_power import given_columns
 
             object.__setattr__(self, "job_power", given_columns(self.job_power))
-        if not isinstance(self.signals, str | os.PathLike | None):
-            raise InputError(f"{o.SIGNALS}: {shown(self.signals)}; allowed: a CSV file")
         self.fallback_of  # noqa: B018 - an error here, not later
-        if self.sleep_after_ns is not None:
-            whole(str(o.SLEEP_AFTER), self.sleep_after_ns, 0, MAX_NS)
         if self.limits is not None and not isinstance(self.limits, str | os.PathLike):
             from bls.power.limits import given_limits
 

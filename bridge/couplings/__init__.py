@@ -135,7 +135,7 @@ def core_gflop(scenario: ReadyScenario) -> Array:
 
 def coupling(name: str) -> Coupling:
     """The coupling of this name. Raises InputError if there is none, with the known names, nearest first."""
-    if name not in COUPLINGS:
+    if not isinstance(name, str) or name not in COUPLINGS:
         raise one_of("coupling", name, COUPLINGS, at(str(COUPLING), name))
     module, function = COUPLINGS[name]
     return cast(Coupling, getattr(import_module(module), function))

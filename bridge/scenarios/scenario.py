@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
-from functools import cache, reduce
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,6 @@ from bridge.options import declared as d
 from traces.base.errors import InputError, Mention, TwolevelError, at, in_python, one_of, shown, spelled
 from traces.base.options import (
     SEED,
-    built,
     by_keyword,
     check_fields,
     holds,
@@ -80,6 +79,8 @@ class Application:
             from bridge.scenarios.application_map import load_application_map
 
             object.__setattr__(self, "applications", load_application_map(self.applications))
+        elif self.applications is not None and not hasattr(self.applications, "assign"):
+            raise InputError(f"{a.APPLICATIONS}: {shown(self.applications)}; allowed: an ApplicationMap, or a file")
 
     @property
     def simulated(self) -> bool:
@@ -143,9 +144,7 @@ class Execution:
 
     def how_many(self) -> int:
         """The number of workers on this host."""
-        if self.workers is None and self.listen is not None:
-            return 0
-        return self.workers or len(os.sched_getaffinity(0))
+        return self.workers or (len(os.sched_getaffinity(0)) if self.listen is None else 0)
 
     def names(self) -> dict[str, object]:
         """As plain values, for a record of the run; a scheduler and hosts that may join only if there are any."""
@@ -211,10 +210,8 @@ class Scenario:
         for name, kind in _PARTS.items():
             if not isinstance(given := getattr(self, name), kind):
                 raise InputError(f"{name}: {shown(given)}; allowed: a {_public(kind)}")
-        for place in places(Scenario):
-            value: object = reduce(getattr, place.path, self)
-            if isinstance(place.option.default, bool) and not isinstance(value, bool):
-                raise InputError(f"{place.option}: {shown(value)}; allowed: True or False")
+        check_fields(self)
+        check_fields(self.workload)
 
     @classmethod
     def flat(cls, **options: Any) -> Scenario:
@@ -228,11 +225,7 @@ class Scenario:
         InputError
             If a value is not allowed, or there is no such option.
         """
-        parts = _whole_parts(options)
-        values = _values(options)
-        of_parts = {path: value for path, value in values.items() if path[0] in parts}
-        rest = {path: value for path, value in values.items() if path[0] not in parts}
-        return with_values(replace(built(cls, rest), **parts), of_parts)
+        return with_values(cls(**_whole_parts(options)), _values(options))
 
     def with_options(self, **options: Any) -> Scenario:
         """The same with other values of some options, by keyword, or with other parts; None changes nothing.

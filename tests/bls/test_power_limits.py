@@ -109,7 +109,7 @@ def test_options_are_as_of_the_command_line_or_plain_values() -> None:
         ({"allowed": 1.5}, "allowed=1.5: 1.5 is out of range; allowed: 0 to 1"),
         ({"allowed": None}, "allowed=None: None is not a number; allowed: 0 to 1"),
         ({"fallback": 5}, f"fallback: 5; allowed: {fallbacks}"),
-        ({"signals": True}, "signals: True; allowed: a CSV file"),
+        ({"signals": True}, "signals: True; allowed: a string or path"),
     )
     for option, message in options:
         with pytest.raises(InputError) as caught:

@@ -16,7 +16,7 @@ from functools import cache, wraps
 from inspect import cleandoc
 from typing import Any, Generic, NamedTuple, Self, TypeVar
 
-from traces.base.errors import InputError, Mention, at, in_python, one_of, real, spelled, whole
+from traces.base.errors import InputError, Mention, at, in_python, one_of, real, shown, spelled, whole
 from traces.base.retired import unknown
 
 T = TypeVar("T")
@@ -180,7 +180,7 @@ class Choice(Option[str]):
 
     def check(self, value: str, where: str = "") -> str:
         """Return ``value`` if it is one of the names. Raises InputError otherwise; the message lists them, nearest first."""
-        if value not in self.choices:
+        if not isinstance(value, str) or value not in self.choices:
             raise one_of(self.what, value, self.choices, at(where or str(self), value))
         return value
 
@@ -204,6 +204,15 @@ def number_text(number: float) -> str:
 
 _OPTION, _PART = "option", "part"
 
+#: Values of fields by their annotation, and their description in errors.
+_TYPES: dict[str, Any] = {
+    "bool": (bool, "True or False"),
+    "bool | None": (bool, type(None), "True or False"),
+    "str | None": (str, type(None), "a string"),
+    "tuple[str, ...]": (str, tuple, list, "a sequence of strings"),
+    "str | os.PathLike[str] | None": (str, os.PathLike, type(None), "a string or path"),
+}
+
 
 def holds(option: Option[Any], *default: Any) -> Any:
     """Declare a field that holds the value of an option; ``default``: replaces the option's default."""
@@ -216,12 +225,15 @@ def part(kind: type) -> Any:
 
 
 def check_fields(whole: Any) -> None:
-    """Check the numbers and choices of a dataclass by their options, and store them as the checks return them. None is allowed
-    where it is the default. Raises InputError for the first value that is not allowed."""
+    """Check the values of a dataclass by their options and types, and store numbers and choices as the checks return them. None
+    is allowed where it is the default. Raises InputError for the first value that is not allowed."""
     for one in fields(whole):
-        option = one.metadata.get(_OPTION)
-        if isinstance(option, Real | Choice) and not (one.default is None and getattr(whole, one.name) is None):
-            object.__setattr__(whole, one.name, option.check(getattr(whole, one.name)))
+        option, value = one.metadata.get(_OPTION), getattr(whole, one.name)
+        kinds = _TYPES.get(getattr(one.type, "__name__", str(one.type)))
+        if isinstance(option, Real | Choice) and not (one.default is None and value is None):
+            object.__setattr__(whole, one.name, option.check(value))
+        elif option is not None and kinds is not None and not isinstance(value, kinds[:-1]):
+            raise InputError(f"{option}: {shown(value)}; allowed: {kinds[-1]}")
 
 
 def knows_its_keywords(kind: type[T]) -> type[T]:
