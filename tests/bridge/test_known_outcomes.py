@@ -196,7 +196,7 @@ def test_hosts_that_are_drained_fail_by_their_model_as_before(tmp_path: Path) ->
 
 def test_the_view_of_a_fork_shows_the_fork() -> None:
     original = batch_simulator(scenario(), ())
-    assert original.view.n_cores == 256
+    assert original.view.n_cores == original.platform.n_cores
     fork = original.fork()
     assert fork.view is not original.view
     assert fork.view._run.state is fork.state
