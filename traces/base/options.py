@@ -228,11 +228,12 @@ def check_fields(whole: Any) -> None:
     """Check the values of a dataclass by their options and types, and store numbers and choices as the checks return them. None
     is allowed where it is the default. Raises InputError for the first value that is not allowed."""
     for one in fields(whole):
-        option, value = one.metadata.get(_OPTION), getattr(whole, one.name)
-        kinds = _TYPES.get(getattr(one.type, "__name__", str(one.type)))
+        if (option := one.metadata.get(_OPTION)) is None:
+            continue
+        value, kinds = getattr(whole, one.name), _TYPES.get(getattr(one.type, "__name__", str(one.type)))
         if isinstance(option, Real | Choice) and not (one.default is None and value is None):
             object.__setattr__(whole, one.name, option.check(value))
-        elif option is not None and kinds is not None and not isinstance(value, kinds[:-1]):
+        elif kinds is not None and not isinstance(value, kinds[:-1]):
             raise InputError(f"{option}: {shown(value)}; allowed: {kinds[-1]}")
 
 
