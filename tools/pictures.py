@@ -540,15 +540,20 @@ def life() -> Figures:
     """The states of a job and the events between them."""
     with drawing(8.4, 3.6) as figure:
         axes = figure.subplots()
+        box = {"boxstyle": "round,pad=0.4", "fc": "white", "ec": INK}
+        boxes = {
+            state: axes.text(*place, state.name.lower(), va="center", ha="center", bbox=box)
+            for state, place in _PLACES.items()
+        }
         for (before, after), several in groupby(LIFE, key=lambda step: (step.before, step.after)):
             words = "\n".join(getattr(step.event, "name", str(step.event)).lower() for step in several)
             begin, end = (np.array(_PLACES[one]) for one in (before, after))
-            axes.annotate("", end, begin, arrowprops={"arrowstyle": "-|>", "color": GREY, "shrinkA": 14, "shrinkB": 22})
-            box = {"fc": "white", "lw": 0, "pad": 1}
-            axes.text(*(begin + end) / 2, words, va="center", ha="center", fontsize=7, bbox=box)
-        for state, place in _PLACES.items():
-            box = {"boxstyle": "round,pad=0.4", "fc": "white", "ec": INK}
-            axes.text(*place, state.name.lower(), va="center", ha="center", bbox=box)
+            ends = {f"patch{side}": boxes[one].get_bbox_patch() for side, one in (("A", before), ("B", after))}
+            arrow = {"arrowstyle": "-|>", "color": GREY, "shrinkA": 0, "shrinkB": 2, **ends}
+            axes.annotate("", end, begin, arrowprops=arrow)
+            axes.text(
+                *(begin + end) / 2, words, va="center", ha="center", fontsize=7, bbox={"fc": "white", "lw": 0, "pad": 1}
+            )
         axes.set(xlim=(-0.3, 3.5), ylim=(-0.2, 2.2))
         axes.axis("off")
     return {"job-life.png": figure}
