@@ -175,6 +175,15 @@ def studies() -> Figures:
     }
 
 
+def failures() -> Figures:
+    """The comparison of ``tools/studies/failures.toml``, as the command draws it."""
+    study = parse_study((STUDIES / "failures.toml").read_text(encoding="utf-8"), [STUDIES], "failures")
+    with tempfile.TemporaryDirectory() as folder:
+        bridge.run_study(study, Path(folder))
+        (part,) = parts_of(study, Path(folder), "comparison")
+    return {"failures.png": comparison_figure(part.frame, title=part.words)}
+
+
 #: Distributions of task lengths, with the largest length of the axis in means and the number of bars; then loops, one or two
 #: in a panel, with the number of their tasks.
 _DENSITIES: Final = {
@@ -445,36 +454,72 @@ def estimates() -> Figures:
 
 
 def demand_response() -> Figures:
-    """Waits of ``docs/data/demand-response.csv``, by slower state and by application."""
+    """Waits of ``docs/data/demand-response.csv``, by fallback, slower state and application; for fallbacks, also run times."""
     rows = pd.read_csv(DATA / "demand-response.csv", keep_default_na=False)
-    rows = rows[rows["metric"] == "wait"]
+    increases = {"wait": "increase of the mean wait [s]", "run": "increase of the mean run time [s]"}
+    # Panels: table, metric, second line of the label.
+    panels_of = {
+        "study": [("fallbacks", "wait", ""), ("fallbacks", "run", "")],
+        "states": [("states", "wait", "")],
+        "techniques": [(table, "wait", f"\n{table}") for table in ("all nodes alike", "every other node")],
+    }
     found = {}
-    for name, panels in {"states": ["states"], "techniques": ["all nodes alike", "every other node"]}.items():
+    for name, panels in panels_of.items():
+        one_scale = len({metric for _, metric, _ in panels}) == 1
         with drawing(3.2 + 2.6 * len(panels), 3.6) as figure:
-            for axes, panel in zip(figure.subplots(1, len(panels), sharey=True, squeeze=False)[0], panels, strict=True):
+            places = figure.subplots(1, len(panels), sharey=one_scale, squeeze=False)[0]
+            for axes, (table, metric, line) in zip(places, panels, strict=True):
                 axes.grid(axis="y")
-                cases = rows[rows["table"] == panel].groupby("case", sort=False)
+                cases = rows[(rows["table"] == table) & (rows["metric"] == metric)].groupby("case", sort=False)
                 for colour, (case, of) in zip(PALETTE, cases, strict=False):
                     ends = np.abs(of[["mean_low", "mean_high"]].to_numpy().T - of["mean"].to_numpy())
                     look = {"color": colour, "marker": "o", "markersize": 3, "capsize": 2, "label": case}
                     axes.errorbar(of["share"], of["mean"], ends, **look)
-                axes.set_xlabel("jobs that may be slowed [%]" + f"\n{panel}" * (len(panels) > 1))
-            figure.axes[0].set_ylabel("increase of the mean wait [s]")
-            figure.axes[0].set_ylim(0, None)
-            figure.axes[0].legend(frameon=False)
-            figure.suptitle("dvfs at 407 kW, 10 seeds, 95 % intervals", x=0.02, ha="left")
+                axes.set_xlabel(f"jobs that may be slowed [%]{line}")
+                if axes is places[0] or not one_scale:
+                    axes.set_ylabel(increases[metric])
+            for axes in places:
+                axes.set_ylim(0, None)
+            places[0 if one_scale else -1].legend(frameon=False)
+            of_all = "dvfs" if name != "study" else "fallbacks"
+            figure.suptitle(f"{of_all} at 407 kW, 10 seeds, 95 % intervals", x=0.02, ha="left")
         found[f"demand-response-{name}.png"] = figure
     return found
 
 
+def published(file: str) -> pd.DataFrame:
+    """Comparisons of ten seeds in ``docs/data``, of the makespan and the mean wait."""
+    rows = pd.read_csv(DATA / file, keep_default_na=False)
+    rows = rows[rows["metric"].isin(["makespan_ns", "mean_wait_ns"])]
+    return rows.assign(difference_low=0.0, seeds=10, confidence=0.95)  # only ratios are drawn
+
+
+#: Techniques in figures of ``docs/data``: one that balances badly, and one that balances well. The pages' tables have all.
+_EXTREMES: Final = ("static", "fac")
+
+
 def malleable() -> Figures:
-    """The comparisons of ``docs/data/malleable.csv``, of ten seeds."""
-    rows = pd.read_csv(DATA / "malleable.csv", keep_default_na=False)
-    rows = rows[rows["metric"] != "utilisation"].assign(difference_low=0.0, seeds=10, confidence=0.95)
+    """Comparisons of ``docs/data/malleable.csv``: one figure per kind of backfilling, without rules that resemble others."""
+    rows = published("malleable.csv")
+    rows = rows[rows["als"].isin(_EXTREMES) & rows["value"].isin(["mold", "shrink", "equal"])]
+    rows = rows.assign(als=rows["workload"] + ", " + rows["als"], workload="both")  # as rows of one figure
+    easy = rows["backfill"] == "easy"
     return {
-        f"malleable-{name}.png": comparison_figure(of, title=f"changes of width compared with none, {name}")
-        for name, of in rows.groupby("workload", sort=False)
+        "malleable-easy.png": comparison_figure(rows[easy], title="malleable jobs under EASY"),
+        "malleable-no-backfilling.png": comparison_figure(rows[~easy], title="malleable jobs without backfilling"),
     }
+
+
+def coordination() -> Figures:
+    """Comparisons of ``docs/data/releases.csv`` and ``hints.csv``, each of one workload."""
+    releases, hints = published("releases.csv"), published("hints.csv")
+    releases = releases[releases["als"].isin(_EXTREMES)]
+    found = {
+        f"coordination-{name}.png": comparison_figure(releases[releases["workload"] == name], title=f"releases, {name}")
+        for name in ("W2", "CEA-Curie")
+    }
+    of_hints = comparison_figure(hints[hints["workload"] == "W2"], title="hints, W2")
+    return {**found, "coordination-hints-W2.png": of_hints}
 
 
 #: Positions of the states of a job, chosen such that no two arrows meet.
@@ -495,15 +540,20 @@ def life() -> Figures:
     """The states of a job and the events between them."""
     with drawing(8.4, 3.6) as figure:
         axes = figure.subplots()
+        box = {"boxstyle": "round,pad=0.4", "fc": "white", "ec": INK}
+        boxes = {
+            state: axes.text(*place, state.name.lower(), va="center", ha="center", bbox=box)
+            for state, place in _PLACES.items()
+        }
         for (before, after), several in groupby(LIFE, key=lambda step: (step.before, step.after)):
             words = "\n".join(getattr(step.event, "name", str(step.event)).lower() for step in several)
             begin, end = (np.array(_PLACES[one]) for one in (before, after))
-            axes.annotate("", end, begin, arrowprops={"arrowstyle": "-|>", "color": GREY, "shrinkA": 14, "shrinkB": 22})
-            box = {"fc": "white", "lw": 0, "pad": 1}
-            axes.text(*(begin + end) / 2, words, va="center", ha="center", fontsize=7, bbox=box)
-        for state, place in _PLACES.items():
-            box = {"boxstyle": "round,pad=0.4", "fc": "white", "ec": INK}
-            axes.text(*place, state.name.lower(), va="center", ha="center", bbox=box)
+            ends = {f"patch{side}": boxes[one].get_bbox_patch() for side, one in (("A", before), ("B", after))}
+            arrow = {"arrowstyle": "-|>", "color": GREY, "shrinkA": 0, "shrinkB": 2, **ends}
+            axes.annotate("", end, begin, arrowprops=arrow)
+            axes.text(
+                *(begin + end) / 2, words, va="center", ha="center", fontsize=7, bbox={"fc": "white", "lw": 0, "pad": 1}
+            )
         axes.set(xlim=(-0.3, 3.5), ylim=(-0.2, 2.2))
         axes.axis("off")
     return {"job-life.png": figure}
@@ -588,16 +638,14 @@ PICTURES: Final = (
     Section("Generated workloads", "",
             _alike("accasim-", "like-50k", "like-500k", "calendar-500k",
                    command="twolevel workload generate --like LOG -n 50000 --method accasim --plot like.png -o made.swf")),
-    Section("Levels that exchange information", "", _alike("coordination-", "W2", "CEA-Curie"),
-            by="twolevel study tools/studies/releases.toml"),
-    Section("Hints", "", {"coordination-hints-W2.png": ""}, by="twolevel study tools/studies/hints.toml"),
-    Section("Malleable jobs", "", _alike("malleable-", "W1", "W2"), malleable),
+    Section("Levels that exchange information", "", _alike("coordination-", "W2", "CEA-Curie", "hints-W2"), coordination),
+    Section("Malleable jobs", "", _alike("malleable-", "easy", "no-backfilling"), malleable),
+    Section("Failures of hosts", "",
+            {"failures.png": "twolevel study tools/studies/failures.toml --out failures"}, failures),
     Section("The life of a job", "", {"job-life.png": ""}, life),
     Section("The bridge's protocol", "", _alike("protocol-", "connection", "job", end=".svg"), by="hand"),
     Section("Better estimates", "", {"estimates-slowdown.png": ""}, estimates),
-    Section("Demand response", "", {"demand-response-study.png": ""}, by="twolevel study tools/studies/demand-response.toml"),
-    Section("Demand response, other states and jobs", "", _alike("demand-response-", "states", "techniques"),
-            demand_response),
+    Section("Demand response", "", _alike("demand-response-", "study", "states", "techniques"), demand_response),
     Section("Constraint programming", "", _alike("cp-", "eurora", "forhlr", "instances"), planners),
 )
 # fmt: on

@@ -18,10 +18,9 @@ from traces.statistics.intervals import MIN_SEEDS
 from traces.tables import DataFrame
 
 _PER_LINE = 3  #: panels side by side; four are two rows of two
+_LABEL = 38  #: characters per line of a panel's label
 
 _ROW_IN, _POINT_IN, _PANEL_IN, _LETTER_IN, _LINE_IN = 0.18, 0.075, 2.5, 0.065, 0.13
-
-_LABEL = 38  #: characters per line of a panel's label
 
 #: The compared values in titles; those of other options are "values of" the option.
 COMPARED = {
@@ -32,6 +31,7 @@ COMPARED = {
     "allocator": "allocators",
     "fallback": "fallbacks",
     "resize": "changes of width",
+    "failures": "failures of hosts",
 }
 
 
