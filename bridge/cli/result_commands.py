@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from bls.options import FAIR_START, POWER, PUE, SIGNALS
+from bls.options import FAIR_START, POWER, SIGNALS
 from bridge.cli import INTERRUPTED
 from bridge.options import declared
-from bridge.options.bundles import AS_JSON, REPLACE_FILE, RUN, argument, bundled, option, switch
+from bridge.options.bundles import AS_JSON, REPLACE_FILE, RUN, TakenOptions, argument, bundled, option, switch
 from bridge.options.output import PaperOptions
+from bridge.runs.afterwards import OF_POWER, QUANTITIES, Afterwards, StoredRun
 from bridge.runs.directory import check_file, fresh_file, named_folder
 from bridge.standard_error import lined_up, put, put_text, say
 from traces.base.errors import InputError, one_of, parse_list
-
-if TYPE_CHECKING:
-    from bridge.runs.afterwards import StoredRun
 
 
 @bundled
@@ -71,27 +68,19 @@ def power_command(
     output: Annotated[
         str | None, option("FILE", "Draw the power over time: a png, svg or pdf file.", "--out", "-o")
     ] = None,
-    signals: Annotated[
-        str | None,
-        replace(
-            SIGNALS, help="Compute costs and emissions of energy from this CSV file: from,price_per_kwh,g_co2e_per_kwh"
-        ),
-    ] = None,
-    pue: Annotated[str | None, PUE] = None,
+    of_power: Annotated[Mapping[str, Any], TakenOptions(these=OF_POWER)],
     jobs: Annotated[str | None, option("FILE", _JOBS.format("--signals"))] = None,
     paper: PaperOptions,
 ) -> None:
     """Show the energy and power of a run, and compute costs, emissions and the power of the facility."""
-    from bls.power.costs import COST_METRICS, FACILITY_METRICS
     from bls.power.words import METRICS, cost_rows
-    from bridge.runs.afterwards import Afterwards, StoredRun
 
-    run, afterwards = StoredRun(Path(results)), Afterwards.given(signals, pue)
-    _check_jobs(jobs, signals is not None, "--signals")
+    run, afterwards = StoredRun(Path(results)), Afterwards.given(of_power)
+    _check_jobs(jobs, SIGNALS.name in afterwards.asked, "--signals")
     metrics, columns = afterwards.of(run)
     if output is None or metrics:
         # Older records have costs, too.
-        names = (*METRICS, *COST_METRICS, *FACILITY_METRICS)
+        names = (*METRICS, *(name for one in OF_POWER for name in QUANTITIES[one.name].metrics))
         known = {name: run.metrics[name] for name in names if name in run.metrics}
         if not known:
             raise InputError(f"{results}: its power is not known; simulate again with {POWER:held}")
@@ -116,11 +105,9 @@ def metrics_command(
     as_json: AS_JSON = False,
 ) -> None:
     """Print the metrics of a run, and compute fair start times. Times are in ns, energies in J, power in W."""
-    from bridge.runs.afterwards import Afterwards, StoredRun
-
     run = StoredRun(Path(results))
     _check_jobs(jobs, fair_start, "--fair-start")
-    metrics, columns = Afterwards(fair_start=fair_start).of(run)
+    metrics, columns = Afterwards.given({FAIR_START.name: fair_start}).of(run)
     found = {**run.metrics, **metrics}
     if as_json:
         put_text(json.dumps(found) + "\n")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bridge.compare.comparison import RUNS, Comparison, ranked
-from bridge.compare.record import METRICS, compare_runs, rankings, read_run, write_comparison
+from bridge.compare.record import FIGURES, METRICS, compare_runs, rankings, read_run, write_comparison
 from bridge.report import parts as p
 from bridge.report.metric_texts import Metric, metric_of
 from bridge.report.page import Page
@@ -34,11 +34,6 @@ _NEEDED = (
     *("job_id", "attempt", "start_delta_ns", "start_a_ns", "start_b_ns", "cause_a", "cause_b"),
     *("cause_job_a", "cause_job_b", "cause_attempt_a", "cause_attempt_b"),
 )
-
-_FIGURES = {
-    "delays": "Delay of each job's start in B, by its start in A (n = {compared} jobs)",
-    "chain": "Chain of causes of one job's delay",
-}
 
 #: Words for options in titles and tables; other options have their own names.
 _OPTIONS = {"bls": "batch policy", "als": "technique", "variation": "variation Υ"}
@@ -74,7 +69,7 @@ def comparison_page(folder: Path) -> Page:
     try:
         runs = {name: str(record["runs"][name]) for name in RUNS}
         counts = {str(name): int(count) for name, count in record["jobs"].items()}
-        files = {words.format_map(counts): folder / f"{name}.svg" for name, words in _FIGURES.items()}
+        files = {words.format_map(counts): folder / f"{name}.svg" for name, words in FIGURES.items()}
         images = [(p.file_address(path), words) for words, path in files.items() if path.is_file()]
         return _page(images, record, delays, runs, counts, _timelines(runs, delays))
     except (KeyError, TypeError, ValueError, AttributeError):
@@ -97,7 +92,7 @@ def page_of_comparison(compared: Comparison) -> Page:
     from traces.figures.compare.start_delays import start_delays_figure
 
     drawn = [start_delays_figure(compared.delays)] if len(compared.delays) else []
-    images = [(p.figure_address(figure), _FIGURES["delays"].format_map(compared.counts)) for figure in drawn]
+    images = [(p.figure_address(figure), FIGURES["delays"].format_map(compared.counts)) for figure in drawn]
     return _page(images, rankings(compared, _TOP), compared.delays, {}, compared.counts)
 
 

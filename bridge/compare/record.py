@@ -12,13 +12,19 @@ from bridge.compare.comparison import RUNS, Comparison, Link, chain, compare_job
 from bridge.compare.delay_causes import LINKS
 from bridge.runs.directory import metric, read_record, write_record
 from bridge.runs.library_versions import versions
-from bridge.runs.stored import ids_of, job_words
+from bridge.runs.stored import ids_of, job_words, run_title
 from traces.base.errors import InputError, shown_name
 from traces.ledger_tables import stored_events
 from traces.records.events import JobEvents
 from traces.tables import DataFrame, read_jobs, write_rows
 
 METRICS = ("makespan_ns", "mean_wait_ns")  #: the metrics of both runs that are shown
+
+#: The captions of the figures, by the names of their files; filled with the numbers of jobs.
+FIGURES = {
+    "delays": "Delay of each job's start in B, by its start in A (n = {compared} jobs)",
+    "chain": "Chain of causes of one job's delay (n = {compared} compared jobs)",
+}
 
 
 class RunFolder(NamedTuple):
@@ -113,11 +119,12 @@ def write_comparison(
     top: int,
     power: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write delays.parquet, comparison.json with ``top`` rows of every ranking, and the figures. ``row``: of the job whose
-    chain is drawn, if any. ``power``: costs and savings of power limits, if both runs have power."""
+    """Write delays.parquet, comparison.json with ``top`` rows of every ranking, the figures and their captions. ``row``: of the
+    job whose chain is drawn, if any. ``power``: costs and savings of power limits, if both runs have power."""
     from traces.figures.compare.delay_chain import delay_chain_figure
     from traces.figures.compare.start_delays import start_delays_figure
     from traces.figures.drawing.canvas import save_all
+    from traces.figures.drawing.for_paper import write_captions
 
     delays = compared.delays
     columns = {str(name): column.to_numpy() for name, column in delays.items()}
@@ -125,7 +132,7 @@ def write_comparison(
     write_rows(columns | texts, folder / "delays.parquet")
     links = [] if row is None else chain(compared, row)
     late = None if row is None else str(delays["chain_of"].iloc[row])
-    record = {
+    record: dict[str, Any] = {
         "runs": {name: str(run.folder) for name, run in zip(RUNS, (a, b), strict=True)},
         "differing": differing(a, b),
         "versions": versions(),
@@ -140,8 +147,12 @@ def write_comparison(
     figures = {"delays": start_delays_figure(delays)} if len(delays) else {}
     if late is not None:
         figures["chain"] = delay_chain_figure(delays.iloc[[link.row for link in links]], late=late)
+    differences = ", ".join(f"{name} {first} → {second}" for name, (first, second) in record["differing"].items())
+    about = f"A: {run_title(a.record)}; B: {run_title(b.record)}; differences: {differences or 'none'}."
     for name, figure in figures.items():
         save_all(figure, [folder / f"{name}.{form}" for form in ("svg", "png")])
+        shows = FIGURES[name].format_map(compared.counts)
+        write_captions(folder, {name: f"{about} {shows}. Two single runs: no confidence interval."})
 
 
 def rankings(compared: Comparison, top: int) -> dict[str, list[dict[str, Any]]]:

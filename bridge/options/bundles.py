@@ -31,13 +31,14 @@ class TakenOptions:
     instead: tuple[Option[Any], ...] = ()  # options that replace those of the same name, with another default or help
     # the dataclass whose values the command receives as a mapping by key, as typed, instead of an instance
     raw_of: type | None = None
+    these: tuple[Option[Any], ...] = ()  # these options instead, whose values the command receives in the same way
 
     def places(self, kind: type) -> list[OptionPlace]:
         """The options that the command takes, and where their values are."""
         only, without = {one.name for one in self.only}, {getattr(one, "name", one) for one in self.without}
         other = {one.name: one for one in self.instead}
         taken = []
-        for place in places(kind):
+        for place in [OptionPlace(one, (one.key,), one.default) for one in self.these] or places(kind):
             name, instead = place.option.name, other.get(place.option.name)
             if (not only or name in only) and without.isdisjoint((name, place.path[0])):
                 taken.append(OptionPlace(instead, place.path, instead.default) if instead else place)
@@ -71,11 +72,11 @@ def bundled(command: Callable[..., None]) -> Callable[..., None]:
         kind, *marks = get_args(hint) if get_origin(hint) is Annotated else (hint,)
         taken = next((one for one in marks if isinstance(one, TakenOptions)), TakenOptions())
         kind = taken.raw_of or kind
-        if not is_dataclass(kind):
+        if not (taken.these or is_dataclass(kind)):
             given = [(argument.name, hint, argument.default)]
         elif found := taken.places(cast(type, kind)):
             paths = {place.option.key: place.path for place in found}
-            bundles[argument.name] = _Bundle(kind, paths, taken.raw_of is not None)
+            bundles[argument.name] = _Bundle(kind, paths, bool(taken.these or taken.raw_of))
             given = [_parameter(place) for place in found]
         else:
             bundles[argument.name] = _Bundle(kind, {one.name: (one.name,) for one in fields(kind)})

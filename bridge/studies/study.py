@@ -108,7 +108,7 @@ class Study:
     # for each workload, by its name, the begins of its windows, instants of the log (ns); empty while unknown
     windows: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     exact: bool = False  # whether nothing is random, so that one seed is enough (``preparing.settled``)
-    # computed from each finished run: ``signals``, ``pue`` and ``fair-start`` (``bridge.runs.afterwards``)
+    # computed from each finished run, by the names of ``bridge.runs.afterwards.QUANTITIES``
     results: Mapping[str, str | bool] = field(default_factory=dict)
     where: str = "[study] {}"  # the name of a key of its head in errors
 

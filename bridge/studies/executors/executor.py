@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from bls.machine.platform import Platform
 from bls.workloads.workload import Workload
+from bridge.runs.afterwards import Afterwards
 from bridge.scenarios.scenario import Scenario
 from traces.compiled import Array
 
 if TYPE_CHECKING:
     from bridge.replay.chosen import SlurmChoice
-    from bridge.runs.afterwards import Afterwards
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class Unit:
     place: int  # index in the study
     prepared: int  # index of its shared data
     options: Scenario  # of the run, including the seed
-    afterwards: Afterwards | None = None  # metrics to compute from its result
+    afterwards: Afterwards = Afterwards({})  # noqa: RUF009  # frozen; metrics to compute from its result
     metrics: tuple[str, ...] | None = None  # requested metrics; None: all
     keep: tuple[str, ...] = ()  # tables to be written into ``folder``
     folder: Path | None = None

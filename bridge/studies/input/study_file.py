@@ -17,9 +17,10 @@ from als.options import VARIATION
 from als.techniques import spelled as one_spelling
 from als.techniques import split_techniques
 from bls.machine.partitions import printable_name
-from bls.options import POWER
+from bls.options import POWER, SIGNALS
 from bls.policies import split_names
 from bridge.options.declared import DATA, VARIATIONS
+from bridge.runs.afterwards import QUANTITIES
 from bridge.runs.directory import power_words, under_present_names
 from bridge.scenarios.conflicts import OF_ENGINE
 from bridge.scenarios.scenario import RECORDED, Scenario
@@ -33,7 +34,6 @@ from traces.base.options import Implied, places
 COMPARED = ("makespan_ns", "mean_wait_ns", "mean_bounded_slowdown")  #: the metrics compared by default
 
 _TABLES = ("study", "run", "grid", "cell", "results", "compare", "cluster", *o.parts())
-_RESULTS = ("signals", "pue", "fair-start")
 _STUDY = ("name", "description", "seeds", *REPLICATION, "metrics", "keep")
 _CLUSTERS = ("slurm",)
 _COMPARE = ("option", "base", "metrics", "drawn")
@@ -133,7 +133,7 @@ def _under_present_names(given: Table) -> Table:
     if "on" in power:
         words = power_words(power["on"], power.get("of"))
         power = {"of" if key == "on" else key: value for key, value in power.items()} | {"of": words}
-    moved = ("pue", "fair-start", *["signals"] * (not _reads_signals(given)))
+    moved = [name for name in QUANTITIES if name != SIGNALS.name or not _reads_signals(given)]
     results = {name: table.pop(name) for table in (run, power) for name in moved if table.get(name)}
     found = {**given, "run": run, "power": power, "results": results | given.get("results", {})}
     found |= {"compare": [_compared_now(one) for one, _ in _numbered(given, "compare")]}
@@ -186,11 +186,16 @@ def _duration(given: object, where: str) -> str:
 
 
 def _results(given: Table) -> dict[str, str | bool]:
-    _check_keys(given, _RESULTS, "[results]")
-    texts = {key: _duration(given[key], f"[results] {key}") for key in _RESULTS[:2] if key in given}
-    if not isinstance(fair_start := given.get("fair-start", False), bool):
-        raise InputError(f"[results] fair-start: {shown(fair_start)}; allowed: true or false")
-    return texts | ({"fair-start": True} if fair_start else {})
+    _check_keys(given, tuple(QUANTITIES), "[results]")
+    found: dict[str, str | bool] = {}
+    for key in filter(given.__contains__, QUANTITIES):
+        if QUANTITIES[key].option.kind is not bool:
+            found[key] = _duration(given[key], f"[results] {key}")
+        elif not isinstance(given[key], bool):
+            raise InputError(f"[results] {key}: {shown(given[key])}; allowed: true or false")
+        elif given[key]:
+            found[key] = True
+    return found
 
 
 def _clusters(given: Table) -> dict[str, Table]:
