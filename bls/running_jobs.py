@@ -264,14 +264,6 @@ class RunReader:
         return np.where(changed, given_first, first), np.where(changed, given_count, count)
 
 
-@dataclass(frozen=True, eq=False, init=False)
-class RunView(RunReader):
-    """The part of a run that views read. They change walltimes and holds of waiting jobs, and empty the log, in ``state``."""
-
-    def __init__(self, run: RunReader) -> None:
-        self.__dict__.update({name: getattr(run, name) for name in RunReader.__annotations__})
-
-
 class RunningJobs(RunReader):
     """The jobs of a batch simulation for those who simulate them and answer its engine."""
 

@@ -29,9 +29,10 @@ from bls.observers import AnyObserver, Observers
 from bls.options import MAX_ATTEMPTS, ON_FAILURE, SLACK
 from bls.policies import AnyPolicy, DecidingPolicy, Scoring, ScoringPolicy, contract, scoring, unscored
 from bls.policies.contract import no_account, no_decision, no_score
-from bls.running_jobs import RunningJobs, RunView
+from bls.running_jobs import RunningJobs
 from bls.scheduler_options import Rules
 from bls.seen.answers import AnswerError, put_answer, refusal
+from bls.seen.run_view import RunView
 from bls.view import View
 from bls.workloads.workload import Workload
 from traces.base import errors

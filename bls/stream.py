@@ -25,8 +25,8 @@ from bls.machine.platform import Platform
 from bls.metrics.schedule import Allocations, Schedule
 from bls.policies import AnyPolicy, ScorePolicy
 from bls.policies.contract import FollowingPolicy, OtherProgram, no_account
-from bls.running_jobs import RunView
 from bls.scheduler_options import Rules
+from bls.seen.run_view import RunView
 from bls.simulator import BatchSimulator
 from bls.workloads.columns import COLUMNS, OPTIONAL, rejects_text
 from bls.workloads.selection import fit

@@ -15,8 +15,8 @@ from bls.constraints.advance_reservations import Windows
 from bls.engine import state as b
 from bls.machine.partitions import Partition
 from bls.machine.platform import Platform
-from bls.running_jobs import RunView
 from bls.seen.jobs import JobFacts, SeenJob
+from bls.seen.run_view import RunView
 from traces.base.columns import read_only
 from traces.compiled import Array
 from traces.intervals import intervals_of

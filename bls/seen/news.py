@@ -11,8 +11,8 @@ import numpy as np
 
 from bls.engine.jobs import Jobs
 from bls.engine.state import NEVER, BatchState
-from bls.running_jobs import RunView
 from bls.seen.jobs import SeenJob
+from bls.seen.run_view import RunView
 from traces.compiled import Array
 from traces.intervals import joined_numbers
 from traces.ledger import STATES
@@ -135,7 +135,7 @@ class News:
             return
         rows = np.fromiter(self._left, np.int64, len(self._left))
         had = np.fromiter(map(len, self._left.values()), np.int64, len(rows))
-        changed = run.state.jobs.held_cores[rows] != had
+        changed = run.jobs.held_cores[rows] != had
         # If widths change, as many cores may have come as have gone.
         for row in rows[changed | run.dealings.resizes].tolist():
             had_then, has = self._left[row], {core for lo, hi in run.holding(row) for core in range(lo, hi)}

@@ -30,7 +30,7 @@ from bls.constraints.job_constraints import constrain
 from bls.machine.partitions import Switch
 from bls.machine.platform import HostGroup
 from bls.policies import AnyPolicy
-from bls.running_jobs import RunView
+from bls.seen.run_view import RunView
 from bls.workloads.workload import Workload
 from tools.bench.engines import FcfsByHand
 from traces.base.errors import PluginError
