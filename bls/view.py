@@ -595,7 +595,8 @@ class View:
         # Bring the view to the present, from the engine's log of arrivals, starts and ends.
         run = self._run
         jobs, promises, corrections = run.jobs, run.ends_change, self._corrections
-        for entry in run.take_log():
+        entries, self._now_ns, self._free_cores = run.take_log()
+        for entry in entries:
             row, kind = entry >> 2, entry & 3
             if kind == b.LOG_ARRIVED:
                 self._waiting[row] = self._seen(row)
@@ -628,8 +629,6 @@ class View:
         if corrections is not None:
             for row, end_ns in corrections.found(run):
                 self._expect(row, end_ns)
-        self._now_ns = run.now_ns
-        self._free_cores = run.free_cores
         self._present = None
         self._forget_columns()
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -26,11 +27,6 @@ class RunView(RunReader):
         return self.state.now_ns
 
     @property
-    def free_cores(self) -> int:
-        """Number of cores that no job holds, on hosts that are up."""
-        return self.state.free_cores
-
-    @property
     def jobs(self) -> Jobs:
         """The columns of jobs; they change during the simulation."""
         return self.state.jobs
@@ -40,7 +36,7 @@ class RunView(RunReader):
         """Number of decisions in the table of decisions."""
         return self.state.n_decisions
 
-    @property
+    @cached_property
     def ends_change(self) -> bool:
         """Whether expected ends of running jobs may change."""
         return self.dealings.scales or self.dealings.resizes or self.state.settings.promises == 1
@@ -95,8 +91,11 @@ class RunView(RunReader):
         """The text of the latest hold of a job; empty if it was never held, or released at once."""
         return holds.hold_text(self.state, row)
 
-    def take_log(self) -> list[int]:
-        """The arrivals, starts and ends since the last call, four times the row plus the kind, in order; empties the log."""
-        entries: list[int] = self.state.log[: self.state.n_log].tolist()
-        self.state.n_log = 0
-        return entries
+    def take_log(self) -> tuple[list[int], int, int]:
+        """The arrivals, starts and ends since the last call, four times the row plus the kind, in order; the simulated instant;
+        and the number of free cores. Empties the log."""
+        state = self.state
+        entries: list[int] = state.log[: state.n_log].tolist()
+        if entries:
+            state.n_log = 0
+        return entries, state.now_ns, state.free_cores
