@@ -16,9 +16,12 @@ import numpy as np
 
 from bls.engine import loop as engine
 from bls.engine import state as b
-from bls.engine.features.running import releases as reports
-from bls.engine.features.running.commands import take_back
-from bls.engine.features.running.state import CommandLog
+from bls.engine.features.commands.commands import take_back
+from bls.engine.features.commands.state import CommandLog
+from bls.engine.features.releases.releases import report_job_releases, stop_after
+from bls.engine.features.report_results import ACCEPTED, FULL
+from bls.engine.features.requests.requests import report_width_requests
+from bls.engine.features.retries.losses import report_loss
 from bls.engine.growing import grow_width_requests
 from traces.compiled import Array
 from traces.intervals import intervals_of
@@ -269,14 +272,14 @@ class RunningJobs(RunReader):
 
     def release(self, row: int, core_number: Array, released_ns: Array, end_ns: int) -> bool:
         """Report the releases of a job that has started, before its outcome; False if they are not possible."""
-        return reports.report_job_releases(self.state, row, core_number, released_ns, end_ns) == reports.ACCEPTED
+        return report_job_releases(self.state, row, core_number, released_ns, end_ns) == ACCEPTED
 
     def request_width(self, row: int, width_request_ns: Array, cores: Array, until_ns: int) -> bool:
         """Report the requests for cores of a job that has started, before its outcome; False if they are not possible."""
         report = self.state, row, width_request_ns, cores, until_ns
-        while (answer := reports.report_width_requests(*report)) == reports.FULL:
+        while (answer := report_width_requests(*report)) == FULL:
             grow_width_requests(self.state, len(width_request_ns))
-        return answer == reports.ACCEPTED
+        return answer == ACCEPTED
 
     def interrupted(self) -> list[int]:
         """The rows of the running jobs that receive commands after the latest pass; the list is cleared."""
@@ -290,7 +293,7 @@ class RunningJobs(RunReader):
 
     def put_off_stop(self, row: int, core_number: Array, released_ns: Array) -> bool:
         """Whether a job releases the failing hosts before they cut it: simulate it then up to the new :meth:`stop_ns`."""
-        return bool(reports.stop_after(self.state, row, core_number, released_ns))
+        return bool(stop_after(self.state, row, core_number, released_ns))
 
     def promise(self, row: int, not_before_ns: int) -> bool:
         """Promise that a running job ends at ``not_before_ns`` or later; False if it contradicts known facts."""
@@ -302,7 +305,7 @@ class RunningJobs(RunReader):
 
     def loss(self, row: int, end_ns: int, core: int) -> bool:
         """Report the end of a running job that has lost its cores; False if that is not possible."""
-        return bool(reports.report_loss(self.state, row, end_ns, core))
+        return bool(report_loss(self.state, row, end_ns, core))
 
 
 class Counts:

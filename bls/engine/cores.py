@@ -30,7 +30,7 @@ class Slices(State, dim="slices"):
 
 
 class CoreProfile(State):
-    """Time slices with their free cores, and the changes between them (``bls.engine.features.planning.core_profile``)."""
+    """Time slices with their free cores, and the changes between them (``bls.engine.features.core_plan.core_profile``)."""
 
     n_slices: int = 1  # slices in use
     n_changes: int = 0  # changes in use

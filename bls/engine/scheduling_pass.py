@@ -2,7 +2,7 @@
 
 No backfilling, EASY and conservative backfilling differ in the depth of reservations. With a depth of 1 (here), two numbers
 describe the reservation: its slot (the shadow time) and the extra cores that it leaves free then. Greater depths, and passes
-in which cores are distinguished, are in ``bls.engine.features.planning.plan_ahead``.
+in which cores are distinguished, are in ``bls.engine.features.plans.plan_ahead``.
 
 Source: D. Lifka, "The ANL/IBM SP scheduling system", doi:10.1007/3-540-60153-8_35 (EASY).
 """

@@ -3,10 +3,16 @@
 from bls.allocators.contract import PlacementRequest
 from bls.engine import codes
 from bls.engine.cores import CoreProfile, Offer, Pool, Slices
+from bls.engine.features.commands.state import CommandLog
+from bls.engine.features.directions.state import CoreScale, Directed, Scaling
+from bls.engine.features.domains.state import DomainState
+from bls.engine.features.draws.state import PowerState
 from bls.engine.features.hold.state import HoldState
-from bls.engine.features.power.state import DomainState, PowerState, StopState
-from bls.engine.features.running import state as r
+from bls.engine.features.releases.state import Releases
+from bls.engine.features.requests.state import RequestedWidths, WidthRequests
 from bls.engine.features.sleep.state import SleepState
+from bls.engine.features.stops.state import StopState
+from bls.engine.features.widths.state import Resizing
 from bls.engine.jobs import Jobs
 from bls.engine.settings import Settings
 from traces.algorithms.event_heap import Heap
@@ -232,22 +238,22 @@ class BatchState(State):
     wall_time: Ints = column(2, saved=False)  # latest reading of the wall clock: s, ns
     placement: PlacementRequest = column()  # request to the allocator
     holder: Ints = column("held", fill=-1)  # row of the job that holds each core; -1: none
-    releases: r.Releases = column(saved=False)  # records of releases
+    releases: Releases = column(saved=False)  # records of releases
     ordered: Heap = column("held", saved=False)  # work space: running jobs, or their cores, in order
     left: Pool = column("held", saved=False)  # work space: cores that a job still holds
     hinted: Ints = column("hinted")  # of each core: 1 + row that received a hint about it
     wanted_of: Ints = column("hinted")  # work space of a pass for the same; otherwise 0
     interrupted: Ints = column("interrupted", used=("n_interrupted",))  # running jobs with commands of the latest pass
-    commands: r.CommandLog = column(saved=False)  # command log: commands to running jobs
+    commands: CommandLog = column(saved=False)  # command log: commands to running jobs
     given_at: Ints = column("resizing")  # of each held core: 1 + column of ``commands`` that gave it; 0: at the start
     asked: Ints = column("resizing")  # of each held core: 1 if its release was requested
     totals: Ints = column("amounts")  # capacity of other resources, power and licences, as in ``Offer.amounts``
-    resizing: r.Resizing = column(saved=False)  # work space
-    width_requests: r.WidthRequests = column(used=("n_width_requests",))  # future requests for cores
-    requested_widths: r.RequestedWidths = column("requested_widths")  # of rows: requests of the jobs
-    directed: r.Directed = column(used=("n_directed",))  # a policy's decisions about running jobs
-    scaling: r.Scaling = column("scaling")  # of rows: scales of speeds, and ends set by a policy
-    core_scale: r.CoreScale = column()  # scales of single cores
+    resizing: Resizing = column(saved=False)  # work space
+    width_requests: WidthRequests = column(used=("n_width_requests",))  # future requests for cores
+    requested_widths: RequestedWidths = column("requested_widths")  # of rows: requests of the jobs
+    directed: Directed = column(used=("n_directed",))  # a policy's decisions about running jobs
+    scaling: Scaling = column("scaling")  # of rows: scales of speeds, and ends set by a policy
+    core_scale: CoreScale = column()  # scales of single cores
     holds: HoldState = column("holding")  # of rows: when a policy held them; empty if none can
     power: PowerState = column()  # empty if power is not limited
     domains: DomainState = column()  # empty if no part of the machine has a limit

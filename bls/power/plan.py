@@ -10,7 +10,9 @@ import numpy as np
 from bls import options as o
 from bls.conflicts import PLAN
 from bls.engine import state as b
-from bls.engine.features.power.state import DomainState, PowerState, StopState
+from bls.engine.features.domains.state import DomainState
+from bls.engine.features.draws.state import PowerState
+from bls.engine.features.stops.state import StopState
 from bls.estimates import LAST_TWO, check_predicts, groups
 from bls.machine.partitions import PartitionTable
 from bls.machine.platform import Platform

@@ -10,7 +10,7 @@ import numpy as np
 
 from bls.constraints.advance_reservations import Windows
 from bls.engine import state as b
-from bls.engine.features.running.state import Directed
+from bls.engine.features.directions.state import Directed
 from bls.machine.platform import Platform
 from bls.seen.jobs import SeenJob
 from traces.base.errors import InputError, PluginError, printable, shown, whole
@@ -87,7 +87,7 @@ def placed(given: object, n_cores: int, whole_hosts: bool) -> tuple[SeenJob, Cor
     """A job, the cores that a policy names for it (None if it names none), and the reason for its start (may be empty).
 
     ``given`` is an answer of ``decide()`` that is not a job. With ``whole_hosts`` jobs may hold more cores than they
-    request. Further requirements of the job are checked at its start (``bls.engine.features.planning.decided``). Raises
+    request. Further requirements of the job are checked at its start (``bls.engine.features.python.decided``). Raises
     AnswerError if the answer is not of an allowed form.
     """
     if not (isinstance(given, tuple) and 2 <= len(given) <= 3 and isinstance(given[0], SeenJob)):
@@ -299,7 +299,7 @@ def _put(directed: Directed, at: int, entries: Sequence[tuple[int, int, int, int
 def refusal(
     state: b.BatchState, row: int, platform: Platform, windows: Windows | None, domains: Sequence[str] = ()
 ) -> str:
-    """The reason why a job cannot have the cores named for it, from the notes of ``bls.engine.features.planning.decided`` in
+    """The reason why a job cannot have the cores named for it, from the notes of ``bls.engine.features.python.decided`` in
     ``state``. ``domains``: names of the parts of the machine with their own power limits."""
     jobs = state.jobs
     why = int(state.refused)

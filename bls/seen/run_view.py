@@ -7,8 +7,8 @@ from functools import cached_property
 import numpy as np
 
 from bls.engine import state as b
+from bls.engine.features.draws.draws import planned_more_mw, power_left
 from bls.engine.features.hold import holds
-from bls.engine.features.power.draws import planned_more_mw, power_left
 from bls.engine.jobs import Jobs
 from bls.running_jobs import RunReader
 from traces.compiled import Array

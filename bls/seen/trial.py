@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 
-from bls.engine.features.planning import decided as kernels
+from bls.engine.features.python import decided as kernels
 from bls.engine.state import BY_ROW, OF_JOBS
 from bls.seen.answers import placed
 from bls.seen.jobs import SeenJob

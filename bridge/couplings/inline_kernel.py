@@ -14,7 +14,7 @@ from als.metrics.loops import measure
 from als.network.state import NONE
 from als.network.state import message_ns_in_kernels as _message_ns
 from als.programs.table import draw_program, show_phases
-from bls.engine.features.running.releases import ACCEPTED, FULL, REFUSED
+from bls.engine.features.report_results import ACCEPTED, FULL, REFUSED
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from bridge.couplings import inline_state as i

@@ -16,7 +16,10 @@ from als.metrics.graphs import GRAPH_METRICS, TransferColumns
 from als.metrics.loops import LOOP_METRICS
 from als.programs.table import ProgramTable
 from bls.engine import loop as batch
-from bls.engine.features.running import commands, releases
+from bls.engine.features.commands import commands
+from bls.engine.features.releases import releases
+from bls.engine.features.requests.requests import report_width_requests
+from bls.engine.features.retries.losses import report_loss
 from bls.engine.state import BatchState
 from bridge.couplings import TaskColumns
 from traces.compiled import Array, Hooks, caller, types
@@ -37,10 +40,10 @@ ENGINES = (
     (application.run_until_stop, types.int64(_APPLICATION, types.int64), ""),
     (releases.report_job_releases, types.int64(_BATCH, types.int64, _INSTANTS, _INSTANTS, types.int64), "releases"),
     (releases.stop_after, types.boolean(_BATCH, types.int64, _INSTANTS, _INSTANTS), "releases"),
-    (releases.report_loss, types.boolean(_BATCH, types.int64, types.int64, types.int64), "loses"),
+    (report_loss, types.boolean(_BATCH, types.int64, types.int64, types.int64), "loses"),
     (commands.take_back, types.boolean(_BATCH, types.int64), "commanded"),
     (batch.promise, types.boolean(_BATCH, types.int64, types.int64), "commanded"),
-    (releases.report_width_requests, types.int64(_BATCH, types.int64, _INSTANTS, _INSTANTS, types.int64), "evolves"),
+    (report_width_requests, types.int64(_BATCH, types.int64, _INSTANTS, _INSTANTS, types.int64), "evolves"),
 )
 # Their callers: ``advance(inline.engines[ADVANCE], arguments)``
 advance, outcome, begin, run, release, stop_after, loss, take_back, promise, request_width = (

@@ -20,7 +20,7 @@ from tables import table_rows
 
 import bridge
 from bls import ConstraintOptions, HostGroup, Platform, Rules, Workload
-from bls.engine.features.power.slowing import _compare
+from bls.engine.features.levels.slowing import _compare
 from bls.machine.host_power import HostPower
 from bls.power.job_power import allowed_jobs
 from bls.power.options import SLOW, Power

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ TABLES = {
 JOBS = [(1, 0, 100, 200, 100), (2, 1, 50, 256, 60), (3, 2, 30, 4, 30), (4, 3, 10, 8, 20)]
 
 #: The features of the batch engine, by what they are called where they are declared.
-_MODULES = (order.hold, order.hosts, order.planning, order.power, order.queue, order.running, order.sleep)
+_MODULES = [module for module in vars(order).values() if isinstance(module, ModuleType)]
 NAMES = {one: name for module in _MODULES for name, one in vars(module).items() if isinstance(one, Feature)}
 HOSTS = {"OUTAGES", "RETRIES"}
 GRAPHS = {a.OPEN_GRAPH, a.SERVE_GRAPH}

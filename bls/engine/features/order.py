@@ -1,20 +1,42 @@
 """All features of the batch engine, in the order in which the subscribers of one event are called."""
 
+from bls.engine.features.commands import feature as commands
+from bls.engine.features.core_plan import feature as core_plan
+from bls.engine.features.decisions import feature as decisions
+from bls.engine.features.dependencies import feature as dependencies
+from bls.engine.features.directions import feature as directions
+from bls.engine.features.domains import feature as domains
+from bls.engine.features.drains import feature as drains
+from bls.engine.features.hints import feature as hints
 from bls.engine.features.hold import feature as hold
-from bls.engine.features.hosts import feature as hosts
-from bls.engine.features.planning import feature as planning
-from bls.engine.features.power import feature as power
-from bls.engine.features.queue import feature as queue
-from bls.engine.features.running import feature as running
+from bls.engine.features.levels import feature as levels
+from bls.engine.features.limits import feature as limits
+from bls.engine.features.molding import feature as molding
+from bls.engine.features.other_events import feature as other_events
+from bls.engine.features.outages import feature as outages
+from bls.engine.features.partition_limits import feature as partition_limits
+from bls.engine.features.plans import feature as plans
+from bls.engine.features.prediction import feature as prediction
+from bls.engine.features.presets import feature as presets
+from bls.engine.features.promises import feature as promises
+from bls.engine.features.python import feature as python
+from bls.engine.features.rejection import feature as rejection
+from bls.engine.features.releases import feature as releases
+from bls.engine.features.requests import feature as requests
+from bls.engine.features.retries import feature as retries
+from bls.engine.features.scores import feature as scores
 from bls.engine.features.sleep import feature as sleep
+from bls.engine.features.stops import feature as stops
+from bls.engine.features.switches import feature as switches
+from bls.engine.features.widths import feature as widths
 
 FEATURES = (
-    *(planning.RECORDS, planning.CHARGES),
-    *(hosts.OUTAGES, power.LIMITS, power.STOPS, sleep.SLEEPS, hosts.DRAINS, hosts.RETRIES),
-    *(running.HOLDERS, running.RELEASES, running.REQUESTS, running.PROMISES),
-    *(running.WIDTHS, running.HINTS, running.HINTS_AS_DECIDED, running.DIRECTS, power.SLOWS),
-    *(running.TOGETHER, running.COMMANDS, planning.BY_CORES, planning.PLANS_AHEAD, power.EASY, power.PARTS),
-    *(planning.SCORES, planning.ACCOUNTS, planning.MOLDS, planning.MOLDS_WITH_PLANS, planning.TURNS_AWAY),
-    *(queue.PARTITION_LIMITS, queue.OTHERS, queue.DEPENDENCIES, queue.SWITCHES, queue.PREDICTS, queue.PRESETS),
-    *(planning.DECIDES, hold.HOLDS),
+    *(decisions.RECORDS, decisions.CHARGES),
+    *(outages.OUTAGES, limits.LIMITS, stops.STOPS, sleep.SLEEPS, drains.DRAINS, retries.RETRIES),
+    *(releases.HOLDERS, releases.RELEASES, requests.REQUESTS, promises.PROMISES),
+    *(widths.WIDTHS, hints.HINTS, hints.HINTS_AS_DECIDED, directions.DIRECTS, levels.SLOWS),
+    *(commands.TOGETHER, commands.COMMANDS, core_plan.BY_CORES, plans.PLANS_AHEAD, limits.EASY, domains.PARTS),
+    *(scores.SCORES, scores.ACCOUNTS, molding.MOLDS, molding.MOLDS_WITH_PLANS, rejection.TURNS_AWAY),
+    *(partition_limits.PARTITION_LIMITS, other_events.OTHERS, dependencies.DEPENDENCIES, switches.SWITCHES),
+    *(prediction.PREDICTS, presets.PRESETS, python.DECIDES, hold.HOLDS),
 )

@@ -6,7 +6,7 @@ the job can use. If these hosts do not suffice because the job requests more tha
 
 from bls.availability.free_cores import bits_of, free_all, free_count, lowest_bit
 from bls.engine import state as b
-from bls.engine.features.planning.placement_search import copy_cores, fill_levels
+from bls.engine.features.core_plan.placement_search import copy_cores, fill_levels
 from bls.engine.features.sleep.hosts import late_on
 from bls.engine.hooks import EARLIEST, HOOK, call_hook
 from bls.engine.job_lifecycle import ask_allocator, suggest, suggest_fitting

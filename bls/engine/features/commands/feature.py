@@ -1,0 +1,24 @@
+"""Declarations of the log of commands to running jobs."""
+
+from bls.engine import hooks as h
+from bls.engine.feature import Feature
+from bls.engine.status import BatchStatus
+
+_HERE = "bls.engine.features.commands"
+
+COMMANDS = Feature(
+    ("max_commands",),
+    on={h.BEFORE_PASS: f"{_HERE}.commands:room"},
+    # Each of these features may send commands to every job.
+    sizes=lambda run: {
+        "interrupted": run.cores * run.settings.command_sources,
+        "commands": 4 * run.cores * run.settings.command_sources,
+    },
+    grow={BatchStatus.COMMANDS_FULL: lambda state: (state.commands, state.settings.max_commands)},
+)
+
+TOGETHER = Feature(
+    ("command_sources",),
+    lambda run: run.settings.command_sources > 1,
+    on={h.AFTER_PASS: f"{_HERE}.commands:sort_commands"},
+)

@@ -1,0 +1,16 @@
+"""The columns of commands to running jobs."""
+
+from bls.engine.codes import RunningCommand
+from traces.kernels.signatures import Ints
+from traces.kernels.state import State, column
+
+
+class CommandLog(State, dim="commands"):
+    """The command log: commands to running jobs."""
+
+    job: Ints = column()  # row
+    at_ns: Ints = column()  # instant
+    core: Ints = column()  # -1: all cores, or the end of the job; HINTED: the row that waits, -1 none any more
+    what: Ints = column(codes=RunningCommand)  # command
+    value: Ints = column()  # scale, or state of an ended job; HINTED: number of cores waited for
+    wanted: Ints = column()  # HINTED: number of these cores that the job holds

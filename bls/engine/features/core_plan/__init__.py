@@ -1,0 +1,1 @@
+"""The plan by single cores: its profile, and places in it."""

@@ -1,0 +1,1 @@
+"""Records of scheduling passes, and the time that decisions take."""

@@ -1,0 +1,1 @@
+"""Parts of the machine with their own power limits."""

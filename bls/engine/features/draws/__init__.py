@@ -1,0 +1,1 @@
+"""Draws of jobs and known power limits, which all features of power share."""

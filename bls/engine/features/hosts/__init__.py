@@ -1,1 +1,0 @@
-"""Outages and drains of hosts, and further attempts of jobs."""

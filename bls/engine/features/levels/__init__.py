@@ -1,0 +1,1 @@
+"""Running jobs that are slowed under a power limit."""

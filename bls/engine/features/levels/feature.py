@@ -1,0 +1,15 @@
+"""Declaration of jobs that are slowed under a power limit."""
+
+from bls.engine import hooks as h
+from bls.engine import state as b
+from bls.engine.feature import Feature
+
+_HERE = "bls.engine.features.levels"
+
+SLOWS = Feature(
+    ("powered",),
+    lambda run: run.settings.powered > b.HOLD,
+    on={h.AFTER_PASS: f"{_HERE}.slowing:set_states"},
+    sizes=lambda run: {"directed": 3 * run.cores, "scaled": run.cores, "scaling": run.jobs},
+    commands=2,
+)

@@ -1,0 +1,1 @@
+"""Power limits, and jobs that wait for power."""

@@ -1,0 +1,1 @@
+"""Jobs that may start with another width than requested."""

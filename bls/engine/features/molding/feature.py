@@ -1,0 +1,20 @@
+"""Declarations of jobs that may start with another width than requested."""
+
+from bls.engine import hooks as h
+from bls.engine.feature import Feature
+
+_HERE = "bls.engine.features.molding"
+
+MOLDS = Feature(
+    ("molds",),
+    lambda run: run.settings.max_reservations <= 1,
+    plays={h.WIDTH: f"{_HERE}.molding:mold"},
+    settings=lambda run: {"widest": run.cores},  # a job may get all cores
+)
+
+MOLDS_WITH_PLANS = Feature(
+    ("molds",),
+    lambda run: run.settings.max_reservations > 1,
+    plays={h.WIDTH: f"{_HERE}.molding:mold_with_plans"},
+    settings=MOLDS.settings,
+)

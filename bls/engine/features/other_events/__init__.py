@@ -1,0 +1,1 @@
+"""Cancellations, windows, dependent arrivals and wake-ups."""

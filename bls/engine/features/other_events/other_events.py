@@ -1,0 +1,66 @@
+"""Events besides ends and plain arrivals: windows, cancellations, dependent arrivals, wake-ups."""
+
+from bls.engine import state as b
+from bls.engine.features.draws.draws import planned_ns
+from bls.engine.hooks import HOOK
+from bls.engine.job_lifecycle import arrive, send_away
+from bls.engine.profile import drop_slot
+from traces.algorithms.event_heap import drop_top
+from traces.compiled import compiled
+
+
+@compiled(HOOK)
+def next_other(state: b.BatchState, _job: int, _begin: int, _stop: int, sign: int) -> int:
+    """The next instant of a dependent arrival, a cancellation, a window, or (unless ``sign`` is 0) a wake-up."""
+    t = state.wake_ns if sign != 0 else b.NEVER
+    if state.arriving.n > 0:
+        t = min(t, state.arriving.ns[0])
+    if state.next_boundary < state.boundaries.size:
+        t = min(t, state.boundaries[state.next_boundary])
+    if state.next_cancel < state.cancel_order.size:
+        t = min(t, state.jobs.cancel_ns[state.cancel_order[state.next_cancel]])
+    return int(t)
+
+
+@compiled(inner=True)
+def _withdraw(state: b.BatchState, now: int) -> None:
+    """Cancel waiting jobs; running jobs have had their ``stop_ns`` since their start."""
+    jobs, rows = state.jobs, state.cancel_order
+    while state.next_cancel < rows.size and jobs.cancel_ns[rows[state.next_cancel]] <= now:
+        job = state.by_rank[jobs.rank[rows[state.next_cancel]]]
+        state.next_cancel += 1
+        if jobs.start_ns[job] >= 0 or jobs.state[job] >= 0:
+            continue
+        if jobs.slot_ns[job] != b.NEVER:
+            state.gained, state.hull_ns = 1, max(state.hull_ns, jobs.slot_ns[job] + planned_ns(state, job))
+            drop_slot(state, job)
+        state.changed = 1
+        send_away(state, job, b.CANCELLED)
+
+
+@compiled(HOOK)
+def others(state: b.BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
+    """Handle windows, cancellations, dependent arrivals and wake-ups of the instant ``begin``."""
+    jobs = state.jobs
+    while state.next_boundary < state.boundaries.size and state.boundaries[state.next_boundary] <= now:
+        state.next_boundary += 1
+        state.changed = 1
+    if state.next_cancel < state.cancel_order.size:
+        _withdraw(state, now)
+    while state.arriving.n > 0 and state.arriving.ns[0] <= now:
+        job = state.arriving.key[0]
+        drop_top(state.arriving)
+        if job >= jobs.number.size:
+            job -= jobs.number.size
+            if jobs.start_ns[job] < 0 and jobs.state[job] < 0:
+                # It accepts more switches from now on and may find an earlier slot.
+                state.changed = 1
+                if jobs.slot_ns[job] != b.NEVER:
+                    state.gained, state.hull_ns = 1, b.NEVER
+        elif jobs.state[job] < 0:
+            state.changed = 1
+            arrive(state, job, now)
+    if state.wake_ns <= now:
+        state.wake_ns = b.NEVER
+        state.changed = 1
+    return 0

@@ -1,0 +1,1 @@
+"""Limits of partitions and of their users."""

@@ -1,0 +1,1 @@
+"""Run times and power draws predicted from ended jobs."""

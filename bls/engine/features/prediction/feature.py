@@ -1,0 +1,16 @@
+"""Declaration of predicted run times and power draws."""
+
+from bls.engine import hooks as h
+from bls.engine.feature import Feature
+
+_HERE = "bls.engine.features.prediction"
+
+PREDICTS = Feature(
+    ("history_least", "power"),
+    lambda run: run.has("history_least") or len(run.given.state["power"].seen) > 0,
+    on={
+        h.ENDED: f"{_HERE}.prediction:learn",
+        h.ENDS_DONE: f"{_HERE}.prediction:predict_again",
+        h.ARRIVED: f"{_HERE}.prediction:predict",
+    },
+)

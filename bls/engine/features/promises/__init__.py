@@ -1,0 +1,1 @@
+"""Ends that applications promise."""

@@ -1,1 +1,0 @@
-"""Waiting jobs: predictions, presets, dependencies, cancellations, windows, wake-ups."""

@@ -1,0 +1,1 @@
+"""A policy that rejects all jobs."""

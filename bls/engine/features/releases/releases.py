@@ -1,0 +1,245 @@
+"""Reports of running jobs: cores that they release.
+
+The allocation of a job does not change; ``state.holder`` has the job that still holds each core. Releases are reported
+after the start, when the application is known. At their instants, releases come first, then requests
+(``bls.engine.features.requests``), between ends and host events; a scheduling pass follows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bls.engine import state as b
+from bls.engine.features.commands.commands import end_of_working, walltime_end
+from bls.engine.features.report_results import ACCEPTED, REFUSED
+from bls.engine.hooks import COUNTED, FREED, HELD, HOOK, REQUESTED, publish
+from bls.engine.job_lifecycle import is_open, next_down_ns, set_free
+from bls.engine.profile import hold_pool, planned_until
+from bls.engine.status import BatchStatus
+from traces.algorithms.event_heap import drop_top, push
+from traces.compiled import compiled
+from traces.kernels.signatures import Ints
+
+if TYPE_CHECKING:
+    from bls.engine.validation import BatchChecks
+
+
+@compiled(inner=True)
+def list_left(state: b.BatchState, job: int) -> int:
+    """Write the intervals that a job still holds to ``state.left``; returns their number."""
+    jobs, holder, count = state.jobs, state.holder, 0
+    for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
+        core, stop = state.pool.lo[k], state.pool.hi[k]
+        while core < stop:
+            if holder[core] != job:
+                core += 1
+                continue
+            state.left.lo[count] = core
+            while core < stop and holder[core] == job:
+                core += 1
+            state.left.hi[count] = core
+            count += 1
+    return count
+
+
+@compiled(HOOK)
+def take_up(state: b.BatchState, job: int, _begin: int, _stop: int, _sign: int) -> int:
+    """Make a starting job the holder of its cores."""
+    jobs = state.jobs
+    for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
+        state.holder[state.pool.lo[k] : state.pool.hi[k]] = job
+        if state.asked.size > 0:
+            state.asked[state.pool.lo[k] : state.pool.hi[k]] = 0
+            state.given_at[state.pool.lo[k] : state.pool.hi[k]] = 0
+    return 0
+
+
+@compiled(HOOK)
+def give_up(state: b.BatchState, job: int, _begin: int, _stop: int, _sign: int) -> int:
+    """Free the cores that an ending job still holds; ``holder`` is kept for the update of the profile."""
+    for k in range(list_left(state, job)):
+        set_free(state, state.left.lo[k], state.left.hi[k], 1)
+    return 0
+
+
+@compiled(HOOK)
+def next_release(state: b.BatchState, _job: int, before: int, _stop: int, _sign: int) -> int:
+    """The next instant at which a running job releases or requests cores."""
+    return int(min(before, state.releasing.ns[0])) if state.releasing.n > 0 else before
+
+
+@compiled(HOOK)
+def handle_releases(state: b.BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
+    """Handle the releases and then the requests of the instant ``begin``; returns 0 or a status."""
+    n_cores = state.host_of.size
+    if state.releasing.n == 0 or state.releasing.ns[0] > now:
+        return 0
+    if state.n_released + n_cores > state.releases.job.size:
+        return BatchStatus.RELEASES_FULL
+    while state.releasing.n > 0 and state.releasing.ns[0] == now:
+        if state.releasing.key[0] >= b.WIDTH_REQUEST_KEY:
+            publish(state, REQUESTED, state.releasing.key[0] - b.WIDTH_REQUEST_KEY, now, now, 0)
+        else:
+            _release_of(state, state.releasing.key[0] // n_cores, now)
+    return 0
+
+
+@compiled(inner=True)
+def _release_of(state: b.BatchState, job: int, now: int) -> None:
+    settings, jobs = state.settings, state.jobs
+    n_cores = state.host_of.size
+    until, records = planned_until(state, job, now), state.releases
+    hold_pool(state, job, now, until, 1)
+    working_end, working, cores = end_of_working(state, job), 0, 0
+    while state.releasing.n > 0 and state.releasing.ns[0] == now and state.releasing.key[0] // n_cores == job:
+        core = state.releasing.key[0] % n_cores
+        drop_top(state.releasing)
+        state.holder[core] = -1
+        k = state.n_released
+        records.job[k], records.core[k], records.at_ns[k] = job, core, now
+        state.n_released = k + 1
+        if state.asked.size > 0:
+            jobs.asked[job] -= state.asked[core]
+            if state.asked[core] == 0:
+                jobs.needs_no_more[job] = 1
+            state.asked[core] = 0
+        set_free(state, core, core + 1, 1)
+        cores += 1
+        working += core < working_end
+    state.free_cores += cores
+    publish(state, FREED, job, now, 0, 0)
+    jobs.held_cores[job] -= cores
+    jobs.to_release[job] -= cores
+    jobs.released_held[job] += cores
+    jobs.released[job] += working
+    hold_pool(state, job, now, until, -1)
+    if settings.plans == 1 and until > now:
+        state.gained, state.hull_ns = 1, max(state.hull_ns, until)
+    elif settings.plans == 1 and jobs.overdue[job] == 1:
+        state.overdue_cores -= cores  # the overdue job remains a loss in every pass
+    state.changed = 1
+    publish(state, COUNTED, job, -working, 0, 0)
+    publish(state, HELD, job, now, working, -1)
+
+
+@compiled(inner=True)
+def _all_once(state: b.BatchState, job: int, core_number: Ints, released_ns: Ints) -> bool:
+    """Whether a report contains each core that a job of changing width holds once; sets ``resizing.place``."""
+    holder, place, now = state.holder, state.resizing.place, state.now_ns
+    for c in range(core_number.size):
+        place[core_number[c]] = -1
+    there = 0
+    for c in range(core_number.size):
+        core = core_number[c]
+        if released_ns[c] > now:
+            if holder[core] != job or place[core] >= 0:
+                return False
+            place[core] = c
+            there += 1
+    for c in range(core_number.size):
+        core = core_number[c]
+        if released_ns[c] == now and holder[core] == job and place[core] < 0:
+            place[core] = c  # it goes now
+            there += 1
+    return bool(there == state.jobs.held_cores[job])
+
+
+@compiled()
+def report_job_releases(state: b.BatchState, job: int, core_number: Ints, released_ns: Ints, end_ns: int) -> int:
+    """Report the cores that the running ``job`` releases before its end at ``end_ns``; its outcome follows.
+
+    ``core_number``: the cores on which it computes, ascending; with changing widths in any order, including earlier cores.
+    Each is released at ``released_ns`` if that is before ``end_ns``. By the setting ``releases``, a core is released at its
+    own instant, or all cores of the job on a host together with the last one.
+
+    Returns ``ACCEPTED``, or ``REFUSED`` with nothing changed: a core does not belong to the job, or an instant is in the past
+    and is not the repeated report of a release that has happened (``bls.engine.features.commands.commands``).
+    """
+    jobs, holder = state.jobs, state.holder
+    n = core_number.size
+    if not is_open(state, job) or released_ns.size != n:
+        return REFUSED
+    now, again = state.now_ns, jobs.n_commanded[job] > 0
+    resizes = state.settings.resizing != b.NO_RESIZE
+    for c in range(n):
+        core = core_number[c]
+        if core < 0 or core >= holder.size:
+            return REFUSED
+        if resizes:
+            continue
+        if released_ns[c] > now or not again:
+            if holder[core] != job or released_ns[c] < now:
+                return REFUSED
+        elif released_ns[c] < now and holder[core] == job and state.settings.releases == b.BY_CORE:
+            return REFUSED  # a past release must be reported as before
+        if c > 0 and core_number[c - 1] >= core:
+            return REFUSED
+    if resizes and not _all_once(state, job, core_number, released_ns):
+        return REFUSED
+    c = 0
+    while c < n:
+        first, latest = core_number[c], released_ns[c]
+        stop = first + 1
+        c += 1
+        if state.settings.releases == b.BY_HOST:
+            host = state.host_of[first]
+            first, stop = state.host_first[host], state.host_first[host + 1]
+            while c < n and core_number[c] < stop:
+                latest = max(latest, released_ns[c])
+                c += 1
+        if latest < end_ns and (not resizes or state.resizing.place[first] == c - 1):
+            for core in range(first, stop):
+                if holder[core] == job:
+                    jobs.to_release[job] += 1
+                    push(state.releasing, latest, job * holder.size + core)
+    return ACCEPTED
+
+
+@compiled()
+def stop_after(state: b.BatchState, job: int, core_number: Ints, released_ns: Ints) -> bool:
+    """Delay ``stop_ns`` of ``job`` if a host failure sets it and the job will have released that host before.
+
+    Returns whether ``stop_ns`` has changed: the application must then be simulated up to the new ``stop_ns``.
+    """
+    jobs, before = state.jobs, state.jobs.stop_ns[job]
+    if jobs.stop_state[job] != b.FAILED:
+        return False
+    stop, reason = walltime_end(state, job), b.KILLED
+    if jobs.cancel_ns[job] < stop:
+        stop, reason = jobs.cancel_ns[job], b.CANCELLED
+    first = jobs.held_first[job]
+    for k in range(first, first + jobs.held_count[job]):
+        for host in range(state.host_of[state.pool.lo[k]], state.host_of[state.pool.hi[k] - 1] + 1):
+            down = next_down_ns(state, host)
+            if down < stop and not _gone_by(state, host, down, core_number, released_ns):
+                stop, reason = down, b.FAILED
+    jobs.stop_ns[job], jobs.stop_state[job] = stop, reason
+    return bool(stop > before)
+
+
+@compiled(inner=True)
+def _gone_by(state: b.BatchState, host: int, instant: int, core_number: Ints, released_ns: Ints) -> bool:
+    """Whether a job computes on cores of a host and has released all of these by an instant."""
+    lo, hi, any_there = state.host_first[host], state.host_first[host + 1], False
+    for c in range(core_number.size):
+        if lo <= core_number[c] < hi:
+            if released_ns[c] > instant:
+                return False
+            any_there = True
+    return any_there
+
+
+def check_releases(checks: BatchChecks) -> None:
+    """Check that jobs hold the cores that they will release."""
+    if checks.settings.releases == b.NO_RELEASES:
+        return
+    state, n_cores = checks.state, checks.n_cores
+    ns, key = state.releasing.entries()
+    key = key[key < b.WIDTH_REQUEST_KEY]
+    for row, core in zip(*divmod(np.setdiff1d(key, checks.owner * n_cores + checks.held_cores), n_cores), strict=True):
+        checks.fault(f"{checks.name(row)} is to release core {core}, which it does not hold")
+    found = np.bincount(key // n_cores, minlength=state.n_rows)
+    checks.counts(lambda row: f"cores that {checks.name(row)} is to release", checks.jobs.to_release, found)
+    checks.none(ns < state.now_ns, lambda k: f"a core should have been released at {ns[k]} ns")

@@ -1,0 +1,1 @@
+"""Requests of running jobs for more or fewer cores."""

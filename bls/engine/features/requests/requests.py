@@ -1,0 +1,98 @@
+"""Requests of running jobs for more or fewer cores.
+
+They are reported after the start, when the application is known, and made at their instants, after the releases of the
+instant; a scheduling pass follows.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bls.engine import state as b
+from bls.engine.features.report_results import ACCEPTED, FULL, REFUSED
+from bls.engine.hooks import HOOK
+from bls.engine.job_lifecycle import is_open
+from traces.algorithms.event_heap import drop_top, push, remove_keys
+from traces.compiled import compiled
+from traces.kernels.signatures import Ints
+
+if TYPE_CHECKING:
+    from bls.engine.validation import BatchChecks
+
+
+@compiled(inner=True)
+def drop_width_requests(state: b.BatchState, job: int) -> None:
+    """Remove the future requests of a job."""
+    requested_widths = state.requested_widths
+    if requested_widths.width.size == 0 or requested_widths.count[job] == 0:
+        return
+    count, key = requested_widths.count[job], b.WIDTH_REQUEST_KEY + job
+    remove_keys(state.releasing, key, key + 1)
+    first = requested_widths.first[job]
+    if first + count == state.n_width_requests:
+        state.n_width_requests = first
+    else:
+        state.width_requests.job[first : first + count] = -1
+    requested_widths.count[job] = 0
+
+
+@compiled(HOOK)
+def make_width_request(state: b.BatchState, job: int, _now: int, _stop: int, _sign: int) -> int:
+    """Make the request that is first in the heap."""
+    of_job, requests = state.requested_widths, state.width_requests
+    drop_top(state.releasing)
+    k = of_job.first[job]
+    of_job.width[job], of_job.n_made[job] = requests.cores[k], requests.place[k] + 1
+    of_job.first[job] += 1
+    of_job.count[job] -= 1
+    if of_job.count[job] > 0:
+        push(state.releasing, requests.at_ns[k + 1], b.WIDTH_REQUEST_KEY + job)
+    state.changed = 1
+    return 0
+
+
+@compiled()
+def report_width_requests(state: b.BatchState, job: int, width_request_ns: Ints, cores: Ints, until_ns: int) -> int:
+    """Report the requests for cores that the running ``job`` makes before ``until_ns``; its outcome or promise follows.
+
+    They replace its earlier reported requests that are still to come. ``width_request_ns`` are the instants of all requests
+    since its start, ascending; ``2**63 - 1``: none. Request i is for ``cores[i % F]`` cores, with F entries in ``cores``.
+
+    Returns ``ACCEPTED``; ``REFUSED``, with nothing reported, if a request is in the past or outside the job's widths, or a past
+    request is missing; or ``FULL`` if the table must grow first (``bls.engine.growing.grow_width_requests``).
+    """
+    jobs, origin = state.jobs, state.jobs.origin[job]
+    if not is_open(state, job):
+        return REFUSED
+    drop_width_requests(state, job)
+    first, least, most = state.n_width_requests, jobs.min_cores[origin], jobs.max_cores[origin]
+    last, made, n = state.now_ns, state.requested_widths.n_made[job], 0
+    if made > 0 and (width_request_ns.size < made or width_request_ns[made - 1] > last):
+        return REFUSED
+    for k in range(made, width_request_ns.size):
+        at, wanted = width_request_ns[k], cores[k % cores.size]
+        if at >= until_ns:
+            continue
+        if at < last or wanted < least or wanted > most or least == most:
+            return REFUSED
+        if first + n == state.width_requests.job.size:
+            return FULL
+        state.width_requests.job[first + n], state.width_requests.at_ns[first + n] = job, at
+        state.width_requests.cores[first + n], state.width_requests.place[first + n] = wanted, k
+        last = at
+        n += 1
+    if n > 0:
+        state.n_width_requests = first + n
+        state.requested_widths.first[job], state.requested_widths.count[job] = first, n
+        push(state.releasing, state.width_requests.at_ns[first], b.WIDTH_REQUEST_KEY + job)
+    return ACCEPTED
+
+
+def check_requests(checks: "BatchChecks") -> None:
+    """Check that exactly the jobs with future requests are in the heap of releases."""
+    if checks.settings.releases == b.NO_RELEASES:
+        return
+    key = checks.state.releasing.entries()[1]
+    rows = key[key >= b.WIDTH_REQUEST_KEY] - b.WIDTH_REQUEST_KEY
+    for row in np.setxor1d(rows, np.flatnonzero(checks.state.requested_widths.count)):
+        checks.fault(f"{checks.name(row)}: its future requests and the heap of releases disagree")

@@ -1,0 +1,1 @@
+"""Further attempts of jobs, and jobs that lose all their cores."""

@@ -1,0 +1,13 @@
+"""Declaration of further attempts of jobs."""
+
+from bls.engine import hooks as h
+from bls.engine import state as b
+from bls.engine.feature import Feature
+
+_HERE = "bls.engine.features.retries"
+
+RETRIES = Feature(
+    ("outages", "loses", "directs"),
+    lambda run: run.has("outages") or run.settings.loses or run.settings.directs & b.CUTS,
+    plays={h.RETRY: f"{_HERE}.attempts:again"},
+)

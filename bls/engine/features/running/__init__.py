@@ -1,1 +1,0 @@
-"""Running jobs: their releases, widths, requests for cores, hints, speeds and ends."""

@@ -1,0 +1,1 @@
+"""Orders of the queue by scores, and accounts of policies."""

@@ -1,0 +1,16 @@
+"""Declarations of orders by scores, and of accounts of policies."""
+
+from bls.engine import hooks as h
+from bls.engine import state as b
+from bls.engine.feature import Feature
+
+_HERE = "bls.engine.features.scores"
+
+SCORES = Feature(
+    ("order",),
+    lambda run: run.settings.order == b.SCORED,
+    plays={h.ORDER: f"{_HERE}.orders:put_in_order"},
+    sizes=lambda run: {"scored": run.jobs},
+)
+
+ACCOUNTS = Feature(("accounts",), on={h.HELD: f"{_HERE}.orders:keep_account"})

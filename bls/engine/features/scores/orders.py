@@ -1,0 +1,66 @@
+"""Scores that order the queue, and the accounts of policies."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from bls.engine import state as b
+from bls.engine.hooks import HOOK
+from bls.engine.job_lifecycle import waiting_from
+from bls.engine.signatures import ACCOUNT, SCORE
+from traces.algorithms.copying import copy_first
+from traces.algorithms.sorting import sort_places
+from traces.compiled import Array, compiled, value_from
+
+_score: Callable[..., Callable[..., int]] = value_from(SCORE)
+_account = value_from(ACCOUNT)
+
+
+@compiled(inner=True)
+def _reorder(order: Array, places: Array, rows: Array, n: int) -> None:
+    """Permute the first n entries of ``order`` by ``places``; ``rows`` is work space."""
+    copy_first(rows, order, n)
+    for k in range(n):
+        order[k] = rows[places[k]]
+
+
+@compiled(HOOK)
+def put_in_order(state: b.BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
+    """Write the waiting jobs by (tier, score, submit, row) into state.order; -1 if a score is not a number."""
+    jobs, order, keys, numbers, memory = state.jobs, state.order, state.keys, state.numbers, state.memory
+    n, job = 0, waiting_from(state, 0)
+    while job >= 0:
+        order[n] = job
+        n += 1
+        job = waiting_from(state, jobs.rank[job] + 1)
+    if n == 0:
+        return 0
+    score = _score(state.functions[b.SCORE_AT])
+    eligible, submit, estimate = jobs.eligible_ns, jobs.submit_ns, jobs.estimate_ns
+    fault = score(state.now_ns, order, n, eligible, submit, estimate, jobs.cores, numbers, memory, keys)
+    if fault != 0:
+        state.due_job = max(0, min(fault - 1, jobs.number.size - 1))
+        return -1
+    for k in range(n):
+        if np.isnan(keys[k]):
+            state.due_job = order[k]
+            return -1
+    # Stable: jobs with equal scores stay in the order of the tree, by submit.
+    rows, places, space = state.sorting[0], state.sorting[1], state.sorting[2]
+    sort_places(keys, places, space, n)
+    _reorder(order, places, rows, n)
+    if state.partitions.tier.size > 1:
+        tiers = state.sorting[3]
+        for k in range(n):
+            tiers[k] = -state.partitions.tier[jobs.partition[order[k]]]
+        sort_places(tiers, places, space, n)
+        _reorder(order, places, rows, n)
+    return n
+
+
+@compiled(HOOK)
+def keep_account(state: b.BatchState, job: int, instant: int, cores: int, sign: int) -> int:
+    """Report cores that a job has from an instant on, or no longer, to the policy's account function."""
+    account = _account(state.functions[b.ACCOUNT_AT])
+    account(instant, job, cores, sign, state.numbers, state.memory)
+    return 0

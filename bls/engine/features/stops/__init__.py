@@ -1,0 +1,1 @@
+"""Hosts that a power limit stops."""

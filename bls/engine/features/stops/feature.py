@@ -1,0 +1,28 @@
+"""Declaration of hosts that a power limit stops."""
+
+from bls.engine import hooks as h
+from bls.engine import state as b
+from bls.engine.feature import Feature
+from bls.engine.features.limits.feature import first_limit, stairs
+
+_HERE = "bls.engine.features.stops"
+
+
+def _out_of_service(state: b.BatchState) -> str:
+    stopped = int(state.n_stopped)
+    hosts = "hosts are" if stopped > 1 else "host is"
+    there = stopped > 0 and state.settings.order != b.DECIDED  # a deciding policy could start other jobs
+    return f"{stopped} {hosts} out of service under a power limit that never ends" if there else ""
+
+
+STOPS = Feature(
+    ("stops",),
+    on={
+        h.NEXT: "bls.engine.features.limits.limits:next_change",
+        h.HOST: f"{_HERE}.stops:stop_hosts",
+        h.INSTANT: f"{_HERE}.stops:stop_hosts",
+    },
+    settings=lambda run: {"host_log_room": 2 * run.hosts} | stairs(run),
+    state=first_limit,
+    stuck=_out_of_service,
+)
