@@ -21,7 +21,7 @@ from bls.engine.features.commands.state import CommandLog
 from bls.engine.features.releases.releases import report_job_releases, stop_after
 from bls.engine.features.report_results import ACCEPTED, FULL
 from bls.engine.features.requests.requests import report_width_requests
-from bls.engine.features.retries.losses import report_loss
+from bls.engine.features.retries.retries import report_loss
 from bls.engine.growing import grow_width_requests
 from traces.compiled import Array
 from traces.intervals import intervals_of

@@ -19,7 +19,7 @@ from bls.engine import loop as batch
 from bls.engine.features.commands import commands
 from bls.engine.features.releases import releases
 from bls.engine.features.requests.requests import report_width_requests
-from bls.engine.features.retries.losses import report_loss
+from bls.engine.features.retries.retries import report_loss
 from bls.engine.state import BatchState
 from bridge.couplings import TaskColumns
 from traces.compiled import Array, Hooks, caller, types

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bls.engine.features.retries.losses import CAME_AND_WENT
+from bls.engine.features.retries.retries import CAME_AND_WENT
 from bls.engine.status import BatchStatus
 from bls.options import BLS, FALLBACK
 from bls.policies.contract import OtherProgram

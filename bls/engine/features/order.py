@@ -18,9 +18,7 @@ from bls.engine.features.partition_limits import feature as partition_limits
 from bls.engine.features.plans import feature as plans
 from bls.engine.features.prediction import feature as prediction
 from bls.engine.features.presets import feature as presets
-from bls.engine.features.promises import feature as promises
 from bls.engine.features.python import feature as python
-from bls.engine.features.rejection import feature as rejection
 from bls.engine.features.releases import feature as releases
 from bls.engine.features.requests import feature as requests
 from bls.engine.features.retries import feature as retries
@@ -33,10 +31,10 @@ from bls.engine.features.widths import feature as widths
 FEATURES = (
     *(decisions.RECORDS, decisions.CHARGES),
     *(outages.OUTAGES, limits.LIMITS, stops.STOPS, sleep.SLEEPS, drains.DRAINS, retries.RETRIES),
-    *(releases.HOLDERS, releases.RELEASES, requests.REQUESTS, promises.PROMISES),
+    *(releases.HOLDERS, releases.RELEASES, requests.REQUESTS, prediction.PROMISES),
     *(widths.WIDTHS, hints.HINTS, hints.HINTS_AS_DECIDED, directions.DIRECTS, levels.SLOWS),
     *(commands.TOGETHER, commands.COMMANDS, core_plan.BY_CORES, plans.PLANS_AHEAD, limits.EASY, domains.PARTS),
-    *(scores.SCORES, scores.ACCOUNTS, molding.MOLDS, molding.MOLDS_WITH_PLANS, rejection.TURNS_AWAY),
+    *(scores.SCORES, scores.ACCOUNTS, molding.MOLDS, molding.MOLDS_WITH_PLANS, scores.TURNS_AWAY),
     *(partition_limits.PARTITION_LIMITS, other_events.OTHERS, dependencies.DEPENDENCIES, switches.SWITCHES),
     *(prediction.PREDICTS, presets.PRESETS, python.DECIDES, hold.HOLDS),
 )

@@ -4,11 +4,9 @@ from bls.engine import hooks as h
 from bls.engine.feature import Feature
 from bls.engine.status import BatchStatus
 
-_HERE = "bls.engine.features.commands"
-
 COMMANDS = Feature(
     ("max_commands",),
-    on={h.BEFORE_PASS: f"{_HERE}.commands:room"},
+    on={h.BEFORE_PASS: "bls.engine.features.commands.commands:room"},
     # Each of these features may send commands to every job.
     sizes=lambda run: {
         "interrupted": run.cores * run.settings.command_sources,
@@ -20,5 +18,5 @@ COMMANDS = Feature(
 TOGETHER = Feature(
     ("command_sources",),
     lambda run: run.settings.command_sources > 1,
-    on={h.AFTER_PASS: f"{_HERE}.commands:sort_commands"},
+    on={h.AFTER_PASS: "bls.engine.features.commands.commands:sort_commands"},
 )

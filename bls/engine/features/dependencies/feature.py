@@ -3,10 +3,8 @@
 from bls.engine import hooks as h
 from bls.engine.feature import Feature
 
-_HERE = "bls.engine.features.dependencies"
-
 DEPENDENCIES = Feature(
     ("child_first",),
-    on={h.GONE: f"{_HERE}.dependencies:let_children_come"},
+    on={h.GONE: "bls.engine.features.dependencies.dependencies:let_children_come"},
     sizes=lambda run: {"arriving": 2 * run.jobs},
 )

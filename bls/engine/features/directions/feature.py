@@ -4,12 +4,10 @@ from bls.engine import hooks as h
 from bls.engine import state as b
 from bls.engine.feature import Feature
 
-_HERE = "bls.engine.features.directions"
-
 DIRECTS = Feature(
     ("directs",),
     lambda run: run.settings.directs & (b.SCALES | b.CUTS),
-    on={h.AFTER_PASS: f"{_HERE}.directed:direct_running"},
+    on={h.AFTER_PASS: "bls.engine.features.directions.directed:direct_running"},
     sizes=lambda run: {"directed": 5 * run.cores, "scaled": run.cores, "scaling": run.jobs},
     commands=3,  # one per core, one for all cores, one for the end
 )

@@ -3,10 +3,8 @@
 from bls.engine import hooks as h
 from bls.engine.feature import Feature
 
-_HERE = "bls.engine.features.domains"
-
 PARTS = Feature(
     ("domains",),
     lambda run: len(run.given.state["domains"].limit_mw) > 1,
-    plays={h.OFFER: f"{_HERE}.offers:offer_of_domains"},
+    plays={h.OFFER: "bls.engine.features.domains.offers:offer_of_domains"},
 )

@@ -4,12 +4,10 @@ from bls.engine import hooks as h
 from bls.engine import state as b
 from bls.engine.feature import Feature
 
-_HERE = "bls.engine.features.hints"
-
 HINTS = Feature(
     ("hints",),
     lambda run: run.settings.hints == b.OF_HEAD,
-    on={h.AFTER_PASS: f"{_HERE}.hints:hint_running"},
+    on={h.AFTER_PASS: "bls.engine.features.hints.hints:hint_running"},
     sizes=lambda run: {"hinted": run.cores},
     commands=1,
 )
@@ -17,7 +15,7 @@ HINTS = Feature(
 HINTS_AS_DECIDED = Feature(
     ("hints",),
     lambda run: run.settings.hints == b.BY_POLICY,
-    on={h.AFTER_PASS: f"{_HERE}.hints:hint_as_decided"},
+    on={h.AFTER_PASS: "bls.engine.features.hints.hints:hint_as_decided"},
     sizes=lambda run: {"hinted": run.cores, "directed": 5 * run.cores},
     commands=1,
 )

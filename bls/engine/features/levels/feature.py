@@ -4,12 +4,10 @@ from bls.engine import hooks as h
 from bls.engine import state as b
 from bls.engine.feature import Feature
 
-_HERE = "bls.engine.features.levels"
-
 SLOWS = Feature(
     ("powered",),
     lambda run: run.settings.powered > b.HOLD,
-    on={h.AFTER_PASS: f"{_HERE}.slowing:set_states"},
+    on={h.AFTER_PASS: "bls.engine.features.levels.slowing:set_states"},
     sizes=lambda run: {"directed": 3 * run.cores, "scaled": run.cores, "scaling": run.jobs},
     commands=2,
 )

@@ -3,18 +3,16 @@
 from bls.engine import hooks as h
 from bls.engine.feature import Feature
 
-_HERE = "bls.engine.features.molding"
-
 MOLDS = Feature(
     ("molds",),
     lambda run: run.settings.max_reservations <= 1,
-    plays={h.WIDTH: f"{_HERE}.molding:mold"},
+    plays={h.WIDTH: "bls.engine.features.molding.molding:mold"},
     settings=lambda run: {"widest": run.cores},  # a job may get all cores
 )
 
 MOLDS_WITH_PLANS = Feature(
     ("molds",),
     lambda run: run.settings.max_reservations > 1,
-    plays={h.WIDTH: f"{_HERE}.molding:mold_with_plans"},
+    plays={h.WIDTH: "bls.engine.features.molding.molding:mold_with_plans"},
     settings=MOLDS.settings,
 )

@@ -1,1 +1,1 @@
-"""Run times and power draws predicted from ended jobs."""
+"""Run times and power draws predicted from ended jobs, and ends that applications promise."""

@@ -1,4 +1,4 @@
-"""Declaration of predicted run times and power draws."""
+"""Declarations of predicted run times and power draws, and of ends that applications promise."""
 
 from bls.engine import hooks as h
 from bls.engine.feature import Feature
@@ -14,3 +14,5 @@ PREDICTS = Feature(
         h.ARRIVED: f"{_HERE}.prediction:predict",
     },
 )
+
+PROMISES = Feature(("promises",), on={h.END_KNOWN: f"{_HERE}.promises:use_known_end"})

@@ -3,6 +3,4 @@
 from bls.engine import hooks as h
 from bls.engine.feature import Feature
 
-_HERE = "bls.engine.features.presets"
-
-PRESETS = Feature(("presets",), on={h.BEFORE_PASS: f"{_HERE}.presets:start_presets"})
+PRESETS = Feature(("presets",), on={h.BEFORE_PASS: "bls.engine.features.presets.presets:start_presets"})

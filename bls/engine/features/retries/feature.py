@@ -4,10 +4,8 @@ from bls.engine import hooks as h
 from bls.engine import state as b
 from bls.engine.feature import Feature
 
-_HERE = "bls.engine.features.retries"
-
 RETRIES = Feature(
     ("outages", "loses", "directs"),
     lambda run: run.has("outages") or run.settings.loses or run.settings.directs & b.CUTS,
-    plays={h.RETRY: f"{_HERE}.attempts:again"},
+    plays={h.RETRY: "bls.engine.features.retries.retries:again"},
 )

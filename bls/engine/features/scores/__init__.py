@@ -1,1 +1,1 @@
-"""Orders of the queue by scores, and accounts of policies."""
+"""Orders of the queue by scores, accounts of policies, and a policy that rejects all jobs."""

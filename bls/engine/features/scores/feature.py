@@ -1,4 +1,4 @@
-"""Declarations of orders by scores, and of accounts of policies."""
+"""Declarations of orders by scores, of accounts of policies, and of a policy that rejects all jobs."""
 
 from bls.engine import hooks as h
 from bls.engine import state as b
@@ -14,3 +14,7 @@ SCORES = Feature(
 )
 
 ACCOUNTS = Feature(("accounts",), on={h.HELD: f"{_HERE}.orders:keep_account"})
+
+TURNS_AWAY = Feature(
+    ("order",), lambda run: run.settings.order == b.REJECTED, plays={h.PLAN: f"{_HERE}.orders:turn_away"}
+)

@@ -1,4 +1,4 @@
-"""Scores that order the queue, and the accounts of policies."""
+"""Scores that order the queue, the accounts of policies, and a policy that rejects all jobs."""
 
 from collections.abc import Callable
 
@@ -6,8 +6,9 @@ import numpy as np
 
 from bls.engine import state as b
 from bls.engine.hooks import HOOK
-from bls.engine.job_lifecycle import waiting_from
+from bls.engine.job_lifecycle import send_away, waiting_from
 from bls.engine.signatures import ACCOUNT, SCORE
+from bls.engine.status import BatchStatus
 from traces.algorithms.copying import copy_first
 from traces.algorithms.sorting import sort_places
 from traces.compiled import Array, compiled, value_from
@@ -56,6 +57,14 @@ def put_in_order(state: b.BatchState, _job: int, _begin: int, _stop: int, _sign:
         sort_places(tiers, places, space, n)
         _reorder(order, places, rows, n)
     return n
+
+
+@compiled(HOOK)
+def turn_away(state: b.BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
+    """Reject all waiting jobs."""
+    while state.n_waiting > 0:
+        send_away(state, waiting_from(state, 0), b.TURNED_AWAY)
+    return BatchStatus.RUNNING
 
 
 @compiled(HOOK)

@@ -3,10 +3,8 @@
 from bls.engine import hooks as h
 from bls.engine.feature import Feature
 
-_HERE = "bls.engine.features.switches"
-
 SWITCHES = Feature(
     ("switch_wait_ns",),
-    on={h.ARRIVED: f"{_HERE}.switches:wait_for_switches"},
+    on={h.ARRIVED: "bls.engine.features.switches.switches:wait_for_switches"},
     sizes=lambda run: {"arriving": 2 * run.jobs},
 )

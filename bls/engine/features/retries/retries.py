@@ -1,7 +1,9 @@
-"""Running jobs that lose all their cores."""
+"""Further attempts of jobs that were cut, and running jobs that lose all their cores."""
 
 from bls.engine import state as b
-from bls.engine.job_lifecycle import answer, is_open
+from bls.engine.hooks import HOOK
+from bls.engine.job_lifecycle import answer, arrive, is_open
+from bls.engine.jobs import copy_given
 from traces.compiled import compiled
 
 CAME_AND_WENT = -1  #: instead of the core lost last: the job's width has changed
@@ -28,3 +30,23 @@ def report_loss(state: b.BatchState, job: int, end_ns: int, core: int) -> bool:
     if before < 0:
         answer(state, job, end_ns)
     return True
+
+
+@compiled(HOOK)
+def again(state: b.BatchState, job: int, now: int, _stop: int, _sign: int) -> int:
+    """Add a row for another attempt of a cut job, with the same rank."""
+    jobs, row = state.jobs, state.n_rows
+    state.n_rows = row + 1
+    copy_given(jobs, job, row)
+    if jobs.was_cores[job] > 0:
+        jobs.cores[row], jobs.estimate_ns[row] = jobs.was_cores[job], jobs.was_estimate_ns[job]
+        jobs.walltime_ns[row] = jobs.was_walltime_ns[job]
+    jobs.attempt[row] += 1
+    jobs.preset[row] = 0
+    for k in range(state.needs.shape[0]):
+        state.needs[k, row] = state.needs[k, job]
+    for k in range(state.numbers.shape[0]):
+        state.numbers[k, row] = state.numbers[k, job]
+    state.by_rank[jobs.rank[row]] = row
+    arrive(state, row, now)
+    return 0

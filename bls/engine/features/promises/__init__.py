@@ -1,1 +1,0 @@
-"""Ends that applications promise."""

@@ -1,1 +1,0 @@
-"""A policy that rejects all jobs."""
