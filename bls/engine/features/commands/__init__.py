@@ -1,0 +1,1 @@
+"""The log of commands to running jobs."""

@@ -1,0 +1,1 @@
+"""Commands of a policy to running jobs: speeds and ends."""

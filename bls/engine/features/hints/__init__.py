@@ -1,0 +1,1 @@
+"""Hints to running jobs: the cores that the queue waits for."""

@@ -1,0 +1,1 @@
+"""Cores that running jobs release before their end."""
