@@ -18,6 +18,7 @@ from bls.engine import loop as engine
 from bls.engine import state as b
 from bls.engine.features.commands.commands import take_back
 from bls.engine.features.commands.state import CommandLog
+from bls.engine.features.records import EVENTS
 from bls.engine.features.releases.releases import report_job_releases, stop_after
 from bls.engine.features.report_results import ACCEPTED, FULL
 from bls.engine.features.requests.requests import report_width_requests
@@ -26,10 +27,6 @@ from bls.engine.growing import grow_width_requests
 from traces.compiled import Array
 from traces.intervals import intervals_of
 from traces.ledger import STATES
-from traces.records.hints import HintRecords
-from traces.records.releases import ReleaseRecords
-from traces.records.scales import ScaleRecords
-from traces.records.widths import WidthRecords
 
 if TYPE_CHECKING:
     from bls.allocators import Allocator
@@ -169,12 +166,6 @@ class RunReader:
         first, count = self.state.jobs.command_first[row], self.state.jobs.command_count[row]
         return self.state.commands.take(np.arange(first, first + count))
 
-    def _all_commands(self, *kinds: int) -> CommandLog:
-        # All commands of these kinds, by row, then by time.
-        commands = self.state.commands.front(self.state.n_commands)
-        commands = commands.take(np.isin(commands.what, kinds))
-        return commands.take(np.argsort(commands.job, kind="stable"))
-
     def holds(self, row: int, core_number: Array) -> Array:
         """A mask of these cores (numbers in the machine): True if the running job holds the core."""
         return np.asarray(self.state.holder[core_number] == row)
@@ -222,34 +213,9 @@ class RunReader:
         return losses
 
     def records(self) -> dict[str, Any]:
-        """Releases, commands and reasons of ends so far, under the names of ``traces.ledger.Ledger``; by row, then by time."""
-        found: dict[str, Any] = {"moldable": self.dealings.molds, "cut_because": self._losses()}
-        if self.dealings.releases:
-            row, core, instant = self.state.releases.front(self.state.n_released)
-            order = np.lexsort((instant, core, row))
-            found["releases"] = ReleaseRecords(row[order], core[order], instant[order])
-        if self.dealings.hints:
-            commands = self._all_commands(b.HINTED)
-            found["hints"] = HintRecords(commands.job, commands.at_ns, commands.core, commands.value, commands.wanted)
-        if self.dealings.resizes:
-            found["widths"] = WidthRecords(*self._widths())
-        if self.dealings.scales:
-            commands = self._all_commands(b.SCALED)
-            found["scales"] = ScaleRecords(commands.job, commands.at_ns, commands.core, commands.value)
-        return found
-
-    def _widths(self) -> tuple[Array, ...]:
-        # Given and requested cores; and requests of jobs: the number of cores, and 0.
-        commands = self._all_commands(b.GIVEN, b.ASKED_FOR)
-        changes = commands.job, commands.at_ns, commands.core, commands.what
-        if not self.dealings.evolves:
-            return changes
-        width_requests = self.state.width_requests.front(self.state.n_width_requests)
-        width_requests = width_requests.take((width_requests.job >= 0) & (width_requests.at_ns <= self.state.now_ns))
-        requested = width_requests.job, width_requests.at_ns, width_requests.cores, np.zeros_like(width_requests.job)
-        both = [np.concatenate(columns) for columns in zip(requested, changes, strict=True)]
-        order = np.lexsort((both[1], both[0]))
-        return tuple(column[order] for column in both)
+        """Events of running jobs and reasons of ends so far, under the names of ``traces.ledger.Ledger``."""
+        kinds = {kind: kind.of_state(self.state) for kind in EVENTS}
+        return {"kinds": kinds, "moldable": self.dealings.molds, "cut_because": self._losses()}
 
     def allocations(self) -> tuple[Array, Array, Array]:
         """All allocations, by rows: ``JobRecords.allocation_first, allocation_lo, allocation_hi``."""

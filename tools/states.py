@@ -14,12 +14,12 @@ import sys
 from itertools import groupby
 
 from als.engine.state import ApplicationState
+from bls.engine.features.records import EVENTS
 from bls.engine.state import BatchState
 from bridge.couplings.inline_state import InlineState
 from tools.site.pages import DOCS
 from traces.kernels.state import Field, State, fields_of
 from traces.ledger import JobRecords, NodeRecords, PassRecords, PowerRecords, TaskRecords, TransferRecords
-from traces.records import EVENTS
 
 #: Pages, and the kinds of records whose tables they have.
 TABLES = {

@@ -10,8 +10,7 @@ from traces.compiled import Array, State
 from traces.intervals import intervals_of
 from traces.kernels.signatures import Ints
 from traces.ledger import JobRecords, Ledger
-from traces.records.releases import ReleaseRecords
-from traces.records.widths import WidthRecords
+from traces.records.events import JobEvents
 
 
 class Holdings(State):
@@ -82,9 +81,14 @@ def spans(
     return CoreSpans(begins[0], begins[1], begins[2], ends[2])
 
 
-def changing(ledger: Ledger) -> list[ReleaseRecords | WidthRecords]:
+def changing(ledger: Ledger) -> list[JobEvents]:
     """Return the events that change the cores of jobs."""
-    return [one for one in (ledger.releases, ledger.widths) if one is not None]
+    return [one for one in ledger.events if one.cores_gained is not None]
+
+
+def widening(ledger: Ledger) -> list[JobEvents]:
+    """Return those among them through which jobs get cores."""
+    return [one for one in changing(ledger) if not one.frees]
 
 
 def core_spans(ledger: Ledger, chosen: Array) -> CoreSpans:
@@ -95,7 +99,7 @@ def core_spans(ledger: Ledger, chosen: Array) -> CoreSpans:
     width = (jobs.allocation_hi - jobs.allocation_lo)[apart]
     core = intervals_of(jobs.allocation_lo[apart], width)
     job = np.repeat(owner[apart], width)
-    changes = [(one.job, one.core, one.at_ns, one.cores_gained) for one in changing(ledger)]
+    changes = [(one.job, one.named_core, one.at_ns, one.cores_gained) for one in changing(ledger)]
     *columns, gained = np.concatenate([np.zeros((4, 0), np.int64), *changes], axis=1)
     kinds = (gained < 0) & chosen[columns[0]], (gained > 0) & chosen[columns[0]]
     released, given = (tuple(column[some] for column in columns) for some in kinds)

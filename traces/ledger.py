@@ -6,22 +6,17 @@ A ledger is frozen: its arrays are read-only.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
 from traces.base.errors import InputError
 from traces.compiled import Array
 from traces.lifecycle import Ending, Reason
-from traces.records import EVENTS
 from traces.records.declared import RecordColumn, RecordKind, RecordsOfJobs, column, ranges, table_columns
-from traces.records.events import JobEvents
-from traces.records.hints import HintRecords
-from traces.records.releases import ReleaseRecords
-from traces.records.scales import ScaleRecords
-from traces.records.widths import WidthRecords
+from traces.records.events import JobEvents, K
 
 #: Reasons of starts; ``JobRecords.why`` is an index of these words.
 WHY = tuple(reason.name.lower() for reason in Reason)
@@ -338,14 +333,14 @@ class PowerRecords(RecordKind):
 class Ledger:
     """The records of one run: the machine, its jobs and, if they were kept, their tasks, transfers, and scheduling passes.
 
-    ``transfers`` is None without a network or task graph, ``passes`` if they were not kept, ``releases`` if no job releases
-    cores before its end, ``hints`` if no job receives any, ``widths`` if no job's width changes, ``scales`` if no policy
-    scales speeds, ``power`` if it was not recorded. Jobs are ``moldable`` if they may start with fewer cores than they
-    request. ``cut_because`` has, by row of ``jobs``, the reasons of ends for jobs that lost all their cores or were ended
-    by a policy. ``technique`` has, by row of ``jobs``, the index in ``techniques`` of the scheduler of its tasks, if known.
-    ``window_ns`` is the window to which the ledger was cut: jobs that wait at its end have not started. ``shows`` states
-    which rows a trace has: ``cores``, with hosts and jobs; ``hosts``, with jobs; or ``lanes``, jobs only. ``ids`` has, by job
-    number, the log's ids of jobs. ``computes`` is False if the rows of ``tasks`` show which cores jobs held instead of tasks.
+    ``transfers`` is None without a network or task graph, ``passes`` if they were not kept, ``power`` if it was not recorded.
+    ``kinds`` has the records of events of running jobs: all kinds of the simulator, in the order of traces, with None for a
+    kind that the run cannot have. Jobs are ``moldable`` if they may start with fewer cores than they request.
+    ``cut_because`` has, by row of ``jobs``, the reasons of ends for jobs that lost all their cores or were ended by a policy.
+    ``technique`` has, by row of ``jobs``, the index in ``techniques`` of the scheduler of its tasks, if known. ``window_ns`` is
+    the window to which the ledger was cut: jobs that wait at its end have not started. ``shows`` states which rows a trace has:
+    ``cores``, with hosts and jobs; ``hosts``, with jobs; or ``lanes``, jobs only. ``ids`` has, by job number, the log's ids of
+    jobs. ``computes`` is False if the rows of ``tasks`` show which cores jobs held instead of tasks.
     """
 
     machine: MachineShape
@@ -353,11 +348,8 @@ class Ledger:
     tasks: TaskRecords | None
     transfers: TransferRecords | None = None
     passes: PassRecords | None = None
-    releases: ReleaseRecords | None = None
-    hints: HintRecords | None = None
-    widths: WidthRecords | None = None
+    kinds: Mapping[type[JobEvents], JobEvents | None] = field(default_factory=dict)
     moldable: bool = False
-    scales: ScaleRecords | None = None
     power: PowerRecords | None = None
     cut_because: Mapping[int, str] = field(default_factory=dict)
     techniques: tuple[str, ...] = ()
@@ -369,6 +361,19 @@ class Ledger:
 
     @property
     def events(self) -> tuple[JobEvents, ...]:
-        """The recorded events of running jobs, kind by kind (:data:`traces.records.EVENTS`)."""
-        found = (getattr(self, kind.name) for kind in EVENTS)
-        return tuple(one for one in found if one is not None)
+        """The recorded events of running jobs, kind by kind."""
+        return tuple(one for one in self.kinds.values() if one is not None)
+
+    def of(self, kind: type[K]) -> K | None:
+        """Return the recorded events of one kind; None if the run cannot have any."""
+        found = self.kinds.get(kind)
+        return found if isinstance(found, kind) else None
+
+    def with_events(self, *events: JobEvents) -> Self:
+        """Return the ledger with these events, instead of earlier ones of the same kinds."""
+        return replace(self, kinds={**self.kinds, **{type(one): one for one in events}})
+
+    @property
+    def frees_cores(self) -> bool:
+        """Whether its jobs may free cores before their ends."""
+        return any(one.frees for one in self.events)

@@ -1,6 +1,6 @@
 """Tables of a ledger's records besides its jobs: tasks, transfers, and events of running jobs; and ledgers of stored tables."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,7 @@ from traces.base.errors import InputError, shown
 from traces.compiled import Array
 from traces.intervals import parse_texts
 from traces.ledger import STATES, WHY, JobRecords, Ledger, MachineShape, TaskRecords, TransferRecords
-from traces.records import EVENTS
 from traces.records.events import JobEvents
-from traces.records.hints import HintRecords
-from traces.records.releases import ReleaseRecords
-from traces.records.scales import ScaleRecords
-from traces.records.widths import WidthRecords
 from traces.tables import DataFrame, read_rows, rows_frame, write_rows
 
 
@@ -38,9 +33,10 @@ class LedgerTable:
 
     def made(self, ledger: Ledger) -> Mapping[str, Array]:
         """Return the columns of a ledger's table; errors as :meth:`frame`."""
-        records = getattr(ledger, self.kind.name)
+        kind = self.kind
+        records = ledger.of(kind) if issubclass(kind, JobEvents) else getattr(ledger, kind.name)
         if records is None:
-            raise InputError(f"this result has {self.kind.missing}")
+            raise InputError(f"this result has {kind.missing}")
         columns: dict[str, Array] = records.table(ledger)
         return columns
 
@@ -62,23 +58,20 @@ class LedgerTable:
         return self.read(path) if path.is_file() else None
 
 
-TASKS, TRANSFERS, HINTS, WIDTHS, SCALES, RELEASES = (
-    LedgerTable(kind)
-    for kind in (TaskRecords, TransferRecords, HintRecords, WidthRecords, ScaleRecords, ReleaseRecords)
-)
+TASKS, TRANSFERS = LedgerTable(TaskRecords), LedgerTable(TransferRecords)
 
 
-def stored_events(folder: Path, n_jobs: int) -> dict[str, JobEvents]:
-    """Return the events in a folder of results, by name of the kind. Raises InputError if a table is damaged, or has rows of
-    jobs beyond the first ``n_jobs``."""
-    found: dict[str, JobEvents] = {}
-    for kind in EVENTS:
+def stored_events(folder: Path, n_jobs: int, kinds: Iterable[type[JobEvents]]) -> list[JobEvents]:
+    """Return the events of these kinds in a folder of results. Raises InputError if a table is damaged, or has rows of jobs
+    beyond the first ``n_jobs``."""
+    found: list[JobEvents] = []
+    for kind in kinds:
         table = LedgerTable(kind)
         frame = table.read_if_there(folder)
         if frame is None:
             continue
-        found[kind.name] = kind.of_table({name: frame[name].to_numpy() for name in table.columns})
-        rows = found[kind.name].job
+        found.append(kind.of_table({name: frame[name].to_numpy() for name in table.columns}))
+        rows = found[-1].job
         if len(rows) and (rows.min() < 0 or rows.max() >= n_jobs):
             raise InputError(f"{folder / table.file}: has rows of jobs that do not exist")
     return found

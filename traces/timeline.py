@@ -6,7 +6,6 @@ numbers and chunks are differences. So a task needs about seven bytes, five of t
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,8 +15,7 @@ from traces.base.errors import InputError
 from traces.compiled import Array
 from traces.figures.drawing.frames import Held, arrays, held_cores
 from traces.figures.drawing.steps import Steps, steps
-from traces.ledger_tables import RELEASES, TASKS, WIDTHS
-from traces.tables import DataFrame, distinct, read_jobs, read_power
+from traces.tables import DataFrame, distinct
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -41,31 +39,6 @@ class TimelineTables:
     causes: DataFrame | None = None
     # time 0, in seconds since 1970 (``UnixStartTime`` of a log); None if unknown
     start_s: float | None = None
-
-
-def folder_tables(folder: Path, record: Mapping[str, Any]) -> TimelineTables:
-    """Return the tables of a result of ``twolevel run``.
-
-    - ``record``: the contents of its run.json.
-
-    Raises InputError if there is no table of jobs, a table cannot be read, or the record lacks the machine's hosts.
-    """
-    machine = record.get("machine") or {}
-    first_core, names = machine.get("first_core"), machine.get("host_names")
-    if not isinstance(names, list) or not isinstance(first_core, list) or len(first_core) != len(names) + 1:
-        raise InputError(f"{folder / 'run.json'}: does not say which hosts the machine had")
-    power = folder / "power.parquet"
-    arguments = record.get("arguments") or {}
-    return TimelineTables(
-        jobs=read_jobs(folder / "jobs.parquet"),
-        first_core=np.array(first_core, np.int64),
-        host_names=[str(name) for name in names],
-        tasks=TASKS.read_if_there(folder),
-        releases=RELEASES.read_if_there(folder),
-        widths=WIDTHS.read_if_there(folder),
-        power=read_power(power) if power.is_file() else None,
-        technique=str(arguments.get("als") or ""),
-    )
 
 
 def coded(numbers: Array, *, differences: bool = False) -> tuple[Array, dict[str, Any]]:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bls.engine import state as b
+from bls.engine.features.directions.records import ScaleRecords
 from bls.metrics.exact import exact_product_sum
 from bls.metrics.schedule import Downtime
 from bls.options import POWER
@@ -274,7 +275,7 @@ def step_series(
 
 def held_cores(ledger: Ledger) -> tuple[Array, ...]:
     """The cores [lo, hi) that jobs held, by time and scale of speed: columns job, lo, hi, start, end, scale."""
-    jobs, scales = ledger.jobs, ledger.scales
+    jobs, scales = ledger.jobs, ledger.of(ScaleRecords)
     by_core = np.zeros(len(jobs), np.bool_)
     if scales is not None:
         by_core[scales.job[scales.core >= 0]] = True
@@ -348,7 +349,7 @@ def _scaled(
 def working_cores(ledger: Ledger) -> tuple[Array, ...]:
     """The cores that were in tasks, by time and scale of speed: columns job, core, start, end, scale. Raises InputError if
     there are no records of tasks."""
-    tasks, scales = ledger.tasks, ledger.scales
+    tasks, scales = ledger.tasks, ledger.of(ScaleRecords)
     if tasks is None:
         allowed = "with applications, and with records of tasks"
         raise InputError(f"{POWER:working}: there are no records of tasks; allowed: {allowed}")

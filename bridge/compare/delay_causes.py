@@ -9,12 +9,12 @@ from typing import NamedTuple, Self, TypeAlias, TypeVar
 
 import numpy as np
 
+from bls.engine.features.hints.records import HintRecords
+from bls.engine.features.releases.records import ReleaseRecords
+from bls.engine.features.widths.records import WidthRecords
 from traces.compiled import Array
 from traces.intervals import intervals_of, parse_intervals
 from traces.records.events import JobEvents, of_kind
-from traces.records.hints import HintRecords
-from traces.records.releases import ReleaseRecords
-from traces.records.widths import WidthRecords
 from traces.tables import BOOT_WAIT, CUT_BECAUSE, STARTED_BECAUSE, DataFrame
 
 T = TypeVar("T")

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bls.engine.features.records import EVENTS
 from bls.workloads.job_words import JobWords
 from bridge.compare.comparison import RUNS, Comparison, Link, chain, compare_jobs, overtakers, ranked
 from bridge.compare.delay_causes import LINKS
@@ -46,7 +47,7 @@ def read_run(folder: Path) -> RunFolder:
     if record.get("arguments") is None:
         raise InputError(f"{folder / 'run.json'}: is not a record of twolevel run: it has no arguments")
     jobs = read_jobs(folder / "jobs.parquet")
-    return RunFolder(folder, record, jobs, stored_events(folder, len(jobs)).values())
+    return RunFolder(folder, record, jobs, stored_events(folder, len(jobs), EVENTS))
 
 
 def compare_runs(a: RunFolder, b: RunFolder) -> Comparison:

@@ -8,6 +8,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from bls.engine.features.releases.records import ReleaseRecords
+from bls.engine.features.widths.records import WidthRecords
 from bls.options import DECISIONS, POWER
 from bridge.options.declared import ONLY
 from bridge.runs.directory import read_record
@@ -16,7 +18,7 @@ from traces.base.errors import InputError, one_of, shown
 from traces.base.options import PART_CORES, PART_JOBS
 from traces.compiled import Array
 from traces.intervals import parse_intervals
-from traces.ledger_tables import RELEASES, TASKS, WIDTHS
+from traces.ledger_tables import TASKS, LedgerTable
 from traces.tables import read_columns, read_jobs, read_numbers, read_power, read_power_domains
 
 if TYPE_CHECKING:
@@ -50,8 +52,8 @@ def view_of_result(result: Result) -> FigureView:
     return FigureView(
         ledger.machine.first_core,
         list(ledger.machine.host_names),
-        releases=None if ledger.releases is None else result.releases,
-        widths=None if ledger.widths is None else result.widths,
+        releases=None if ledger.of(ReleaseRecords) is None else result.releases,
+        widths=None if ledger.of(WidthRecords) is None else result.widths,
         until_ns=int(ledger.jobs.end_ns.max()),
         domains=None if power is None or not power.plan.domains else result.power_of_domains,
     )
@@ -59,7 +61,8 @@ def view_of_result(result: Result) -> FigureView:
 
 def view_of_folder(folder: Path) -> FigureView:
     """The whole of a stored run; ``until_ns`` and ``domains``, which only figures of power need, are not read."""
-    return FigureView(*hosts(folder), releases=RELEASES.read_if_there(folder), widths=WIDTHS.read_if_there(folder))
+    releases, widths = (LedgerTable(kind).read_if_there(folder) for kind in (ReleaseRecords, WidthRecords))
+    return FigureView(*hosts(folder), releases=releases, widths=widths)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,10 @@ from als.lengths import takes_variation
 from als.metrics.graphs import GRAPH_METRICS
 from als.metrics.loops import LOOP_METRICS, application_metrics, distributions
 from bls.constraints.job_constraints import unaware_of
+from bls.engine.features.directions.records import ScaleRecords
+from bls.engine.features.hints.records import HintRecords
+from bls.engine.features.releases.records import ReleaseRecords
+from bls.engine.features.widths.records import WidthRecords
 from bls.metrics.batch import main_metrics, schedule_metrics
 from bls.metrics.schedule import Allocations, Downtime, Schedule
 from bls.options import LIMITS, POWER
@@ -24,13 +28,14 @@ from bridge.options.declared import TRACE_DETAIL, TRACE_FORMATS
 from bridge.runs.afterwards import WithCosts, fair_starts_of, fairness
 from bridge.runs.tracing import technique_labels
 from bridge.scenarios.ready import ReadyScenario
-from traces import ledger_tables, tables
+from traces import tables
 from traces.base.columns import html_table
 from traces.base.errors import InputError
 from traces.base.time import format_ns
 from traces.compiled import Array
 from traces.holdings import holdings
-from traces.ledger import STATES, Ledger
+from traces.ledger import STATES, Ledger, TaskRecords, TransferRecords
+from traces.ledger_tables import LedgerTable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,6 +44,7 @@ if TYPE_CHECKING:
     from bls.power.report import PowerReport
     from bridge.report.page import Page
     from bridge.runs.figures import Plots
+    from traces.records.events import JobEvents
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,13 +223,13 @@ def _level(scenario: ReadyScenario) -> list[tuple[str, str]]:
     return rows
 
 
-def _table(table: ledger_tables.LedgerTable) -> cached_property[pd.DataFrame]:
+def _table(kind: type[TaskRecords | TransferRecords | JobEvents]) -> cached_property[pd.DataFrame]:
     # A table of a result, as an attribute.
     def made(result: Result) -> pd.DataFrame:
-        return table.frame(result.ledger)
+        return LedgerTable(kind).frame(result.ledger)
 
-    about = (getdoc(table.kind) or "").partition("\n\n")[0]
-    made.__doc__ = f"{about}\n\nRaises\n------\nInputError\n    If this result has {table.kind.missing}."
+    about = (getdoc(kind) or "").partition("\n\n")[0]
+    made.__doc__ = f"{about}\n\nRaises\n------\nInputError\n    If this result has {kind.missing}."
     return cached_property(made)
 
 
@@ -339,7 +345,7 @@ class Result(WithCosts):
         """The table of jobs as ``jobs.parquet`` has it."""
         return tables.jobs_frame(self.ledger, self.further_columns)
 
-    tasks = _table(ledger_tables.TASKS)
+    tasks = _table(TaskRecords)
 
     @property
     def plot(self) -> Plots:
@@ -354,11 +360,11 @@ class Result(WithCosts):
 
         return page_of_run(parts_of_result(self))
 
-    transfers = _table(ledger_tables.TRANSFERS)
-    releases = _table(ledger_tables.RELEASES)
-    hints = _table(ledger_tables.HINTS)
-    widths = _table(ledger_tables.WIDTHS)
-    scales = _table(ledger_tables.SCALES)
+    transfers = _table(TransferRecords)
+    releases = _table(ReleaseRecords)
+    hints = _table(HintRecords)
+    widths = _table(WidthRecords)
+    scales = _table(ScaleRecords)
 
     @cached_property
     def metrics(self) -> Mapping[str, Any]:
@@ -395,7 +401,7 @@ class Result(WithCosts):
         instants = ("submit_ns", "start_ns", "end_ns", "eligible_ns", "begin_ns", "left_ns")
         names = (*instants, "cores", "held_cores", "why", "state")
         columns: dict[str, Any] = {name: getattr(jobs, name) for name in names}
-        held = None if self.ledger.releases is None else holdings(self.ledger)
+        held = holdings(self.ledger) if self.ledger.frees_cores else None
         return Schedule(**columns, n_cores=self.ledger.machine.n_cores, holdings=held, counted=self._counted)
 
     @property

@@ -28,6 +28,7 @@ from traces.base.errors import InputError
 from traces.base.options import check as check_conflicts
 from traces.base.process import free_memory_bytes, give_back_memory
 from traces.compiled import Array
+from traces.holdings import core_spans, widening
 from traces.kernels.units import working_s
 from traces.ledger import JobRecords, Ledger, PassRecords
 from traces.lifecycle import Ending
@@ -125,14 +126,14 @@ def ledger_of(scenario: ReadyScenario, level: BatchLevel, applications: Applicat
 
 def _loops(scenario: ReadyScenario, applications: Applications, ledger: Ledger) -> Array:
     # If a job's width has changed, its efficiency is relative to the work that its cores could have done while it held them.
-    jobs, widths = ledger.jobs, ledger.widths
-    if widths is None or not len(widths):
+    jobs = ledger.jobs
+    changed = np.zeros(len(jobs), np.bool_)
+    for one in widening(ledger):
+        changed[one.job[one.of_core]] = True
+    if not changed.any():
         return applications.loops
     from als.metrics.loops import LOOP_METRICS
-    from traces.holdings import core_spans
 
-    changed = np.zeros(len(jobs), np.bool_)
-    changed[widths.job[widths.change != 0]] = True
     held, speed = core_spans(ledger, changed), scenario.platform.core_speed_gflops
     could = np.bincount(held.job, (held.end_ns - held.start_ns) * speed[held.core] * 1e-9, len(jobs))
     done = changed & (jobs.state == Ending.COMPLETED) & (could > 0)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bls.engine.features.records import EVENTS
 from bridge.options.declared import KEEP_TASKS, OUT, TRACE_CORES, TRACE_DETAIL, TRACE_WINDOW
 from bridge.runs.directory import check_place, named_folder, open_folder, read_record, temporary_folder, unusable
 from bridge.runs.stored import hosts, ids_of, no_tasks
@@ -52,8 +53,8 @@ def ledger_of_results(folder: Path, *, tasks: bool = True) -> Ledger:
         ledger = replace(ledger, cut_because=because)
     if tasks:
         ledger = _with_tasks(ledger, folder, record)
-    further = _further(folder, record) | stored_events(folder, len(frame))
-    return replace(ledger, **further, ids=ids_of(record, columns))
+    ledger = replace(ledger, **_further(folder, record), kinds=dict.fromkeys(EVENTS), ids=ids_of(record, columns))
+    return ledger.with_events(*stored_events(folder, len(frame), EVENTS))
 
 
 def _with_tasks(ledger: Ledger, folder: Path, record: Mapping[str, Any]) -> Ledger:

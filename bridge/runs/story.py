@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from bls.engine.features.records import EVENTS
 from bls.workloads.job_words import JobWords
 from bridge.runs.stored import hosts
 from traces.base.errors import InputError
@@ -235,4 +236,4 @@ def story_of_results(folder: Path, job: str) -> str:
     number = JobWords.of(frame["job_id"].to_numpy(), frame[NAME].tolist() if NAME in frame else None).one(job, "JOB")
     passes = folder / "decisions.parquet"
     decisions = read_rows(passes, ("now_ns", "waiting", "started")) if passes.is_file() else None
-    return job_story(frame, number, n_cores, decisions, stored_events(folder, len(frame)).values(), job)
+    return job_story(frame, number, n_cores, decisions, stored_events(folder, len(frame), EVENTS), job)

@@ -112,6 +112,7 @@ class OwnCores:
 
 def one_job_ledger(name: str, result: LoopResult | GraphResult, transfers: TransferRecords | None = None) -> Ledger:
     """A loop or a graph as the only job of a machine of this name, for trace writers: job 0, which starts at 0."""
+    from bls.engine.features.records import EVENTS
     from traces.ledger import JobRecords, Ledger, MachineShape, TaskRecords
 
     options, tasks, metrics = result.options, result.tasks, result.metrics
@@ -129,7 +130,8 @@ def one_job_ledger(name: str, result: LoopResult | GraphResult, transfers: Trans
         allocation_first=np.array([0, 1]),
     )
     machine = MachineShape(name, tuple(options.host_names), options.first_core)
-    return Ledger(machine, jobs, TaskRecords(first=np.array([0, n_tasks]), **records), transfers)
+    known = TaskRecords(first=np.array([0, n_tasks]), **records)
+    return Ledger(machine, jobs, known, transfers, kinds=dict.fromkeys(EVENTS))
 
 
 def task_columns(application: ApplicationSimulator, length_gflop: Array) -> dict[str, Array]:

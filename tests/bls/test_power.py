@@ -20,6 +20,7 @@ from tables import table_rows
 
 import bridge
 from bls import ConstraintOptions, HostGroup, Platform, Rules, Workload
+from bls.engine.features.directions.records import ScaleRecords
 from bls.engine.features.levels.slowing import _compare
 from bls.machine.host_power import HostPower
 from bls.power.job_power import allowed_jobs
@@ -270,7 +271,7 @@ def test_as_the_slow_reference(kind: str, tmp_path: Path, monkeypatch: pytest.Mo
                 alone = run(replace(case, parts=(), notice=0))
                 elsewhere += alone is not None and alone.attempts != expected.attempts
             met, cut = met + 1, cut + len(expected.attempts) - len(case.jobs)
-            slowed += 0 if found.ledger.scales is None else len(found.ledger.scales.job)
+            slowed += len(found.ledger.of(ScaleRecords) or ())
     assert met > len(fallbacks) * seeds // 3
     assert cut > 4 or kind != "downs"
     assert slowed > 4 or "slowed" not in kind
@@ -332,7 +333,7 @@ def test_both_levels_as_the_slow_reference(fallback: str, tmp_path: Path) -> Non
             rows = slice(int(tasks.first[job]), int(tasks.first[job + 1]))
             assert tasks.start_ns[rows].tolist() == [task.start for task in mine.tasks if task is not None]
             assert tasks.end_ns[rows].tolist() == [task.end for task in mine.tasks if task is not None]
-        changes += 0 if found.ledger.scales is None else len(found.ledger.scales.job)
+        changes += len(found.ledger.of(ScaleRecords) or ())
         met += 1
     assert met > 3
     assert changes > 8 or fallback == "stop:off"
@@ -478,7 +479,7 @@ def test_numbers_of_slowed_jobs_are_as_the_commands(tmp_path: Path) -> None:
     for seed in range(6):
         case = with_words("slowed", seed, SLOWED[seed % 2])
         found = simulated(case, tmp_path) if run(case) is not None else None
-        if found is None or found.ledger.scales is None:  # no job may be slowed
+        if found is None or found.ledger.of(ScaleRecords) is None:  # no job may be slowed
             continue
         jobs, scales = found.jobs, found.scales
         states = [float(speed) for speed, _ in case.machine.states]

@@ -16,6 +16,7 @@ from test_power import POWERS, SHARES
 
 import bridge
 from bls import ConstraintOptions, HostGroup, Platform, Rules, Workload
+from bls.engine.features.directions.records import ScaleRecords
 from bls.engine.state import BOOTING, OFF, OUT, SHUTTING, UP
 from bls.machine.host_power import HostPower
 from bls.power.accounting import PJ_PER_J, Energy, HostIntervals, host_energies, job_pieces
@@ -107,7 +108,7 @@ def used_pj(result: bridge.Result) -> tuple[list[int], int]:
     until = max(begin, int(result.jobs.end_ns.max()))
     total = sum(_away_mw(power, group.cores, UP) for power, group in zip(powers, hosts, strict=True)) * (until - begin)
     by_row: dict[int, list[tuple[int, int, float]]] = {}
-    if result.ledger.scales is not None:
+    if result.ledger.of(ScaleRecords) is not None:
         for one in result.scales.itertuples():
             by_row.setdefault(one.row, []).append((one.command_ns, one.core, one.factor))
     jobs = []
@@ -233,7 +234,7 @@ def test_as_counted_core_by_core(monkeypatch: pytest.MonkeyPatch) -> None:
             power.run, HostIntervals(*(nodes[one].to_numpy() for one in ("host", "begin_ns", "end_ns")))
         )
         assert (hosts.jobs.total_pj(), hosts.total.total_pj()) == (sum(jobs), total)
-        scaled += 0 if result.ledger.scales is None else len(result.scales)
+        scaled += len(result.ledger.of(ScaleRecords) or ())
         stopped += 0 if result.notes.host_states is None else len(result.notes.host_states[0])
         failed += len(result.notes.downtime.host)
         learned += int((result.jobs.predicted_power != 1).sum()) if "predicted_power" in result.jobs else 0

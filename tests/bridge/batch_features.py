@@ -11,6 +11,7 @@ from application_features import MAPS
 
 import bridge
 from bls import ConstraintOptions, Partition, Platform, Rules, SeenJob, View
+from bls.engine.features.releases.records import ReleaseRecords
 from bls.machine.platform import HostGroup
 from bls.workloads.workload import Workload
 from bridge.scenarios.application_map import parse_application_map
@@ -135,7 +136,7 @@ class Releasing(BatchFeature):
         """They are, and somebody uses them before their job ends."""
         super().check(result)
         assert len(result.releases) > 20
-        releases, jobs = result.ledger.releases, result.ledger.jobs
+        releases, jobs = result.ledger.of(ReleaseRecords), result.ledger.jobs
         assert releases is not None
         assert np.isin(jobs.start_ns, releases.released_ns).any(), "nobody starts as cores are released"
 

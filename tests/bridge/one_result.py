@@ -6,14 +6,19 @@ from typing import Any
 import numpy as np
 
 import bridge
+from bls.engine.features.records import EVENTS
 
-_RECORDS = ("jobs", "tasks", "transfers", "passes", "releases", "hints", "widths", "scales")
+_RECORDS = ("jobs", "tasks", "transfers", "passes")
 
 
 def different(result: bridge.Result, other: bridge.Result) -> str:
     """The first column of the tables that is not the same, byte for byte; empty if all are."""
-    for records in _RECORDS:
-        ours, theirs = getattr(result.ledger, records), getattr(other.ledger, records)
+    known: list[dict[str, Any]] = [
+        {name: getattr(one.ledger, name) for name in _RECORDS} | {kind.name: one.ledger.of(kind) for kind in EVENTS}
+        for one in (result, other)
+    ]
+    for records, ours in known[0].items():
+        theirs = known[1][records]
         if (ours is None) != (theirs is None):
             return records
         for column in fields(theirs) if theirs is not None else ():

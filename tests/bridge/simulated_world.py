@@ -18,6 +18,8 @@ from virtual_loop import NeverEnds, VirtualLoop
 from virtual_network import FIRST_PID, End, VirtualServer, connect_ends
 from virtual_processes import CONNECTS, Process
 
+from bls.engine.features.directions.records import ScaleRecords
+from bls.engine.features.releases.records import ReleaseRecords
 from bridge.protocol.host_messages import HostBook
 from bridge.protocol.messages import EdgeSlice, Failed, Lengths, Outcome, Promise, Quit, sender_of
 from bridge.protocol.session import Session
@@ -279,8 +281,8 @@ class World:
             # it may make a promise void.
             ledger = self.expected.ledger
             if (
-                ledger.releases is None
-                and ledger.scales is None
+                ledger.of(ReleaseRecords) is None
+                and ledger.of(ScaleRecords) is None
                 and message.not_before_ns > ledger.jobs.end_ns[message.job]
             ):
                 self.false_promises.add(message.job)

@@ -40,6 +40,7 @@ import bridge
 from als.techniques import TECHNIQUES
 from bls.allocators import ALLOCATORS
 from bls.constraints.widths import Widths
+from bls.engine.features.releases.records import ReleaseRecords
 from bls.machine.platform import HostGroup
 from bls.policies import ScorePolicy, account_kernel, score_kernel
 from bls.view import View
@@ -580,7 +581,7 @@ def test_accounts_are_charged_only_until_cores_are_released() -> None:
     released = 0
     for case in two_level_cases(23, 10, ("releases", "variation", "kill")):
         simulation = bridge.Simulation(replace(case.scenario(), policy=policy))
-        jobs, releases = simulation.result().ledger.jobs, simulation.result().ledger.releases
+        jobs, releases = simulation.result().ledger.jobs, simulation.result().ledger.of(ReleaseRecords)
         assert releases is not None
         held = (jobs.cores * (jobs.end_ns - jobs.start_ns))[jobs.start_ns >= 0].sum()
         held -= (jobs.end_ns[releases.job] - releases.released_ns).sum()

@@ -14,6 +14,8 @@ from tables import table_rows
 
 import bridge
 from bls import HostGroup, Platform, Rules, Workload
+from bls.engine.features.hints.records import HintRecords
+from bls.engine.features.releases.records import ReleaseRecords
 from bls.metrics.node_states import HOST_STATES
 from bls.scheduler_options import ConstraintOptions
 from bridge.compare.comparison import Comparison, compare_jobs
@@ -26,6 +28,7 @@ from traces.checks.faults import InvariantError
 from traces.checks.ledger import check_ledger, core_bars
 from traces.holdings import core_spans, holdings
 from traces.ledger import Ledger
+from traces.records.events import JobEvents
 
 pytestmark = pytest.mark.whole
 
@@ -88,12 +91,11 @@ def delay_lines_of_all(compared: Comparison) -> str:
     return " ".join(_delay_line(compared, row) for row in range(len(compared.delays)))
 
 
-def refused(ledger: Ledger, table: str, message: str, **changed: Any) -> None:
-    """The check of a ledger refuses changed columns of releases or hints."""
-    records = getattr(ledger, table)
+def refused(records: JobEvents, ledger: Ledger, message: str, **changed: Any) -> None:
+    """The check of a ledger refuses changed columns of its releases or hints."""
     columns = {column.name: np.array(getattr(records, column.name)) for column in fields(records)}
     with pytest.raises(InvariantError, match=message):
-        check_ledger(replace(ledger, **{table: type(records)(**columns | changed)}))
+        check_ledger(ledger.with_events(type(records)(**columns | changed)))
 
 
 def with_value(column: Any, at: int, value: int) -> Any:
@@ -104,20 +106,21 @@ def with_value(column: Any, at: int, value: int) -> Any:
 
 def test_the_check_of_a_ledger_sees_what_cannot_be() -> None:
     ledger = replace(simulated(als="static", rules=RELEASE).ledger, passes=None)
-    assert ledger.releases is not None
-    job, core, at = ledger.releases.job, ledger.releases.core, ledger.releases.released_ns
+    releases = ledger.of(ReleaseRecords)
+    assert releases is not None
+    job, core, at = releases.job, releases.core, releases.released_ns
     row, none = int(job[0]), {"job": job[:0], "core": core[:0], "released_ns": at[:0]}
     never = min(set(range(PLATFORM.n_cores)) - {c for lo, hi in ledger.jobs.allocation(row) for c in range(lo, hi)})
     start_ns, end_ns = (int(instants[row]) for instants in (ledger.jobs.start_ns, ledger.jobs.end_ns))
-    refused(ledger, "releases", "when it does not run", released_ns=with_value(at, 0, end_ns))
+    refused(releases, ledger, "when it does not run", released_ns=with_value(at, 0, end_ns))
     refused(
+        releases,
         ledger,
-        "releases",
         "while the job does not hold the core for all of this time",
         released_ns=with_value(at, 0, start_ns),
     )
-    refused(ledger, "releases", "which it was not given|not in the order of cores", core=with_value(core, 0, never))
-    refused(ledger, "releases", "is held by jobs|does two things", **none)
+    refused(releases, ledger, "which it was not given|not in the order of cores", core=with_value(core, 0, never))
+    refused(releases, ledger, "is held by jobs|does two things", **none)
 
 
 TOY, TOLD = (
@@ -168,7 +171,8 @@ def test_the_cause_is_a_hint_if_the_releasing_job_had_one() -> None:
     assert told["waiting_job_id"].tolist()[0] == 3
     compared = compare_jobs(without.jobs, hinted.jobs, ((), hinted.ledger.events))
     kinds = dict(zip(compared.delays["job_id"], compared.delays["cause_b"], strict=True))
-    unknown = compare_jobs(without.jobs, hinted.jobs, ((), replace(hinted.ledger, hints=None).events))
+    others = [one for one in hinted.ledger.events if not isinstance(one, HintRecords)]
+    unknown = compare_jobs(without.jobs, hinted.jobs, ((), others))
     assert kinds[3] == "hinted"
     assert dict(zip(unknown.delays["job_id"], unknown.delays["cause_b"], strict=True))[3] == "freed"
     assert "received the hint that job 3 waits for 1 core: it assigns tasks to 1 of its cores last" in hinted.story(
@@ -178,17 +182,17 @@ def test_the_cause_is_a_hint_if_the_releasing_job_had_one() -> None:
 
 def test_records_of_commands_to_jobs_are_checked() -> None:
     ledger = simulated(als="ss", rules=HINT).ledger
-    hints = ledger.hints
+    hints = ledger.of(HintRecords)
     assert hints is not None
     last = len(hints) - 1
     row = int(hints.job[last])
     late, wide = int(ledger.jobs.end_ns[row]) + 1, int(ledger.jobs.held_cores[row]) + 1
-    refused(ledger, "hints", "when it does not run", command_ns=with_value(hints.command_ns, last, late))
-    refused(ledger, "hints", "cores are wanted", wanted=with_value(hints.wanted, last, wide))
+    refused(hints, ledger, "when it does not run", command_ns=with_value(hints.command_ns, last, late))
+    refused(hints, ledger, "cores are wanted", wanted=with_value(hints.wanted, last, wide))
     itself, one = with_value(hints.waiting, last, row), with_value(hints.wanted, last, 1)
-    refused(ledger, "hints", "does not wait for its cores", waiting=itself, wanted=one)
+    refused(hints, ledger, "does not wait for its cores", waiting=itself, wanted=one)
     twice = {column.name: getattr(hints, column.name)[[0, 0]] for column in fields(hints)}
-    refused(ledger, "hints", "not in the order", **twice | {"command_ns": twice["command_ns"] - [0, 1]})
+    refused(hints, ledger, "not in the order", **twice | {"command_ns": twice["command_ns"] - [0, 1]})
 
 
 Rows = list[tuple[int, int, int, int, int]]

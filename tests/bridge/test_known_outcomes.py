@@ -20,6 +20,7 @@ from test_power_runs import varied
 import bridge
 from bls import Platform, Workload, sample_path
 from bls.constraints.outages import OutageModel, modelled_outages
+from bls.engine.features.directions.records import ScaleRecords
 from bls.machine.platform import HostGroup
 from bls.scheduler_options import ConstraintOptions, Rules
 from bridge.runs.result import Result
@@ -218,8 +219,9 @@ def test_forks_of_runs_whose_power_is_limited(kind: str) -> None:
         options["als"] = "fac"
     whole = bridge.simulate(workload, POWERED, **options)
     simulation = bridge.Simulation(whole.scenario)
-    assert whole.ledger.scales is not None
-    instants = np.unique([*whole.ledger.scales.command_ns, *whole.jobs.start_ns])
+    scales = whole.ledger.of(ScaleRecords)
+    assert scales is not None
+    instants = np.unique([*scales.command_ns, *whole.jobs.start_ns])
     forks = [simulation.run(int(instant)).fork() for instant in instants[instants >= 0][::4]]
     assert len(forks) > 3
     for one in (*forks, simulation):

@@ -22,6 +22,7 @@ from tables import table_rows, table_text
 import bridge
 from als.techniques.contract import Technique
 from bls import ConstraintOptions, HostGroup, Platform, Rules, Workload
+from bls.engine.features.directions.records import ScaleRecords
 from bls.machine.host_power import HostPower
 from bls.power.accounting import HostIntervals, host_energies
 from bls.power.options import Power
@@ -97,7 +98,7 @@ def commanded_states(result: bridge.Result) -> None:
     if plan.fallback != "dvfs":
         return
     ledger = result.ledger
-    scales, jobs_ = ledger.scales, ledger.jobs
+    scales, jobs_ = ledger.of(ScaleRecords), ledger.jobs
     assert scales is not None
     for row in np.flatnonzero(jobs_.started).tolist():
         mine = scales.job == row
@@ -176,7 +177,7 @@ def test_in_place_or_simulated_again_it_is_the_same(kind: str, monkeypatch: pyte
         if options["als"] != "recorded" and kind in ("plain", "drawing"):
             options["power"] = replace(options["power"], of="working")
             hosts_make_the_machine(bridge.simulate(workload, PLATFORM, **options))
-        scaled += 0 if kept.ledger.scales is None else len(kept.scales)
+        scaled += len(kept.ledger.of(ScaleRecords) or ())
     assert scaled > 10 or kind == "held"
 
 

@@ -18,6 +18,7 @@ from test_scheduler_runs import rows_of_jobs
 
 import bridge
 from bls import Rules, SeenJob, View
+from bls.engine.features.releases.records import ReleaseRecords
 from bls.machine.platform import HostGroup, Platform
 from bls.running_jobs import moment_of
 from bls.seen.news import CoresReleased, HostChanged, JobEligible, JobEnded, JobExpected, JobStarted, JobSubmitted
@@ -216,7 +217,7 @@ def test_a_policy_in_python_receives_all_that_it_sees(name: str, tmp_path: Path)
     expected: set[type] = {JobSubmitted, JobStarted, JobEnded}
     if "failures" in feature.files or "windows" in feature.files:
         expected.add(HostChanged)
-    if reference.ledger.releases is not None:
+    if reference.ledger.of(ReleaseRecords) is not None:
         expected.add(CoresReleased)
     if feature.options.get("dependencies"):
         expected.add(JobEligible)

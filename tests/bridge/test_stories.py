@@ -8,12 +8,12 @@ import numpy as np
 from tables import table_text
 
 import bridge
+from bls.engine.features.directions.records import ScaleRecords
 from bls.workloads import read_workload
 from bridge.runs.again import LogFacts, facts_of_record
 from bridge.runs.page import parts_of_folder, parts_of_result, timeline_of
 from bridge.runs.record import write_run
 from bridge.runs.story import job_story
-from traces.records.scales import ScaleRecords
 from traces.tables import read_jobs
 
 S = 10**9

@@ -21,6 +21,7 @@ from nesting import check_nesting
 from tables import table_rows
 from test_transfers import GRAPH, sound
 
+from bls.engine.features.widths.records import WidthRecords
 from traces.base.errors import InputError, TwolevelError
 from traces.base.written_file import FullDiskError
 from traces.checks.ledger import InvariantError
@@ -30,7 +31,6 @@ from traces.exporters.otf2 import definitions, write_otf2
 from traces.exporters.otf2.library import binding, reading
 from traces.exporters.shown.batch_level import REGIONS
 from traces.ledger import JobRecords, Ledger, PowerRecords, TaskRecords
-from traces.records.widths import WidthRecords
 
 pytestmark = pytest.mark.whole
 
@@ -162,7 +162,7 @@ def test_attempts_that_were_cut_say_why_and_others_have_no_such_attribute(tmp_pa
     """Also with the attributes of commands to running jobs, and where lanes show running jobs alone."""
     because = {0: "all its cores were lost, core 1 last", 2: "all its cores were lost, core 0 last"}
     plain = ledger(machine(2, 1), SMALL)
-    told = replace(plain, widths=WidthRecords(*(np.array([k], np.int64) for k in (0, 5, 2, 1))))
+    told = plain.with_events(WidthRecords(*(np.array([k], np.int64) for k in (0, 5, 2, 1))))
     for number, before in enumerate((plain, told)):
         of = replace(before, cut_because=because)
         paths = [write_otf2(one, tmp_path / f"{number}{k}") for k, one in enumerate((before, of))]

@@ -13,12 +13,12 @@ from tables import table_text
 from test_transfers import sound as transfers_by_hand
 from trace_readers import Shown, expected, read_chrome, read_csv, read_otf2, read_paje, read_perfetto
 
+from bls.engine.features.directions.records import ScaleRecords
 from traces.base.errors import InputError
 from traces.exporters import exporter
 from traces.exporters.shown.part import Excerpt, cut_ledger
 from traces.exporters.text import write_text
 from traces.ledger import Ledger
-from traces.records.scales import ScaleRecords
 
 FORMATS = ("perfetto", "chrome", "csv", "paje", "otf2", "text")
 READ = FORMATS[:5]  # the texts of the last are below
@@ -87,7 +87,7 @@ OF_PAJE = {7: "w0!3, 'a=ä'"}  # a name cannot have the quote that ends it
 def test_names_of_jobs(name: str, written: dict[int, str], counts: tuple[int, int], tmp_path: Path) -> None:
     """With the further attributes that traces may have: of commands to jobs, and of why they were cut."""
     scale = ScaleRecords(*(np.array([k], np.int64) for k in (0, 5, 2, 10**9)))
-    of = replace(run_of_few(), cut_because={0: "lost"}, scales=scale)
+    of = replace(run_of_few(), cut_because={0: "lost"}).with_events(scale)
 
     def files(of: Ledger, names: dict[int, str]) -> dict[str, bytes]:
         folder = Path(tempfile.mkdtemp(dir=tmp_path))

@@ -15,6 +15,7 @@ from ledgers import Job, ledger, ledgers, machine, messaging_ledgers, never_star
 from nesting import check_nesting
 from trace_readers import Shown, expected, read_csv
 
+from bls.engine.features.releases.records import ReleaseRecords
 from bridge.runs.tracing import TraceRequest
 from traces.base.errors import InputError
 from traces.exporters import WITH_ROWS, exporter
@@ -30,7 +31,6 @@ from traces.exporters.shown.part import (
     with_detail,
 )
 from traces.ledger import Ledger, PassRecords, PowerRecords
-from traces.records.releases import ReleaseRecords
 
 QUICK = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -160,7 +160,7 @@ def small() -> Ledger:
     power = PowerRecords(np.array([0, 10, 20, 40]), np.array([5, 7, 9, 1]), 100, np.array([-1, 50, -1, -1]))
     technique = np.array([0, 1, 0, 1], np.int32)
     released = ReleaseRecords(*(np.array(column) for column in ([0], [1], [15])))
-    return replace(of, passes=passes, power=power, releases=released, techniques=("a", "b"), technique=technique)
+    return replace(of, passes=passes, power=power, techniques=("a", "b"), technique=technique).with_events(released)
 
 
 def test_a_window_of_all_that_there_is() -> None:
@@ -177,8 +177,9 @@ def test_a_window_of_all_that_there_is() -> None:
     assert cut.passes.now_ns.tolist() == [20]
     assert cut.power is not None
     assert (cut.power.instant_ns.tolist(), cut.power.power_mw.tolist()) == ([10, 20], [7, 9])
-    assert cut.releases is not None
-    assert cut.releases.released_ns.tolist() == [15]
+    releases = cut.of(ReleaseRecords)
+    assert releases is not None
+    assert releases.released_ns.tolist() == [15]
     assert cut.technique is not None
     assert cut.technique.tolist() == [0, 1, 0]
     found = shown(cut)

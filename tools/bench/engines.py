@@ -18,6 +18,7 @@ from als.lengths.draw import drawn
 from als.network.state import NO_NETWORK
 from als.planners.contract import MAPPED
 from bls import HostGroup, Network, Platform, SeenJob, View, Workload
+from bls.engine.features.directions.records import ScaleRecords
 from bls.workloads.generators.accasim import generate_like
 from bridge import Application, Execution, ReadyScenario, Scenario, run
 from bridge.adapters.simgrid.process import find_simgrid
@@ -260,7 +261,7 @@ def every_job_scaled(als: str, *, short: bool = False) -> Found:
     workload = workload.take(np.arange(100 if short else len(workload)))
     options = Scenario.flat(bls=Levels(), als=als, variation=0.25)
     took, ledger = _run(ReadyScenario.of(workload, CURIE_OWN.platform, options))
-    changes = len(ledger.scales.job)
+    changes = len(ledger.of(ScaleRecords) or ())
     assert short or changes == 1_677_157
     return Found((took,), f"{changes:,} changes, {1e6 * took / changes:.1f} µs each, including the policy's time")
 

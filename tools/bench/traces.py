@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bls import HostGroup, Platform, Workload
 from bridge import ReadyScenario, Scenario, run
+from bridge.runs.page import parts_of_folder, timeline_of
 from tools.bench.commands import command, given
 from tools.bench.rows import Found, Missing, scratch, timed
 from traces.exporters import exporter
 from traces.ledger import Ledger
-from traces.timeline import folder_tables, timeline_text
+from traces.ledger_tables import TASKS
+from traces.timeline import timeline_text
 
 #: For each format: the beginning of a slice or an event of a task in its files, the slices per job on lanes in addition to
 #: those of tasks, and the events per task. For OTF2 only the number of tasks is known here.
@@ -86,8 +88,8 @@ def timeline(tasks_per_core: int = 83) -> dict[str, Found]:
     )
     command("run", "sample", "--platform", given(machine), *words, "--out", str(folder))
     command("report", str(folder), "-o", str(folder / "report.html"))
-    made = folder_tables(folder, json.loads((folder / "run.json").read_text()))
-    assert made.tasks is not None
+    tasks = TASKS.read(folder / TASKS.file)
+    made = replace(timeline_of(parts_of_folder(folder)), tasks=tasks)
     packed_s, text = timed(lambda: timeline_text(made))
     job = made.jobs.iloc[len(made.jobs) // 2]
     with sync_playwright() as playwright:

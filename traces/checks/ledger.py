@@ -18,7 +18,7 @@ from traces.checks.core_bars import (
 )
 from traces.checks.faults import InvariantError
 from traces.compiled import Array
-from traces.holdings import Holdings, changing, core_spans, holdings
+from traces.holdings import Holdings, changing, core_spans, holdings, widening
 from traces.ledger import STATES, WHY, JobRecords, Ledger, TaskRecords, TransferRecords
 from traces.lifecycle import NEVER_RAN, RAN, Ending, Reason
 
@@ -94,7 +94,7 @@ def core_bars(ledger: Ledger) -> CoreBars:
     Raises InvariantError if a core does two things at once, or a core, a job or a task row does not exist; InputError if jobs
     released cores and tasks were not kept, so that it is unknown what the other cores did.
     """
-    if ledger.tasks is None and ledger.releases is not None:
+    if ledger.tasks is None and ledger.frees_cores:
         raise InputError("cores were released and no tasks were kept, so it is not known what each did; keep the tasks")
     jobs, n_cores = ledger.jobs, ledger.machine.n_cores
     when, tasks = Holdings.at_starts(jobs), TaskTimes.of(_checked_tasks(ledger))
@@ -166,7 +166,7 @@ def check_ledger(ledger: Ledger) -> None:
             f"job {jobs.job_id[row]}, task {task} {_TASK_FAULTS[fault]}: core {tasks.core[at]}, "
             f"{tasks.start_ns[at]} to {tasks.end_ns[at]} ns"
         )
-    if ledger.releases is None or ledger.tasks is not None:  # else there are no bars to check releases with
+    if not ledger.frees_cores or ledger.tasks is not None:  # else there are no bars to check releases with
         core_bars(ledger)
     if ledger.transfers is not None:
         check_transfers(jobs, ledger.tasks, ledger.transfers)
@@ -268,11 +268,12 @@ def _check_holdings(ledger: Ledger) -> None:
 
 def _ever_held(ledger: Ledger) -> tuple[Holdings, Array]:
     """Return the jobs with all cores that they ever held, and the number of the first cores that they may compute on."""
-    jobs, widths = ledger.jobs, ledger.widths
-    if widths is None or not len(widths):
-        return Holdings.at_starts(jobs), jobs.held_cores if ledger.moldable else jobs.cores
+    jobs = ledger.jobs
     wider = np.zeros(len(jobs), np.bool_)
-    wider[widths.job] = True
+    for one in widening(ledger):
+        wider[one.job] = True
+    if not wider.any():
+        return Holdings.at_starts(jobs), jobs.held_cores if ledger.moldable else jobs.cores
     owner = jobs.owner
     whole = ~wider[owner]
     known = core_spans(ledger, wider)
@@ -294,10 +295,11 @@ def _ever_given(ledger: Ledger, job: Array, core: Array) -> Array:
 
 
 def _check_releases(ledger: Ledger) -> None:
-    jobs, releases, tasks = ledger.jobs, ledger.releases, ledger.tasks
-    if releases is None:
+    jobs, tasks = ledger.jobs, ledger.tasks
+    releases = [one for one in ledger.events if one.frees]
+    if not releases:
         return
-    job, core = releases.job, releases.core
+    job, core = (np.concatenate([getattr(one, name) for one in releases]) for name in ("job", "core"))
     apart = np.zeros(len(jobs), np.bool_)
     for one in changing(ledger):
         apart[one.job] = True

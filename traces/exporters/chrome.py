@@ -159,7 +159,7 @@ def _names(ledger: Ledger, batch: ShownBatchLevel) -> Iterator[str]:
             yield json.dumps(event, separators=(",", ":"))
 
     yield from named("process", _SCHEDULER, f"{machine.name}: batch scheduler")
-    threads = ["submits", "scheduling passes", *batch.events]
+    threads = ["submits", "scheduling passes", *(kind.name for kind in batch.events)]
     for thread, name in enumerate(threads):
         yield from named("thread", _SCHEDULER, name, thread)
     yield from named("process", _JOBS, "jobs" if batch.waiting else "running jobs")

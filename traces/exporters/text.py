@@ -20,33 +20,39 @@ from traces.compiled import Array
 from traces.exporters.shown.rows import BLOCK, JobNames, Rows, blocks, words
 from traces.intervals import intervals_texts
 from traces.ledger import STATES, WHY, Ledger
-from traces.records import EVENTS
+from traces.records.events import JobEvents
 
 #: The written folder, the batch simulator's file in it, and the folder of the application simulators' files.
 FOLDER, FILE, APPLICATIONS = "text", "batch.txt", "applications"
 
-#: Events of the batch simulator, and their fields.
-BATCH_EVENTS = {
-    "end": ("job", "attempt", "state"),
-    **{kind.event(): ("job", "attempt", *kind.numbers_named()) for kind in EVENTS if kind.frees},
-    "submit": ("job", "attempt", "cores", "estimate_ns", "user"),
-    "eligible": ("job", "attempt"),
-    "leave": ("job", "attempt", "state"),
-    **{kind.event(): ("job", "attempt", *kind.numbers_named()) for kind in EVENTS if not kind.frees},
-    "pass": ("waiting", "started"),
-    "start": ("job", "attempt", "why", "cores"),
-}
 
-#: Events of an application simulator, and their fields.
-APPLICATION_EVENTS = {
-    "start": ("cores",),
-    "task-end": ("core", "task"),
-    "send": ("core", "task", "to_task", "bytes"),
-    "receive": ("core", "task", "from_task", "bytes"),
-    "release": ("core",),
-    "task-start": ("core", "task", "chunk"),
-    "end": ("state", "tasks", "chunks"),
-}
+def _batch_events(events: Iterable[JobEvents]) -> dict[str, tuple[str, ...]]:
+    """Return the events of the batch simulator, among them these of running jobs, and their fields."""
+    kinds = [(one.frees, one.event(), ("job", "attempt", *one.numbers_named())) for one in events]
+    return {
+        "end": ("job", "attempt", "state"),
+        **{name: fields for frees, name, fields in kinds if frees},
+        "submit": ("job", "attempt", "cores", "estimate_ns", "user"),
+        "eligible": ("job", "attempt"),
+        "leave": ("job", "attempt", "state"),
+        **{name: fields for frees, name, fields in kinds if not frees},
+        "pass": ("waiting", "started"),
+        "start": ("job", "attempt", "why", "cores"),
+    }
+
+
+def _application_events(events: Iterable[JobEvents]) -> dict[str, tuple[str, ...]]:
+    """Return the events of an application simulator, among them those of these that free cores, and their fields."""
+    return {
+        "start": ("cores",),
+        "task-end": ("core", "task"),
+        "send": ("core", "task", "to_task", "bytes"),
+        "receive": ("core", "task", "from_task", "bytes"),
+        **{one.event(): ("core",) for one in events if one.frees},
+        "task-start": ("core", "task", "chunk"),
+        "end": ("state", "tasks", "chunks"),
+    }
+
 
 # The field after a job's number, if the log has names for single jobs.
 _NAME = b" name="
@@ -136,7 +142,7 @@ def _in_order(found: dict[str, _Events], table: Iterable[str], begin: str) -> li
 
 
 def _batch(ledger: Ledger) -> Iterator[bytes]:
-    jobs = ledger.jobs
+    jobs, shown = ledger.jobs, _batch_events(ledger.events)
     row = np.arange(len(jobs))
     ran, first = np.flatnonzero(jobs.started), np.flatnonzero(jobs.attempt == 0)
     left, eligible = np.flatnonzero(~jobs.started), np.flatnonzero(jobs.eligible_ns >= 0)
@@ -161,7 +167,7 @@ def _batch(ledger: Ledger) -> Iterator[bytes]:
 
     def numbers(kind: str, at: Array, job: Array, *columns: Array) -> _Events:
         fields = (jobs.job_id[job], jobs.attempt[job], *columns)
-        return _numbers(kind, BATCH_EVENTS[kind], at, job, *fields, names=names)
+        return _numbers(kind, shown[kind], at, job, *fields, names=names)
 
     lasts = jobs.end_ns > jobs.start_ns
     long, short = ran[lasts[ran]], ran[~lasts[ran]]
@@ -179,9 +185,9 @@ def _batch(ledger: Ledger) -> Iterator[bytes]:
         found[one.event()] = numbers(one.event(), one.at_ns, one.job, *one.numbers(jobs))
     if (passes := ledger.passes) is not None:
         no_job = np.zeros(len(passes), np.int64)
-        found["pass"] = _numbers("pass", BATCH_EVENTS["pass"], passes.now_ns, no_job, passes.waiting, passes.started)
+        found["pass"] = _numbers("pass", shown["pass"], passes.now_ns, no_job, passes.waiting, passes.started)
     if len(row):
-        yield from (text for _, _, text in _blocks(_in_order(found, BATCH_EVENTS, "start"), by_job=False))
+        yield from (text for _, _, text in _blocks(_in_order(found, shown, "start"), by_job=False))
 
 
 def _write_applications(ledger: Ledger, folder: Path) -> None:
@@ -229,8 +235,8 @@ def _applications(ledger: Ledger) -> Iterator[tuple[Array, Array, bytes]]:
 
 
 def _of_jobs(ledger: Ledger, lo: int, hi: int) -> list[_Events]:
-    """Return the events of the applications of the jobs ``lo`` to ``hi`` - 1, in the order of :data:`APPLICATION_EVENTS`."""
-    jobs, tasks, transfers, releases = ledger.jobs, ledger.tasks, ledger.transfers, ledger.releases
+    """Return the events of the applications of the jobs ``lo`` to ``hi`` - 1, in the order of their table."""
+    jobs, tasks, transfers, shown = ledger.jobs, ledger.tasks, ledger.transfers, _application_events(ledger.events)
     assert tasks is not None
     known = lo + np.flatnonzero(jobs.started[lo:hi] & (np.diff(tasks.first[lo : hi + 1]) > 0))
     if not len(known):
@@ -247,7 +253,7 @@ def _of_jobs(ledger: Ledger, lo: int, hi: int) -> list[_Events]:
         return line.put(b" tasks=").number(jobs.tasks[some]).put(b" chunks=").number(jobs.chunks[some]).put(b"\n")
 
     def numbers(kind: str, instant_ns: Array, of: Array, *columns: Array) -> _Events:
-        return _numbers(kind, APPLICATION_EVENTS[kind], instant_ns, of, *columns)
+        return _numbers(kind, shown[kind], instant_ns, of, *columns)
 
     def begun(some: Array) -> _Events:
         columns = (core[some], number[some], tasks.chunk[row[some]])
@@ -276,7 +282,8 @@ def _of_jobs(ledger: Ledger, lo: int, hi: int) -> list[_Events]:
         cores = [tasks.core[tasks.first[of] + task] for task in (source, target)]
         found["send"] = numbers("send", transfers.sent_ns[sent], of, cores[0], source, target, size)
         found["receive"] = numbers("receive", transfers.arrived_ns[sent], of, cores[1], target, source, size)
-    if releases is not None:
-        some = np.flatnonzero(np.isin(releases.job, known))
-        found["release"] = numbers("release", releases.released_ns[some], releases.job[some], releases.core[some])
-    return _in_order(found, APPLICATION_EVENTS, "task-start")
+    for one in ledger.events:
+        if one.frees:
+            some = np.flatnonzero(np.isin(one.job, known))
+            found[one.event()] = numbers(one.event(), one.at_ns[some], one.job[some], one.named_core[some])
+    return _in_order(found, shown, "task-start")

@@ -89,9 +89,19 @@ class JobEvents(RecordKind):
         return np.asarray(self.core >= 0) if hasattr(self, "core") else np.zeros(len(self), np.bool_)
 
     @property
+    def named_core(self) -> Array:
+        """Global number of the core that each event names, int64 (rows,); -1 if it names none."""
+        return np.where(self.of_core, self.core if hasattr(self, "core") else -1, -1)
+
+    @property
     def cores_gained(self) -> Array | None:
         """The change of the job's number of cores by each event; None for a kind without such changes."""
         return None
+
+    @classmethod
+    def of_state(cls, state: Any) -> Self | None:
+        """Return the events so far from the state of the engine in which they happen; None if the run cannot have any."""
+        raise NotImplementedError
 
     @classmethod
     def _own(cls) -> dict[str, RecordColumn]:
@@ -151,6 +161,25 @@ class JobEvents(RecordKind):
     def points(self, jobs: JobRecords) -> Points:
         """Return the events for a trace, with values in the order of the attributes; by default its columns."""
         return Points(self.at_ns, [jobs.job_id[self.job], *self.numbers(jobs)])
+
+    def given_by(self, job: Array, at_ns: Array) -> Array:
+        """Return the number of cores that each of some jobs, int64 (k,), had got by an instant, besides its initial ones."""
+        if (gained := self.cores_gained) is None:
+            return np.zeros(len(job), np.int64)
+        came = gained > 0
+        rows, instants = np.append(self.job[came], job), np.append(self.at_ns[came], at_ns)
+        number = np.append(gained[came], np.zeros(len(job), np.int64))
+        asks = np.arange(len(rows)) >= came.sum()
+        order = np.lexsort((asks, instants, rows))
+        by_then = np.empty(len(rows), np.int64)
+        by_then[order] = np.cumsum(number[order])
+        before = np.append(0, np.cumsum(gained[came]))[np.searchsorted(self.job[came], job)]  # its rows are ascending
+        found: Array = by_then[asks] - before
+        return found
+
+    def reason_of_release(self, job: int, cores: Array) -> str:
+        """Return why a job released some cores, if one of these events is the cause; else an empty text."""
+        return ""
 
     def of_jobs(self, kept: Array) -> Self:
         """Return the events of some jobs, bool (n_jobs,), renumbered."""

@@ -7,7 +7,6 @@ import io
 import json
 import zlib
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,8 +17,7 @@ from hypothesis import strategies as st
 from tables import table_rows, table_text
 
 from traces.base.errors import InputError
-from traces.tables import write_frame
-from traces.timeline import TimelineTables, coded, folder_tables, timeline_text
+from traces.timeline import TimelineTables, coded, timeline_text
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 
@@ -163,19 +161,6 @@ def test_power_is_there_where_it_is_known() -> None:
     power = pd.DataFrame({"instant_ns": [_BASE, _BASE + 9], "power_mw": [5, 2**40], "limit_mw": [-1, 7]})
     _, columns = unpacked(timeline_text(replace(tables(), power=power)))
     assert (columns["power_at"], columns["power"], columns["limit"]) == ([0, 9], [5, 2**40], [-1, 7])
-
-
-def test_a_folder_of_results(tmp_path: Path) -> None:
-    made = tables()
-    full = made.jobs.assign(estimate_ns=1, deadline_ns=1, length_gflop=1.0, cov=0.0)
-    write_frame(full, tmp_path / "jobs.parquet")
-    assert made.tasks is not None
-    write_frame(made.tasks, tmp_path / "tasks.parquet")
-    record = {"machine": {"first_core": [0, 2, 5], "host_names": ["a", "b"]}, "arguments": {"als": "gss"}}
-    found = folder_tables(tmp_path, record)
-    assert timeline_text(found) == timeline_text(replace(made, releases=None))
-    with pytest.raises(InputError, match=r"run\.json: does not say which hosts"):
-        folder_tables(tmp_path, {"machine": {}})
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from traces import records
 from traces.compiled import Array
 from traces.exporters.perfetto.wire import interned, message, packet, text, varint
 from traces.exporters.shown.batch_level import ATTRIBUTES, CUT, JOB_NAME, REGIONS, WORDS, Series, ShownBatchLevel
 from traces.exporters.shown.core_slices import KINDS
 from traces.exporters.shown.part import shown_cores, shown_hosts
 from traces.exporters.shown.rows import JobNames, Rows, blocks
-from traces.ledger import Ledger, MachineShape
+from traces.ledger import Ledger
 
 # Fields of InternedData.
 _CATEGORIES, _EVENTS, _ANNOTATIONS, _STRINGS = b"\x0a", b"\x12", b"\x1a", b"\xea\x01"
@@ -26,30 +25,18 @@ def _iids(*names: str) -> dict[str, int]:
     return {name: iid for iid, name in enumerate(dict.fromkeys(names), 1)}
 
 
-#: iids of event names: the batch level's, and those of cores besides tasks; followed by those of jobs, by row.
-EVENTS = _iids(*REGIONS, *(kind.event() for kind in records.EVENTS), *_FURTHER)
-JOBS = 1 + len(EVENTS)
-
 #: iids of categories; followed by those of techniques.
 CATEGORIES = _iids(*KINDS, "batch", "transfer", "cause")
 TECHNIQUES = 1 + len(CATEGORIES)
 
-#: iids of annotation names.
-ANNOTATIONS = _iids(
-    *("task", "chunk", "bytes", "source", "target"),
-    *(name for name, _, _ in (*ATTRIBUTES, CUT)),
-    *(name for kind in records.EVENTS for name, _, _ in kind.attributes),
-    JOB_NAME[0],  # the last one, since it is written only if jobs have names
-)
 
-
-def write_names(ledger: Ledger, batch: ShownBatchLevel) -> Iterator[bytes]:
+def write_names(tracks: Tracks, ledger: Ledger, batch: ShownBatchLevel) -> Iterator[bytes]:
     """Yield all packets that intern something; strings of the batch level's attributes keep their numbers."""
     # The first packet of the sequence: nothing was interned before.
     yield b"\x0a\x04\x50\x01\x68\x01"
-    yield interned(_EVENTS, 1, text(b"\x12", list(EVENTS))).tobytes()
+    yield interned(_EVENTS, 1, text(b"\x12", list(tracks.events))).tobytes()
     yield interned(_CATEGORIES, 1, text(b"\x12", [*CATEGORIES, *ledger.techniques])).tobytes()
-    annotations = [name for name in ANNOTATIONS if name != JOB_NAME[0] or batch.job_names]
+    annotations = [name for name in tracks.annotations if name != JOB_NAME[0] or batch.job_names]
     yield interned(_ANNOTATIONS, 1, text(b"\x12", annotations)).tobytes()
     known = [*WORDS, *batch.cut_because]
     yield interned(_STRINGS, 1, text(b"\x12", known)).tobytes()
@@ -59,14 +46,14 @@ def write_names(ledger: Ledger, batch: ShownBatchLevel) -> Iterator[bytes]:
     for at in blocks(len(numbers)):
         some = np.asarray(numbers[at], np.int64)
         label = of_jobs.append(Rows(len(some)).put(b"job ").number(some), np.arange(at.start, at.stop), b" ")
-        yield interned(_EVENTS, JOBS + at.start, message(b"\x12", label)).tobytes()
+        yield interned(_EVENTS, tracks.first_job + at.start, message(b"\x12", label)).tobytes()
 
 
 _DESCRIPTOR = b"\xe2\x03"
 
 
 class Tracks(NamedTuple):
-    """The uuids of tracks."""
+    """The uuids of tracks, and the iids of names that depend on the kinds of events of running jobs."""
 
     # the machine, and in it the batch scheduler and the jobs' lanes
     cluster: int
@@ -79,16 +66,30 @@ class Tracks(NamedTuple):
     host_counters: int
     cores: int
     lanes: int
+    # of event names: the batch level's, and those of cores besides tasks; followed by those of jobs, by row
+    events: dict[str, int]
+    first_job: int
+    annotations: dict[str, int]
 
     @classmethod
-    def of(cls, machine: MachineShape, batch: ShownBatchLevel, series: Sequence[Series]) -> Tracks:
+    def of(cls, ledger: Ledger, batch: ShownBatchLevel, series: Sequence[Series]) -> Tracks:
         """Return the tracks of a run; the counter of the share of busy cores follows the machine's series."""
+        machine, kinds = ledger.machine, ledger.kinds
+        events = _iids(*REGIONS, *(kind.event() for kind in kinds), *_FURTHER)
+        annotations = _iids(
+            *("task", "chunk", "bytes", "source", "target"),
+            *(name for name, _, _ in (*ATTRIBUTES, CUT)),
+            *(name for kind in kinds for name, _, _ in kind.attributes),
+            "waiting job",  # of causes, also without a kind that has it
+            JOB_NAME[0],  # the last one, since it is written only if jobs have names
+        )
         points = {name: 4 + place for place, name in enumerate(batch.points)}
         counters = 4 + len(points)
         hosts = counters + len(series) + 1
         host_counters = hosts + machine.n_hosts
         cores = host_counters + machine.n_hosts
-        return cls(1, 2, 3, points, counters, hosts, host_counters, cores, cores + machine.n_cores)
+        uuids = (1, 2, 3, points, counters, hosts, host_counters, cores, cores + machine.n_cores)
+        return cls(*uuids, events, 1 + len(events), annotations)
 
 
 def write_tracks(tracks: Tracks, ledger: Ledger, batch: ShownBatchLevel, series: Sequence[Series]) -> Iterator[bytes]:

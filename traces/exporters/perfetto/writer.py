@@ -17,7 +17,7 @@ import numpy as np
 from traces.base.written_file import fresh
 from traces.compiled import Array
 from traces.exporters.perfetto import tracks as layout
-from traces.exporters.perfetto.tracks import ANNOTATIONS, CATEGORIES, EVENTS, Tracks
+from traces.exporters.perfetto.tracks import CATEGORIES, Tracks
 from traces.exporters.perfetto.wire import BEGIN, COUNTER, END, INSTANT, annotation, event, varint
 from traces.exporters.shown.batch_level import Series, ShownBatchLevel, Spans, batch_level
 from traces.exporters.shown.core_slices import KINDS, CoreSlices, causes, core_slices
@@ -38,9 +38,9 @@ def write_perfetto(ledger: Ledger, directory: Path) -> Path:
     path = Path(directory) / FILE
     batch = batch_level(ledger)
     series = batch.machine_series()
-    tracks = Tracks.of(ledger.machine, batch, series)
+    tracks = Tracks.of(ledger, batch, series)
     with fresh(path) as file:
-        file.writelines(layout.write_names(ledger, batch))
+        file.writelines(layout.write_names(tracks, ledger, batch))
         file.writelines(layout.write_tracks(tracks, ledger, batch, series))
         file.writelines(_cores(tracks, ledger, slices) for slices in core_slices(ledger))
         file.writelines(_transfers(tracks, ledger))
@@ -52,14 +52,14 @@ def write_perfetto(ledger: Ledger, directory: Path) -> Path:
 def _cores(tracks: Tracks, ledger: Ledger, slices: CoreSlices) -> bytes:
     """Write a begin and an end of each slice in sequence, so that a core leaves a slice before it enters the next."""
     track, waits = tracks.cores + slices.core, slices.kind == KINDS.index("wait for data")
-    name = np.where(waits, EVENTS["wait for data"], layout.JOBS + slices.job)
+    name = np.where(waits, tracks.events["wait for data"], tracks.first_job + slices.job)
     said = varint(Rows(len(track)).put(b"\x18"), slices.kind + CATEGORIES[KINDS[0]])
     if ledger.technique is not None:
         varint(said.put(b"\x18"), layout.TECHNIQUES + ledger.technique[slices.job])
     varint(said.put(b"\x50"), name)
     known = slices.task >= 0
     for key in ("task", "chunk"):
-        of_task = annotation(ANNOTATIONS[key], np.maximum(getattr(slices, key), 0))
+        of_task = annotation(tracks.annotations[key], np.maximum(getattr(slices, key), 0))
         said.add(of_task, None if known.all() else known)
     rows = event(BEGIN, slices.start_ns, track, said)
     return rows.add(event(END, slices.end_ns, track)).tobytes()
@@ -72,11 +72,11 @@ def _flow(tag: bytes, ids: Array) -> Rows:
 _Two = tuple[Array, Array]
 
 
-def _pair(names: tuple[str, str], category: str, instants: _Two, tracks: _Two, flow: Array, said: Rows) -> bytes:
+def _pair(iids: tuple[int, int], category: str, instants: _Two, tracks: _Two, flow: Array, said: Rows) -> bytes:
     """Write two instants, the first with a flow to the second."""
     rows = Rows(len(flow))
-    for name, instant, track, tag in zip(names, instants, tracks, (b"\xf9\x02", b"\x81\x03"), strict=True):
-        content = Rows(len(flow)).put(bytes([0x18, CATEGORIES[category], 0x50, EVENTS[name]])).add(_flow(tag, flow))
+    for iid, instant, track, tag in zip(iids, instants, tracks, (b"\xf9\x02", b"\x81\x03"), strict=True):
+        content = Rows(len(flow)).put(bytes([0x18, CATEGORIES[category], 0x50, iid])).add(_flow(tag, flow))
         rows.add(event(INSTANT, instant, track, content.add(said)))
     return rows.tobytes()
 
@@ -88,16 +88,19 @@ def _transfers(tracks: Tracks, ledger: Ledger) -> Iterator[bytes]:
     for part in blocks(len(transfers)):
         at = np.arange(part.start, part.stop)
         source, target = (tracks.cores + core.astype(np.int64) for core in transfers.cores(tasks, at))
-        said = annotation(ANNOTATIONS["bytes"], np.rint(transfers.bytes[at]).astype(np.int64))
+        said = annotation(tracks.annotations["bytes"], np.rint(transfers.bytes[at]).astype(np.int64))
         for name in ("source", "target"):
-            said.add(annotation(ANNOTATIONS[name], getattr(transfers, name)[at]))
-        instants = transfers.sent_ns[at], transfers.arrived_ns[at]
-        yield _pair(("send", "receive"), "transfer", instants, (source, target), 1 + at, said)
+            said.add(annotation(tracks.annotations[name], getattr(transfers, name)[at]))
+        instants, both = (
+            (transfers.sent_ns[at], transfers.arrived_ns[at]),
+            (tracks.events["send"], tracks.events["receive"]),
+        )
+        yield _pair(both, "transfer", instants, (source, target), 1 + at, said)
 
 
 def _batch(tracks: Tracks, ledger: Ledger, batch: ShownBatchLevel) -> Iterator[bytes]:
-    iids = np.array([EVENTS[name] for name in batch.regions])
-    keys = [ANNOTATIONS[name] for name, _, _ in batch.attributes]
+    iids = np.array([tracks.events[name] for name in batch.regions])
+    keys = [tracks.annotations[name] for name, _, _ in batch.attributes]
     lanes, location = batch.lanes, batch.lanes.location
     for at in blocks(len(location)):
         track = tracks.lanes + location[at]
@@ -114,9 +117,10 @@ def _batch(tracks: Tracks, ledger: Ledger, batch: ShownBatchLevel) -> Iterator[b
     for at in blocks(len(found.job)):
         job, cause, at_ns = (column[at] for column in found)
         ends = tracks.lanes + lane[cause], tracks.lanes + lane[job]
-        said = annotation(ANNOTATIONS["job"], ledger.jobs.job_id[cause])
-        said.add(annotation(ANNOTATIONS["waiting job"], ledger.jobs.job_id[job]))
-        yield _pair(("frees", "freed"), "cause", (at_ns, at_ns), ends, _CAUSES + np.arange(at.start, at.stop), said)
+        said = annotation(tracks.annotations["job"], ledger.jobs.job_id[cause])
+        said.add(annotation(tracks.annotations["waiting job"], ledger.jobs.job_id[job]))
+        both, flow = (tracks.events["frees"], tracks.events["freed"]), _CAUSES + np.arange(at.start, at.stop)
+        yield _pair(both, "cause", (at_ns, at_ns), ends, flow, said)
 
 
 def _named(name: Array) -> Rows:

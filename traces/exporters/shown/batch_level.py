@@ -11,8 +11,7 @@ from traces.compiled import Array, State
 from traces.exporters.shown.rows import JobNames
 from traces.kernels.signatures import Ints, Ints2
 from traces.ledger import STATES, WHY, Ledger, PowerRecords
-from traces.records import EVENTS
-from traces.records.events import INT64, STRING, UINT64
+from traces.records.events import INT64, STRING, UINT64, JobEvents
 from traces.series import HostSeries, LoadSeries, computing_cores, host_series, load_series
 
 #: Maximum number of lanes: each is a row of a viewer, and in some formats a file; thousands of them are unreadable.
@@ -98,7 +97,7 @@ class ShownBatchLevel(NamedTuple):
     # on one location; of length 0. ``passes`` has no location if they were not kept.
     submits: Spans
     passes: Spans
-    events: dict[str, Spans]  # the same for events of running jobs, by kind (:data:`traces.records.EVENTS`)
+    events: dict[type[JobEvents], Spans]  # the same for events of running jobs, by kind
     hosts: HostSeries  # the hosts' counters
     # states of the jobs, each on one lane; if there are too many for this, attempts that ran
     lanes: Spans
@@ -125,13 +124,13 @@ class ShownBatchLevel(NamedTuple):
     @property
     def regions(self) -> dict[str, str]:
         """Activities of a job or the scheduler with descriptions, in the order of references: :data:`REGIONS`, then events."""
-        return REGIONS | {kind.event(): kind.shown for kind in EVENTS if kind.name in self.events}
+        return REGIONS | {kind.event(): kind.shown for kind in self.events}
 
     @property
     def points(self) -> dict[str, Spans]:
         """The events of length 0, each kind on one location, by its name."""
         passes = {"scheduling passes": self.passes} if self.passes.n_locations else {}
-        return {"submits": self.submits} | passes | self.events
+        return {"submits": self.submits} | passes | {kind.name: spans for kind, spans in self.events.items()}
 
     @property
     def span_ns(self) -> tuple[int, int]:
@@ -238,10 +237,10 @@ def batch_level(ledger: Ledger, most_lanes: int = MOST_LANES) -> ShownBatchLevel
     return batch
 
 
-def _events(ledger: Ledger) -> dict[str, Spans]:
+def _events(ledger: Ledger) -> dict[type[JobEvents], Spans]:
     # By time; at one instant in the order of the ledger.
-    shown: dict[str, Spans] = {}
-    every = attributes_of([one.name for one in ledger.events], named=False, cut=False)
+    shown: dict[type[JobEvents], Spans] = {}
+    every = attributes_of([type(one) for one in ledger.events], named=False, cut=False)
     for place, one in enumerate(ledger.events):
         at, columns = one.points(ledger.jobs)
         order, values = np.argsort(at, kind="stable"), np.column_stack(columns).astype(np.int64, copy=False)
@@ -249,14 +248,14 @@ def _events(ledger: Ledger) -> dict[str, Spans]:
             order = order[at[order] > _begin_ns(ledger)]  # the state at a window's begin was set before
         of = np.array([every.index(attribute) for attribute in one.attributes])
         kinds = np.array([kind for _, _, kind in one.attributes], np.int64)
-        shown[one.name] = _points(len(REGIONS) + place, at[order], order, values, (_FIRST_ATTRIBUTE + of, kinds))
+        shown[type(one)] = _points(len(REGIONS) + place, at[order], order, values, (_FIRST_ATTRIBUTE + of, kinds))
     return shown
 
 
-def attributes_of(kinds: Collection[str], *, named: bool, cut: bool) -> tuple[tuple[str, str, int], ...]:
+def attributes_of(kinds: Collection[type[JobEvents]], *, named: bool, cut: bool) -> tuple[tuple[str, str, int], ...]:
     """Return all attributes of a trace, in the order of their references; kinds of events, names of jobs and cut attempts add
     some."""
-    further = dict.fromkeys(one for kind in EVENTS if kind.name in kinds for one in kind.attributes)
+    further = dict.fromkeys(one for kind in kinds for one in kind.attributes)
     return (*ATTRIBUTES, *further, *((JOB_NAME,) if named else ()), *((CUT,) if cut else ()))
 
 
@@ -272,7 +271,7 @@ def _points(region: int, instant_ns: Array, row: Array, values: Array, attribute
     return Spans(np.array([0, n]), at, at, np.full(n, region), np.asarray(row, np.int64), values, *attributes)
 
 
-def _with_names(spans: Spans, string: Array, kinds: Collection[str]) -> Spans:
+def _with_names(spans: Spans, string: Array, kinds: Collection[type[JobEvents]]) -> Spans:
     """Add the names of jobs to spans as a further attribute: the string of each job row, -1 for none."""
     values = np.column_stack([spans.values[:, : len(spans.types)], string])
     return _with_attribute(spans, values, len(attributes_of(kinds, named=False, cut=False)))

@@ -67,11 +67,10 @@ def _of_rows(ledger: Ledger, kept: Array) -> Ledger:
     changed: dict[str, Any] = {"jobs": ledger.jobs.of_rows(rows)}
     for name, records in (("tasks", ledger.tasks), ("transfers", ledger.transfers)):
         changed[name] = None if records is None else records.of_jobs(rows)
-    changed |= {one.name: one.of_jobs(kept) for one in ledger.events}
     if ledger.technique is not None:
         changed["technique"] = ledger.technique[rows]
     because = {int(place[row]): why for row, why in ledger.cut_because.items() if kept[row]}
-    return replace(ledger, cut_because=because, **changed)
+    return replace(ledger, cut_because=because, **changed).with_events(*(one.of_jobs(kept) for one in ledger.events))
 
 
 def cut_machine(machine: MachineShape, chosen: Intervals) -> tuple[MachineShape, Array]:
@@ -99,12 +98,12 @@ def _of_cores(ledger: Ledger, chosen: Intervals) -> Ledger:
     held: dict[str, Any] = {"allocation_lo": lo[some], "allocation_hi": hi[some], "allocation_first": first}
     changed: dict[str, Any] = {"jobs": replace(jobs, **held, held_cores=upto)}
     touched = upto > 0
-    for events in ledger.events:
-        changed[events.name], whose = events.of_cores(shown)
+    on_cores = [one.of_cores(shown) for one in ledger.events]
+    for _, whose in on_cores:
         touched[whose] = True
     if ledger.tasks is not None:
         changed["tasks"] = _tasks(ledger.tasks, np.append(shown, False)[ledger.tasks.core], place)
-    cut = replace(ledger, machine=smaller, power=None, **changed)
+    cut = replace(ledger, machine=smaller, power=None, **changed).with_events(*(events for events, _ in on_cores))
     return _of_rows(_with_transfers(cut), touched)
 
 
@@ -176,12 +175,12 @@ def _of_window(ledger: Ledger, begin: int, end: int) -> Ledger:
             changed["transfers"] = transfers.where(within)
     if (passes := ledger.passes) is not None:
         changed["passes"] = passes.take(np.flatnonzero((passes.now_ns >= begin) & (passes.now_ns < end)))
-    changed |= {one.name: one.within(begin, end) for one in ledger.events}
     if (power := ledger.power) is not None and len(power):
         rows = np.flatnonzero(power.instant_ns < end)
         rows = rows[max(0, int(np.searchsorted(power.instant_ns[rows], begin, side="right")) - 1) :]
         changed["power"] = power.take(rows, instant_ns=np.maximum(power.instant_ns[rows], begin))
-    return _with_transfers(replace(ledger, window_ns=(begin, end), **changed))
+    shown = replace(ledger, window_ns=(begin, end), **changed)
+    return _with_transfers(shown.with_events(*(one.within(begin, end) for one in ledger.events)))
 
 
 def automatic_detail(machine: MachineShape) -> str:
@@ -242,7 +241,7 @@ def with_detail(ledger: Ledger, detail: str) -> Ledger:
         return ledger
     if detail == "chunk":
         return replace(ledger, tasks=_chunks(ledger, tasks), transfers=None)
-    held = _held(ledger) if ledger.releases is not None else None
+    held = _held(ledger) if ledger.frees_cores else None
     return replace(ledger, tasks=held, transfers=None, computes=False)
 
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
+from bls.engine.codes import Resize, RunningCommand
+from bls.engine.features.commands.records import commands_of
 from traces.compiled import Array
 from traces.records import events
 from traces.records.declared import column
 
 if TYPE_CHECKING:
+    from bls.engine.state import BatchState
     from traces.ledger import JobRecords, Ledger
 
 
@@ -40,6 +43,22 @@ class WidthRecords(events.JobEvents):
         "1: it got the core; −1: the core was requested back; 0: it requested this number of cores from then on"
     )
 
+    @classmethod
+    def of_state(cls, state: BatchState) -> Self | None:
+        """Given and requested cores so far, and requests of jobs: the number of cores, and 0."""
+        if state.settings.resizing == Resize.NO_RESIZE:
+            return None
+        commands = commands_of(state, RunningCommand.GIVEN, RunningCommand.ASKED_FOR)
+        changes = commands.job, commands.at_ns, commands.core, commands.what
+        if state.settings.resizing != Resize.EVOLVE:
+            return cls(*changes)
+        made = state.width_requests.front(state.n_width_requests)
+        made = made.take((made.job >= 0) & (made.at_ns <= state.now_ns))
+        requested = made.job, made.at_ns, made.cores, np.zeros_like(made.job)
+        both = [np.concatenate(columns) for columns in zip(requested, changes, strict=True)]
+        order = np.lexsort((both[1], both[0]))
+        return cls(*(column[order] for column in both))
+
     @property
     def holding(self) -> Array:
         """Cores that jobs got."""
@@ -61,18 +80,6 @@ class WidthRecords(events.JobEvents):
         at, job, sums = events.at_once(self.command_ns, self.job, self.change > 0, self.change < 0, requested)
         return events.Points(at, [jobs.job_id[job], *sums])
 
-    def given_by(self, job: Array, at_ns: Array) -> Array:
-        """Return the number of cores that each of some jobs had got by an instant, besides its initial ones."""
-        came = self.change == 1
-        rows, instants = np.append(self.job[came], job), np.append(self.command_ns[came], at_ns)
-        asks = np.arange(len(rows)) >= came.sum()
-        order = np.lexsort((asks, instants, rows))
-        by_then = np.empty(len(rows), np.int64)
-        by_then[order] = np.cumsum(~asks[order])
-        before = np.searchsorted(self.job[came], job)  # rows of earlier jobs; its rows are ascending
-        found: Array = by_then[asks] - before
-        return found
-
     def faults(self, ledger: Ledger) -> Iterator[tuple[Array, Callable[[int], str]]]:
         """As for every kind; and cores are the machine's."""
         yield from super().faults(ledger)
@@ -82,7 +89,7 @@ class WidthRecords(events.JobEvents):
         yield wrong, lambda k: f"change {self.change[k]} of core {core[k]}"
 
     def reason_of_release(self, job: int, cores: Array) -> str:
-        """Return why a job released some cores, if it was requested to return all of them; else an empty text."""
+        """The reason if the job was requested to return all these cores."""
         mine = self.job == job
         if not np.isin(cores, self.core[mine & (self.change < 0)]).all():
             return ""

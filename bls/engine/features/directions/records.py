@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from bls.engine.codes import Directs, RunningCommand
+from bls.engine.features.commands.records import commands_of
 from traces.base.scale import WHOLE
 from traces.compiled import Array
 from traces.records.declared import column
 from traces.records.events import INT64, NAMED, RUNNING_JOB, UINT64, Happening, JobEvents, counted, instant_text
 
 if TYPE_CHECKING:
+    from bls.engine.state import BatchState
     from traces.ledger import Ledger
 
 
@@ -32,6 +35,14 @@ class ScaleRecords(JobEvents):
     command_ns: Array = column("instant of the change; from the job's `start_ns` on, before its `end_ns`", "ns")
     core: Array = column("global number of the core; −1: all cores of the job, including later ones")
     scale: Array = column("factor of its own speed from then on", table="factor", parts=WHOLE, text="parts_per_billion")
+
+    @classmethod
+    def of_state(cls, state: BatchState) -> Self | None:
+        """The scaled speeds so far."""
+        if not state.settings.directs & (Directs.SCALES | Directs.SLOWS):
+            return None
+        commands = commands_of(state, RunningCommand.SCALED)
+        return cls(commands.job, commands.at_ns, commands.core, commands.value)
 
     def faults(self, ledger: Ledger) -> Iterator[tuple[Array, Callable[[int], str]]]:
         """As for every kind; and cores are the machine's, and no scale is 0."""

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
+from bls.engine.codes import Release
 from traces.compiled import Array
 from traces.records import events
 from traces.records.declared import column
-from traces.records.widths import WidthRecords
 
 if TYPE_CHECKING:
+    from bls.engine.state import BatchState
     from traces.ledger import JobRecords
 
 
 class ReleaseRecords(events.JobEvents):
     """One row per core that a job releases before its end, sorted as ``JobRecords``, then by core, then by instant.
 
-    The core was part of the job's allocation, or given to it later (``WidthRecords``); from this instant on it is free for
-    other jobs, or for the same job again.
+    The core was part of the job's allocation, or given to it later; from this instant on it is free for other jobs, or for the
+    same job again.
     """
 
     name = "releases"
@@ -38,6 +39,15 @@ class ReleaseRecords(events.JobEvents):
     core: Array = column("global number of the core")
     released_ns: Array = column("instant; before the job's `end_ns`", "ns")
 
+    @classmethod
+    def of_state(cls, state: BatchState) -> Self | None:
+        """The releases so far; None also if only hosts that go out of service release cores."""
+        if state.settings.releases not in (Release.BY_CORE, Release.BY_HOST):
+            return None
+        row, core, instant = state.releases.front(state.n_released)
+        order = np.lexsort((instant, core, row))
+        return cls(row[order], core[order], instant[order])
+
     @property
     def cores_gained(self) -> Array:
         """Each event takes one core from its job."""
@@ -53,10 +63,10 @@ class ReleaseRecords(events.JobEvents):
         mine = np.flatnonzero(self.job == job)
         mine = mine[np.argsort(self.released_ns[mine], kind="stable")]
         at, instants = self.released_ns[mine], np.unique(self.released_ns[mine])
-        widths = events.of_kind(others, WidthRecords)
         for ns in instants[: events.NAMED].tolist():
             cores = self.core[mine][at == ns]
-            why = widths.reason_of_release(job, cores) or "no longer needed"
+            reasons = filter(None, (one.reason_of_release(job, cores) for one in others))
+            why = next(reasons, "no longer needed")
             yield events.Happening(ns, f"released {events.cores_named(cores)}, {why}")
         if len(instants) > events.NAMED:
             later = events.counted(int(np.count_nonzero(at > instants[events.NAMED - 1])), "core")

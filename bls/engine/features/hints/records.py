@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
+from bls.engine.codes import Hints, RunningCommand
+from bls.engine.features.commands.records import commands_of
 from traces.compiled import Array
 from traces.records.declared import column
 from traces.records.events import INT64, NAMED, RUNNING_JOB, UINT64, Happening, JobEvents, counted, instant_text
 
 if TYPE_CHECKING:
+    from bls.engine.state import BatchState
     from traces.ledger import Ledger
 
 
@@ -39,13 +42,21 @@ class HintRecords(JobEvents):
     lack: Array = column("number of cores that the waiting job lacks; of named cores, how many others hold")
     wanted: Array = column("number of the running job's cores that are wanted from then on")
 
+    @classmethod
+    def of_state(cls, state: BatchState) -> Self | None:
+        """The hints so far."""
+        if state.settings.hints == Hints.NO_HINTS:
+            return None
+        commands = commands_of(state, RunningCommand.HINTED)
+        return cls(commands.job, commands.at_ns, commands.core, commands.value, commands.wanted)
+
     def faults(self, ledger: Ledger) -> Iterator[tuple[Array, Callable[[int], str]]]:
         """As for every kind; and the waiting job does wait, for cores that the job has."""
         yield from super().faults(ledger)
         jobs, at, other = ledger.jobs, self.command_ns, self.waiting
         most = jobs.held_cores[self.job]
-        if ledger.widths is not None:
-            most = most + ledger.widths.given_by(self.job, at)
+        for one in ledger.events:
+            most = most + one.given_by(self.job, at)
         yield (self.wanted < 0) | (self.wanted > most), lambda k: f"{self.wanted[k]} of its {most[k]} cores are wanted"
         waits = other >= 0
         wrong = waits & ((jobs.eligible_ns[other] > at) | (jobs.started[other] & (jobs.start_ns[other] < at)))
