@@ -10,11 +10,13 @@ from bls.engine.features.sleep import feature as sleep
 
 FEATURES = (
     *(planning.RECORDS, planning.CHARGES),
-    *(hosts.OUTAGES, power.LIMITS, power.STOPS, sleep.SLEEPS, hosts.DRAINS, hosts.RETRIES),
-    *(running.HOLDERS, running.RELEASES, running.REQUESTS, running.PROMISES),
+    # At an instant, after the ends: releases of cores, requests for cores, predictions, hosts, limits, and the others.
+    *(running.HOLDERS, running.RELEASES, running.REQUESTS, queue.PREDICTS),
+    *(hosts.OUTAGES, power.LIMITS, power.STOPS, hosts.DRAINS, hosts.RETRIES, running.PROMISES),
     *(running.WIDTHS, running.HINTS, running.HINTS_AS_DECIDED, running.DIRECTS, power.SLOWS),
     *(running.TOGETHER, running.COMMANDS, planning.BY_CORES, planning.PLANS_AHEAD, power.EASY, power.PARTS),
-    *(planning.SCORES, planning.ACCOUNTS, planning.MOLDS, planning.MOLDS_WITH_PLANS, planning.TURNS_AWAY),
-    *(queue.PARTITION_LIMITS, queue.OTHERS, queue.DEPENDENCIES, queue.SWITCHES, queue.PREDICTS, queue.PRESETS),
-    *(planning.DECIDES, hold.HOLDS),
+    *(planning.SCORES, planning.MOLDS, planning.MOLDS_WITH_PLANS, planning.TURNS_AWAY),
+    *(queue.PARTITION_LIMITS, queue.OTHERS, queue.DEPENDENCIES, queue.SWITCHES, queue.PRESETS),
+    # Policies decide before hosts fall asleep in a pass; accounts begin when sleeping hosts have been waited for.
+    *(planning.DECIDES, hold.HOLDS, sleep.SLEEPS, planning.ACCOUNTS),
 )

@@ -72,7 +72,13 @@ SCORES = Feature(
     sizes=lambda run: {"scored": run.jobs},
 )
 
-ACCOUNTS = Feature(("accounts",), on={h.HELD: f"{_HERE}.orders:keep_account"})
+ACCOUNTS = Feature(
+    ("accounts",),
+    on={
+        h.STARTED: f"{_HERE}.orders:begin_account",
+        **dict.fromkeys((h.TAKEN, h.FREED), f"{_HERE}.orders:keep_account"),
+    },
+)
 
 RECORDS = Feature(
     ("keeps_decisions",),

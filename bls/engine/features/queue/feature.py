@@ -23,7 +23,7 @@ OTHERS = Feature(
 
 DEPENDENCIES = Feature(
     ("child_first",),
-    on={h.GONE: f"{_HERE}.other_events:let_children_come"},
+    on={h.ENDED: f"{_HERE}.other_events:let_children_come"},
     sizes=lambda run: {"arriving": 2 * run.jobs},
 )
 
@@ -33,7 +33,7 @@ SWITCHES = Feature(
 
 PARTITION_LIMITS = Feature(
     ("limited",),
-    on={h.BLOCKED: f"{_HERE}.limits:is_beyond", h.COUNTED: f"{_HERE}.limits:count"},
+    on={h.BLOCKED: f"{_HERE}.limits:is_beyond", **dict.fromkeys((h.TAKEN, h.FREED), f"{_HERE}.limits:count")},
     sizes=lambda run: {"users": int(run.given.jobs.user.max()) + 1},
     carried=("users",),
     carry=carry_tallies,
@@ -45,7 +45,7 @@ PREDICTS = Feature(
     lambda run: run.has("history_least") or len(run.given.state["power"].seen) > 0,
     on={
         h.ENDED: f"{_HERE}.prediction:learn",
-        h.ENDS_DONE: f"{_HERE}.prediction:predict_again",
+        h.INSTANT: f"{_HERE}.prediction:predict_again",
         h.ARRIVED: f"{_HERE}.prediction:predict",
     },
 )

@@ -20,13 +20,13 @@ HOLDERS = Feature(
 RELEASES = Feature(
     ("releases",),
     lambda run: run.settings.releases != b.BY_DRAIN,
-    on={h.NEXT: f"{_HERE}.releases:next_release", h.ENDS_DONE: f"{_HERE}.releases:handle_releases"},
+    on={h.NEXT: f"{_HERE}.releases:next_release", h.INSTANT: f"{_HERE}.releases:handle_releases"},
 )
 
 REQUESTS = Feature(
     ("resizing",),
     lambda run: run.settings.resizing == b.EVOLVE,
-    on={h.REQUESTED: f"{_HERE}.releases:make_width_request"},
+    on={h.INSTANT: f"{_HERE}.releases:make_width_requests"},
     sizes=lambda run: {"releasing": 2 * run.cores, "width_requests": 4 * run.cores},
 )
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from bls.engine import state as b
 from bls.engine.features.running.commands import drop_width_requests, end_of_working, walltime_end
-from bls.engine.hooks import COUNTED, FREED, HELD, HOOK, REQUESTED, publish
+from bls.engine.hooks import FREED, HOOK, publish
 from bls.engine.job_lifecycle import answer, is_open, next_down_ns, set_free
 from bls.engine.profile import hold_pool, planned_until
 from bls.engine.status import BatchStatus
@@ -47,9 +47,11 @@ def list_left(state: b.BatchState, job: int) -> int:
 
 
 @compiled(HOOK)
-def take_up(state: b.BatchState, job: int, _begin: int, _stop: int, _sign: int) -> int:
-    """Make a starting job the holder of its cores."""
+def take_up(state: b.BatchState, job: int, _begin: int, _stop: int, sign: int) -> int:
+    """Make a starting job (``sign`` 1) the holder of its cores."""
     jobs = state.jobs
+    if sign == 0:
+        return 0
     for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
         state.holder[state.pool.lo[k] : state.pool.hi[k]] = job
         if state.asked.size > 0:
@@ -74,17 +76,14 @@ def next_release(state: b.BatchState, _job: int, before: int, _stop: int, _sign:
 
 @compiled(HOOK)
 def handle_releases(state: b.BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
-    """Handle the releases and then the requests of the instant ``begin``; returns 0 or a status."""
+    """Handle the releases of the instant ``begin``; returns 0 or a status."""
     n_cores = state.host_of.size
     if state.releasing.n == 0 or state.releasing.ns[0] > now:
         return 0
     if state.n_released + n_cores > state.releases.job.size:
         return BatchStatus.RELEASES_FULL
-    while state.releasing.n > 0 and state.releasing.ns[0] == now:
-        if state.releasing.key[0] >= b.WIDTH_REQUEST_KEY:
-            publish(state, REQUESTED, state.releasing.key[0] - b.WIDTH_REQUEST_KEY, now, now, 0)
-        else:
-            _release_of(state, state.releasing.key[0] // n_cores, now)
+    while state.releasing.n > 0 and state.releasing.ns[0] == now and state.releasing.key[0] < b.WIDTH_REQUEST_KEY:
+        _release_of(state, state.releasing.key[0] // n_cores, now)
     return 0
 
 
@@ -111,7 +110,6 @@ def _release_of(state: b.BatchState, job: int, now: int) -> None:
         cores += 1
         working += core < working_end
     state.free_cores += cores
-    publish(state, FREED, job, now, 0, 0)
     jobs.held_cores[job] -= cores
     jobs.to_release[job] -= cores
     jobs.released_held[job] += cores
@@ -122,8 +120,7 @@ def _release_of(state: b.BatchState, job: int, now: int) -> None:
     elif settings.plans == 1 and jobs.overdue[job] == 1:
         state.overdue_cores -= cores  # the overdue job remains a loss in every pass
     state.changed = 1
-    publish(state, COUNTED, job, -working, 0, 0)
-    publish(state, HELD, job, now, working, -1)
+    publish(state, FREED, job, now, -working, 0)
 
 
 @compiled(inner=True)
@@ -260,17 +257,19 @@ def report_loss(state: b.BatchState, job: int, end_ns: int, core: int) -> bool:
 
 
 @compiled(HOOK)
-def make_width_request(state: b.BatchState, job: int, _now: int, _stop: int, _sign: int) -> int:
-    """Make the request that is first in the heap."""
+def make_width_requests(state: b.BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
+    """Make the requests of the instant ``begin``, after its releases."""
     of_job, requests = state.requested_widths, state.width_requests
-    drop_top(state.releasing)
-    k = of_job.first[job]
-    of_job.width[job], of_job.n_made[job] = requests.cores[k], requests.place[k] + 1
-    of_job.first[job] += 1
-    of_job.count[job] -= 1
-    if of_job.count[job] > 0:
-        push(state.releasing, requests.at_ns[k + 1], b.WIDTH_REQUEST_KEY + job)
-    state.changed = 1
+    while state.releasing.n > 0 and state.releasing.ns[0] == now:
+        job = state.releasing.key[0] - b.WIDTH_REQUEST_KEY
+        drop_top(state.releasing)
+        k = of_job.first[job]
+        of_job.width[job], of_job.n_made[job] = requests.cores[k], requests.place[k] + 1
+        of_job.first[job] += 1
+        of_job.count[job] -= 1
+        if of_job.count[job] > 0:
+            push(state.releasing, requests.at_ns[k + 1], b.WIDTH_REQUEST_KEY + job)
+        state.changed = 1
     return 0
 
 
