@@ -183,11 +183,10 @@ def fair_starts_of(ready: ReadyScenario, jobs: JobRecords) -> Array:
     """The fair start time of each row: int64 (rows,). Raises InputError as :func:`check_repeatable`, RuntimeError if the
     scenario is not that of the jobs."""
     from bls.fair_start import FinishedRows, fair_starts
-    from bridge.runs.simulation import batch_simulator
 
     check_repeatable(ready)
     rows = FinishedRows(jobs.job_id, jobs.start_ns, jobs.end_ns, jobs.state, jobs.eligible_ns)
-    return fair_starts(rows, batch_simulator(ready.for_one_run()))
+    return fair_starts(rows, ready.for_one_run().batch_simulator())
 
 
 class StoredRun(WithCosts):
