@@ -8,7 +8,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from bls.options import DECISIONS, POWER
+from bls.engine.features.decisions.options import DECISIONS
+from bls.options import POWER
 from bridge.options.declared import ONLY
 from bridge.runs.directory import read_record
 from bridge.runs.stored import hosts, job_words, no_tasks, run_title

@@ -17,9 +17,10 @@ from als.lengths import takes_variation
 from als.metrics.graphs import GRAPH_METRICS
 from als.metrics.loops import LOOP_METRICS, application_metrics, distributions
 from bls.constraints.job_constraints import unaware_of
+from bls.engine.features.limits.options import LIMITS
 from bls.metrics.batch import main_metrics, schedule_metrics
 from bls.metrics.schedule import Allocations, Downtime, Schedule
-from bls.options import LIMITS, POWER
+from bls.options import POWER
 from bridge.options.declared import TRACE_DETAIL, TRACE_FORMATS
 from bridge.runs.afterwards import WithCosts, fair_starts_of, fairness
 from bridge.runs.tracing import technique_labels
