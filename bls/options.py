@@ -12,8 +12,7 @@ from traces.base.options import CORE_GFLOPS, Choice, Option, Panel, Real, Whole
 HOSTS, HOST_CORES = 4, 64
 HOST_GFLOPS = HOST_CORES * CORE_GFLOPS.default
 
-# The declarations are formatted by hand: names and values first, then the help.
-# fmt: off
+# Declarations are set by hand: names and values first, then the help.
 
 BLS = Option(
     name="bls", first=True, panel=Panel.BATCH, names="bls.policies:POLICIES", default="fcfs", metavar="NAME",

@@ -19,7 +19,7 @@ import bridge
 import bridge.options.declared
 import traces.base.options
 from bls import Batch, BatchSimulator, ConstraintOptions, HostGroup, Platform, Rules, Workload, allocator, policy
-from bls.conflicts import RUN, STREAM
+from bls.conflicts import RUN, STREAM, TABLE
 from bls.constraints.job_constraints import constrain
 from bls.engine.features.presets.options import PRESET
 from bls.engine.features.widths.options import RESIZE
@@ -272,6 +272,10 @@ def refused(row: Conflict, given: dict[str, Any]) -> None:
         check_repeatable(bridge.ReadyScenario.of(jobs, machine, decided(bridge.Scenario.flat(**given))))
     else:
         bridge.simulate(jobs, machine, **given)
+
+
+def test_the_page_has_every_conflict_of_the_batch_level() -> None:
+    assert {id(row) for row in TABLE} <= {id(row) for row in TABLES}
 
 
 @pytest.mark.parametrize("row", TABLES, ids=PAIRS)

@@ -382,6 +382,11 @@ def has(
     return ChosenFeature(name, found, given, example)
 
 
+def said(option: Option[Any], value: Callable[[Any], object]) -> Callable[[Any], str]:
+    """Return a function that gives an option and its chosen value as text."""
+    return lambda chosen: f"{option:{value(chosen)}}"
+
+
 def option_given(option: Option[Any], value: Callable[[Any], Any], example: Any) -> ChosenFeature:
     """Return the feature that an option has another value than its default; ``example`` is such a value."""
     return ChosenFeature(

@@ -1,8 +1,9 @@
-"""The options of the time that decisions take, and their records."""
+"""The options of the time that decisions take, and of their records; what that time conflicts with."""
 
-from traces.base.options import Option, Panel
+from typing import Final
 
-# fmt: off
+from bls.engine.features.core_choices import DIRECTS
+from traces.base.options import Conflict, Option, Panel, has
 
 DECISION_COST = Option[str | None](
     name="decision-cost", python="decision_cost_ns", panel=Panel.BATCH, default=None, metavar="TIME",
@@ -10,3 +11,11 @@ DECISION_COST = Option[str | None](
 DECISIONS = Option(
     name="decisions", first=True, python="keep_decisions", panel=Panel.RESULTS, default=False,
     help="Also write decisions.parquet, one row per scheduling pass")
+
+CHARGES: Final = has(str(DECISION_COST), lambda one: one.rules.charges_decisions, decision_cost_ns="measured")
+
+RUN: Final[tuple[Conflict, ...]] = (
+    Conflict(
+        CHARGES, DIRECTS, reason="{second} directs running jobs, which takes no time",
+        allowed="policies that only start jobs"),
+)

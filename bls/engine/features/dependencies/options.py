@@ -2,8 +2,6 @@
 
 from traces.base.options import Option, Panel
 
-# fmt: off
-
 DEPENDENCIES = Option(
     name="dependencies", panel=Panel.CONSTRAINTS, default=False,
     help="Start jobs after their preceding job and think time (SWF fields 17 and 18)")

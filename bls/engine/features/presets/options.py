@@ -2,8 +2,6 @@
 
 from traces.base.options import Option, Panel
 
-# fmt: off
-
 PRESET = Option[bool | None](
     name="preset", off="no-preset", panel=Panel.JOBS, default=None,
     help="Start a window with the jobs that were running or queued according to the log, or with an empty machine",

@@ -2,8 +2,6 @@
 
 from traces.base.options import Option, Panel
 
-# fmt: off
-
 SWITCHES = Option[str | None](
     name="switches", panel=Panel.BATCH, default=None, metavar="N[@TIME]",
     help="Place each job on at most N leaf switches; wait for them at most TIME")
