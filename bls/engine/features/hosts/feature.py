@@ -30,5 +30,5 @@ DRAINS = Feature(
 RETRIES = Feature(
     ("outages", "loses", "directs"),
     lambda run: run.has("outages") or run.settings.loses or run.settings.directs & b.CUTS,
-    plays={h.RETRY: f"{_HERE}.host_events:again"},
+    plays={h.MAY_RETRY: f"{_HERE}.host_events:may_retry", h.RETRY: f"{_HERE}.host_events:again"},
 )

@@ -97,6 +97,17 @@ def handle_host_events(state: b.BatchState, _job: int, now: int, _stop: int, _si
 
 
 @compiled(HOOK)
+def may_retry(state: b.BatchState, job: int, _begin: int, _stop: int, _sign: int) -> int:
+    """``RUNNING`` if a cut job gets another attempt, 0 if not; or the status with which the engine stops."""
+    settings, reason = state.settings, state.jobs.stop_state[job]
+    if reason != b.REQUEUED and (reason != b.FAILED or settings.requeues == 0):
+        return 0
+    if state.n_rows == state.jobs.number.size:
+        return BatchStatus.ROWS_FULL
+    return BatchStatus.ATTEMPTS if state.jobs.attempt[job] + 1 >= settings.max_attempts else BatchStatus.RUNNING
+
+
+@compiled(HOOK)
 def again(state: b.BatchState, job: int, now: int, _stop: int, _sign: int) -> int:
     """Add a row for another attempt of a cut job, with the same rank."""
     jobs, row = state.jobs, state.n_rows
