@@ -21,6 +21,7 @@ OUTAGES = Feature(
     ("outages",),
     begin=_next_outages,
     on={h.NEXT: f"{_HERE}.host_events:next_host_event", h.INSTANT: f"{_HERE}.host_events:handle_host_events"},
+    deals=lambda state: ("cuts",),
 )
 
 DRAINS = Feature(
@@ -31,4 +32,5 @@ RETRIES = Feature(
     ("outages", "loses", "directs"),
     lambda run: run.has("outages") or run.settings.loses or run.settings.directs & b.CUTS,
     plays={h.MAY_RETRY: f"{_HERE}.host_events:may_retry", h.RETRY: f"{_HERE}.host_events:again"},
+    deals=lambda state: ("loses",) if state.settings.loses else (),
 )

@@ -50,6 +50,7 @@ BY_CORES = Feature(
     carried=("core_slices", "changes"),
     carry=_carry_profile,
     check=f"{_HERE}.validation:check_core_profile",
+    overtakes=True,
 )
 
 PLANS_AHEAD = Feature(
@@ -94,6 +95,7 @@ CHARGES = Feature(
         h.BUSY: f"{_HERE}.decisions:is_deciding",
         h.PASSED: f"{_HERE}.decisions:charge",
     },
+    overtakes=True,
 )
 
 DECIDES = Feature(
@@ -112,6 +114,7 @@ MOLDS = Feature(
     ("molds",),
     lambda run: run.settings.max_reservations <= 1,
     plays={h.WIDTH: f"{_HERE}.molding:mold"},
+    deals=lambda state: ("molds",),
     settings=lambda run: {"widest": run.cores},  # a job may get all cores
 )
 
@@ -119,5 +122,6 @@ MOLDS_WITH_PLANS = Feature(
     ("molds",),
     lambda run: run.settings.max_reservations > 1,
     plays={h.WIDTH: f"{_HERE}.molding:mold_with_plans"},
+    deals=MOLDS.deals,
     settings=MOLDS.settings,
 )

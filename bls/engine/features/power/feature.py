@@ -45,6 +45,7 @@ STOPS = Feature(
     settings=lambda run: {"host_log_room": 2 * run.hosts} | _stairs(run),
     state=_first_limit,
     stuck=_out_of_service,
+    check=f"{_HERE}.stops:check_stops",
 )
 
 EASY = Feature(
@@ -63,6 +64,7 @@ SLOWS = Feature(
     ("powered",),
     lambda run: run.settings.powered > b.HOLD,
     on={h.AFTER_PASS: f"{_HERE}.slowing:set_states"},
+    deals=lambda state: ("scales", "directs", "cuts", "awaits_outcomes"),
     sizes=lambda run: {"directed": 3 * run.cores, "scaled": run.cores, "scaling": run.jobs},
     commands=2,
 )

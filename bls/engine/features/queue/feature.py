@@ -19,16 +19,21 @@ OTHERS = Feature(
     (*_OTHERS, "keeps_reservations", "order"),
     _have_others,
     on={h.NEXT: f"{_HERE}.other_events:next_other", h.INSTANT: f"{_HERE}.other_events:others"},
+    deals=lambda state: ("cuts",) if state.cancel_order.size else (),
 )
 
 DEPENDENCIES = Feature(
     ("child_first",),
     on={h.ENDED: f"{_HERE}.other_events:let_children_come"},
+    overtakes=True,
     sizes=lambda run: {"arriving": 2 * run.jobs},
 )
 
 SWITCHES = Feature(
-    ("switch_wait_ns",), on={h.ARRIVED: f"{_HERE}.other_events:wait_for_switches"}, sizes=DEPENDENCIES.sizes
+    ("switch_wait_ns",),
+    on={h.ARRIVED: f"{_HERE}.other_events:wait_for_switches"},
+    sizes=DEPENDENCIES.sizes,
+    overtakes=True,
 )
 
 PARTITION_LIMITS = Feature(
@@ -38,6 +43,7 @@ PARTITION_LIMITS = Feature(
     carried=("users",),
     carry=carry_tallies,
     check=f"{_HERE}.limits:check_tallies",
+    overtakes=True,
 )
 
 PREDICTS = Feature(
@@ -50,4 +56,4 @@ PREDICTS = Feature(
     },
 )
 
-PRESETS = Feature(("presets",), on={h.BEFORE_PASS: f"{_HERE}.other_events:start_presets"})
+PRESETS = Feature(("presets",), on={h.BEFORE_PASS: f"{_HERE}.other_events:start_presets"}, overtakes=True)

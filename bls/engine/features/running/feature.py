@@ -21,20 +21,27 @@ RELEASES = Feature(
     ("releases",),
     lambda run: run.settings.releases != b.BY_DRAIN,
     on={h.NEXT: f"{_HERE}.releases:next_release", h.INSTANT: f"{_HERE}.releases:handle_releases"},
+    deals=lambda state: ("releases", "awaits_outcomes"),
 )
 
 REQUESTS = Feature(
     ("resizing",),
     lambda run: run.settings.resizing == b.EVOLVE,
     on={h.INSTANT: f"{_HERE}.releases:make_width_requests"},
+    deals=lambda state: ("evolves",),
     sizes=lambda run: {"releasing": 2 * run.cores, "width_requests": 4 * run.cores},
 )
 
-PROMISES = Feature(("promises",), on={h.END_KNOWN: f"{_HERE}.directed:use_known_end"})
+PROMISES = Feature(
+    ("promises",),
+    on={h.END_KNOWN: f"{_HERE}.directed:use_known_end"},
+    deals=lambda state: ("promises", "awaits_outcomes"),
+)
 
 WIDTHS = Feature(
     ("resizing",),
     on={h.AFTER_PASS: f"{_HERE}.widths:resize_running"},
+    deals=lambda state: ("resizes",),
     settings=lambda run: {"widest": run.cores},  # a job may get all cores
     sizes=lambda run: {"resizing": run.cores, "requested_widths": run.jobs},
     commands=1,
@@ -44,6 +51,7 @@ HINTS = Feature(
     ("hints",),
     lambda run: run.settings.hints == b.OF_HEAD,
     on={h.AFTER_PASS: f"{_HERE}.hints:hint_running"},
+    deals=lambda state: ("hints",),
     sizes=lambda run: {"hinted": run.cores},
     commands=1,
 )
@@ -52,14 +60,22 @@ HINTS_AS_DECIDED = Feature(
     ("hints",),
     lambda run: run.settings.hints == b.BY_POLICY,
     on={h.AFTER_PASS: f"{_HERE}.hints:hint_as_decided"},
+    deals=lambda state: ("hints",),
     sizes=lambda run: {"hinted": run.cores, "directed": 5 * run.cores},
     commands=1,
 )
+
+
+def _directs(state: b.BatchState) -> tuple[str, ...]:
+    found = ("directs", "cuts", "awaits_outcomes")
+    return (*found, "scales") if state.settings.directs & b.SCALES else found
+
 
 DIRECTS = Feature(
     ("directs",),
     lambda run: run.settings.directs & (b.SCALES | b.CUTS),
     on={h.AFTER_PASS: f"{_HERE}.directed:direct_running"},
+    deals=_directs,
     sizes=lambda run: {"directed": 5 * run.cores, "scaled": run.cores, "scaling": run.jobs},
     commands=3,  # one per core, one for all cores, one for the end
 )

@@ -337,6 +337,7 @@ def _check_widths(checks: BatchChecks, owner: Array, cores: Array, left: Array) 
 def _check_releases(checks: BatchChecks, owner: Array, cores: Array) -> None:
     """Check that jobs hold the cores that they will release, and that jobs with future requests are in the same heap."""
     state, n_cores = checks.state, checks.n_cores
+    checks.check_heap("releases", state.releasing, b.WIDTH_REQUEST_KEY + len(checks.jobs.number))
     ns, key = state.releasing.entries()
     requested_widths = key >= b.WIDTH_REQUEST_KEY
     for row in np.setxor1d(key[requested_widths] - b.WIDTH_REQUEST_KEY, np.flatnonzero(state.requested_widths.count)):
