@@ -66,16 +66,11 @@ HINTS_AS_DECIDED = Feature(
 )
 
 
-def _directs(state: b.BatchState) -> tuple[str, ...]:
-    found = ("directs", "cuts", "awaits_outcomes")
-    return (*found, "scales") if state.settings.directs & b.SCALES else found
-
-
 DIRECTS = Feature(
     ("directs",),
     lambda run: run.settings.directs & (b.SCALES | b.CUTS),
     on={h.AFTER_PASS: f"{_HERE}.directed:direct_running"},
-    deals=_directs,
+    deals=lambda state: ("directs", "cuts", "awaits_outcomes") + ("scales",) * (state.settings.directs & b.SCALES > 0),
     sizes=lambda run: {"directed": 5 * run.cores, "scaled": run.cores, "scaling": run.jobs},
     commands=3,  # one per core, one for all cores, one for the end
 )
