@@ -254,7 +254,7 @@ class BatchState(State):
     host_log: HostLog = column(used=("n_host_log",))  # states of hosts that are stopped or sleep
     sleep: SleepState = column()  # empty if no host sleeps
     functions: Ints  # (FUNCTIONS,): the allocator, a policy's score and account, the clock, a decision
-    features: Ints  # 1 if the run has that feature of ``bls.engine.features.order``
+    features: Ints  # (F,): 1 if the run has that feature of ``bls.engine.features.order``
     roles: Ints  # (ROLES,): kernel of each role (``bls.engine.hooks``)
     played: Ints  # (ROLES,): 1 if a feature plays it
     first_subscriber: Ints  # (EVENTS + 1,): event e calls subscribers[first_subscriber[e]:first_subscriber[e + 1]]
