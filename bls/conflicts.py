@@ -132,7 +132,11 @@ POLICY: Final[tuple[Conflict, ...]] = (
 
 _DRAINS: Final = has(
     f"{o.FAILURES} with drained hosts", lambda run: run.constraints.drains, str(o.FAILURES), failures="drains.csv")
-_SLEEPS: Final = has(str(o.SLEEP_AFTER), lambda run: run.sleeps, sleep_after_ns=5)
+def _sleeps(power: Any) -> bool:
+    return power is not None and power.options.sleep_after_ns is not None
+
+
+_SLEEPS: Final = has(str(o.SLEEP_AFTER), lambda run: _sleeps(run.power), sleep_after_ns=5)
 _WINDOWS: Final = has(str(o.WINDOWS), lambda run: run.windows, windows="windows.toml")
 _LICENCES: Final = has(
     f"{o.REQUESTS} of licences", lambda run: run.asks("licences"), "licences", requests="licences.csv")
@@ -201,7 +205,7 @@ def _no_widths(other: ChosenFeature, why: str, *, first: ChosenFeature = _RESIZE
 
 RUN: Final[tuple[Conflict, ...]] = (
     Conflict(_DRAINS, has(
-        f"{o.LIMITS} with a {o.FALLBACK}, or {o.SLEEP_AFTER}", lambda run: run.limits is not None or run.sleeps,
+        f"{o.LIMITS} with a {o.FALLBACK}, or {o.SLEEP_AFTER}", lambda run: run.limits is not None or _sleeps(run.power),
         "limits to power, or hosts that sleep", sleep_after_ns=5,
     ), reason=_BESIDE, allowed="state down"),
     # An overdue job with cores only on such a host would be planned to return its licences.

@@ -10,10 +10,12 @@ import numpy as np
 from bls import options as o
 from bls.conflicts import PLAN
 from bls.engine import state as b
+from bls.engine.feature import RunColumns
 from bls.engine.features.power.state import DomainState, PowerState, StopState
 from bls.estimates import LAST_TWO, check_predicts, groups
 from bls.machine.partitions import PartitionTable
 from bls.machine.platform import Platform
+from bls.power.facts import FACTS
 from bls.power.job_power import JobPower, PowerClasses, Said, allowed_jobs, job_power, power_classes
 from bls.power.limits import Domain, Limit, Limits, domain_named, domains_of, given_limits, read_limits
 from bls.power.options import Power
@@ -84,11 +86,6 @@ class PowerPlan:
         return self.limits_jobs and self.fallback.startswith("stop:")
 
     @property
-    def sleeps(self) -> bool:
-        """Whether idle hosts fall asleep."""
-        return self.options.sleep_after_ns is not None
-
-    @property
     def slows(self) -> bool:
         """Whether any job may be slowed."""
         return self.limits_jobs and bool(self.planned.any())
@@ -112,25 +109,31 @@ class PowerPlan:
         table = self.table
         return all(bool((column == column[..., :1]).all()) for column in (table.speed, table.active_mw, table.idle_mw))
 
-    def settings(self) -> dict[str, int]:
-        """The settings of the engine (``bls.engine.settings``)."""
-        found, table = dict[str, int](), self.table
-        if self.sleeps:
-            found = {"sleeps": 1, "max_boot_wait_ns": int((table.shutdown_ns + table.boot_ns).max())}
-        if self.stops or not self.limits_jobs:
-            return found
+    def by_cores(self) -> bool:
+        """Whether counts of cores do not suffice for the limits, as it matters which cores a job has."""
+        return bool(self.domains) or any(one.by_cores(self) for one in FACTS)
+
+    def give(self, given: RunColumns) -> None:
+        """Add the limits, and the input of features that need the power of hosts, to the input of the engine."""
+        for one in FACTS:
+            one.give(self, given)
+        if not self.limits_jobs:
+            return
+        given.state["power"] = self.state()
+        if self.stops:
+            given.state |= {"stops": self.stop_state(), "max_mw": self.most_total_mw}
+            return
         slowing = {"submit": b.FIXED, "dvfs": b.LEVELS} if self.slows else {}
-        return found | {"powered": slowing.get(self.fallback, b.HOLD)}
+        given.settings["powered"] = slowing.get(self.fallback, b.HOLD)
+        given.settings["directs"] |= b.SLOWS * self.slows
+        given.state["domains"] = self.domain_state()
+        place = given.state["power"].amount = int(self.table.first_host[-1]) * given.settings["n_resources"]
+        most = [self.most_total_mw - self.table.idle_total_mw]
+        most += [self.most_mw_of(one) - one.idle_mw for one in self.domains]
+        given.state["totals"] = np.insert(given.state.get("totals", np.zeros(0, np.int64)), place, most)
 
-    def sleep_rules(self) -> dict[str, Any]:
-        """The given columns of ``bls.engine.features.sleep.state.SleepState``; ``passages``: int64 (2, H), in ns."""
-        passages = np.repeat(np.stack([self.table.shutdown_ns, self.table.boot_ns]), self.table.n_hosts, axis=1)
-        return {"passages": passages, "after_ns": self.options.sleep_after_ns, "keep_awake": self.options.keep_awake}
-
-    def stop_state(self) -> StopState | None:
-        """The engine's state of hosts that are to be stopped; None without any."""
-        if not self.stops:
-            return None
+    def stop_state(self) -> StopState:
+        """The engine's state of hosts that are to be stopped."""
         stairs, table, off = self.limits.stairs, self.table, self.fallback == "stop:off"
         group = np.repeat(np.arange(len(table.cores)), table.n_hosts)
         return StopState.new(
@@ -143,10 +146,8 @@ class PowerPlan:
             shuts_down=int(off),
         )
 
-    def domain_state(self) -> DomainState | None:
-        """The engine's state of the machine and its parts with limits; None if hosts are stopped."""
-        if self.stops:
-            return None
+    def domain_state(self) -> DomainState:
+        """The engine's state of the machine and its parts with limits."""
         n_cores, n = int(self.table.first_core[-1]), len(self.domains)
         inside = np.zeros((n, n_cores + 1), np.int64)
         for row, one in enumerate(self.domains):
@@ -245,10 +246,10 @@ def power_plan(
 
     Raises InputError if the platform has no power data, or a limit, a state, the jobs or a signal cannot be used.
     """
-    given = (options.limits, options.signals, options.job_power, options.sleep_after_ns, options)
-    needing = zip((o.LIMITS, o.SIGNALS, o.JOB_POWER, o.SLEEP_AFTER, o.POWER), given, strict=True)
+    given = ((o.LIMITS, options.limits), (o.SIGNALS, options.signals), (o.JOB_POWER, options.job_power))
+    needing = (*(option for option, value in given if value is not None), *options.others, o.POWER)
     parts = platform.partition_table
-    table = power_table(platform, next(str(option) for option, value in needing if value is not None))
+    table = power_table(platform, str(needing[0]))
     name, state = options.fallback_of
     limits, domains = Limits(), tuple[Domain, ...]()
     if options.limits is not None:

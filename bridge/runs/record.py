@@ -168,7 +168,7 @@ def node_columns(result: Result) -> dict[str, Any]:
 def _with_stopped(
     host: Array, begin: Array, end: Array, state: Array, stopped: HostPassages, until_ns: int
 ) -> tuple[Array, Array, Array, Array]:
-    # An idle host has the state that the power limit or sleep gave it, if that is not idle.
+    # An idle host that did not stay up has the state that it had then.
     if not len(host):
         return host, begin, end, state
     of, became, since, until = stopped.spans(until_ns)

@@ -211,7 +211,7 @@ FAIR_START: Final[tuple[Conflict, ...]] = (
         "as slowed jobs have other run times", f"{b.FALLBACK:none}"
     ),
     _again(
-        has(str(b.SLEEP_AFTER), lambda ready: ready.power is not None and ready.power.sleeps, sleep_after_ns=5),
+        has(str(b.SLEEP_AFTER), lambda ready: ready.options.power.sleep_after_ns is not None, sleep_after_ns=5),
         "as it is unknown which hosts would sleep", "without it"
     ),
 )
