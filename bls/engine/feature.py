@@ -50,7 +50,7 @@ class FeatureRun:
 
 @dataclass(frozen=True, eq=False)
 class PowerFacts:
-    """What a feature adds to the power of a run outside of the engine; nothing where a run does not use it."""
+    """Additions of a feature to the power of a run, outside of the engine; none where a run does not use it."""
 
     give: Callable[[PowerPlan, RunColumns], None] = lambda plan, given: None  # adds its input of the engine
     by_cores: Callable[[PowerPlan], bool] = lambda plan: False  # whether counts of cores do not suffice for limits

@@ -36,21 +36,30 @@ class PowerPlan:
     options: Power
     table: PowerTable
     partitions: PartitionTable
-    limits: Limits  # of the machine
+    parts: tuple[Domain, ...]  # the machine, and parts of it that have their own limits
     fallback: str  # one of :data:`bls.power.options.FALLBACKS`
     allowed: Array  # bool (n,): jobs that may be slowed
     planned: Array  # int64 (n,): the planned state of each job
     signals: Signals | None = None  # prices and emissions of energy
-    domains: tuple[Domain, ...] = ()  # parts of the machine that have their own limits
     job_power: JobPower | None = None  # the given power of jobs, if any
     classes: PowerClasses | None = None  # the classes that follow from ``job_power`` and the platform
     # int64 (n,): equal for jobs of one user, -1 for unknown users; None if nothing is predicted from ended jobs
     of_user: Array | None = None
 
     @property
+    def limits(self) -> Limits:
+        """The limits of the machine."""
+        return self.parts[0].limits
+
+    @property
+    def domains(self) -> tuple[Domain, ...]:
+        """The parts of the machine that have their own limits."""
+        return self.parts[1:]
+
+    @property
     def limited(self) -> bool:
         """Whether there are any limits."""
-        return bool(self.limits) or bool(self.domains)
+        return any(one.limits for one in self.parts)
 
     @property
     def predicts(self) -> bool:
@@ -61,7 +70,7 @@ class PowerPlan:
     def most_total_mw(self) -> int:
         """The highest planned power of the machine: with all cores working for the job that draws most, or with the platform's
         power if it is higher; if hosts are stopped, with the power that the scheduler knows."""
-        return int((self.table.n_hosts * self._host_most_mw).sum())
+        return self.most_mw_of(self.parts[0])
 
     @property
     def _host_most_mw(self) -> Array:
@@ -96,12 +105,13 @@ class PowerPlan:
         return self.fallback == "dvfs" and (self.options.slow_order != b.TOGETHER or bool(self.domains))
 
     @property
-    def least_mw(self) -> int:
-        """The lowest power of the machine without jobs: all hosts idle, or off if they shut down."""
+    def least_mw(self) -> list[int]:
+        """The lowest power of each of the parts without jobs: all hosts idle, or off if they shut down."""
         table = self.table
         if self.fallback != "stop:off":
-            return table.idle_total_mw
-        return int((table.n_hosts * np.minimum(table.off_mw, table.host_idle_mw)).sum())
+            return [one.idle_mw for one in self.parts]
+        least = np.minimum(table.off_mw, table.host_idle_mw)
+        return [int(least[table.group_of_host(np.flatnonzero(one.hosts))].sum()) for one in self.parts]
 
     @property
     def alike(self) -> bool:
@@ -128,8 +138,7 @@ class PowerPlan:
         given.settings["directs"] |= b.SLOWS * self.slows
         given.state["domains"] = self.domain_state()
         place = given.state["power"].amount = int(self.table.first_host[-1]) * given.settings["n_resources"]
-        most = [self.most_total_mw - self.table.idle_total_mw]
-        most += [self.most_mw_of(one) - one.idle_mw for one in self.domains]
+        most = [self.most_mw_of(one) - one.idle_mw for one in self.parts]
         given.state["totals"] = np.insert(given.state.get("totals", np.zeros(0, np.int64)), place, most)
 
     def stop_state(self) -> StopState:
@@ -148,27 +157,26 @@ class PowerPlan:
 
     def domain_state(self) -> DomainState:
         """The engine's state of the machine and its parts with limits."""
-        n_cores, n = int(self.table.first_core[-1]), len(self.domains)
+        n_cores, n = int(self.table.first_core[-1]), len(self.parts)
         inside = np.zeros((n, n_cores + 1), np.int64)
-        for row, one in enumerate(self.domains):
+        for row, one in enumerate(self.parts):
             for lo, hi in zip(one.core_lo.tolist(), one.core_hi.tolist(), strict=True):
                 inside[row, lo + 1 : hi + 1] = 1
         before = np.cumsum(inside, axis=1)  # number of cores of each domain below each core number
         ends = np.array([0, n_cores]) if self.alike else self.table.first_core
-        whole = np.array([0]), np.array([n_cores])
-        parts = [_in_groups(lo, hi, ends) for lo, hi in (whole, *((one.core_lo, one.core_hi) for one in self.domains))]
+        intervals = [_in_groups(one.core_lo, one.core_hi, ends) for one in self.parts]
         partitions = self.partitions
-        covers = np.ones((len(partitions), 1 + n), np.int64)
+        covers = np.ones((len(partitions), n), np.int64)
         for row in range(len(partitions)):
             for k in range(int(partitions.first[row]), int(partitions.first[row + 1])):
                 lo, hi = int(partitions.core_lo[k]), int(partitions.core_hi[k])
-                covers[row, 1:] &= before[:, hi] - before[:, lo] == hi - lo
-        hosts = np.array([one.hosts for one in self.domains], np.bool_).reshape(n, int(self.table.first_host[-1])).T
+                covers[row] &= before[:, hi] - before[:, lo] == hi - lo
+        hosts = np.array([one.hosts for one in self.parts]).T[:, 1:]
         return DomainState.new(
-            {"domains": 1 + n},
-            first=np.cumsum([0] + [part.shape[1] for part in parts]),
-            **dict(zip(("lo", "hi", "group"), np.concatenate(parts, axis=1), strict=True)),
-            idle_mw=np.array([self.table.idle_total_mw, *(one.idle_mw for one in self.domains)], np.int64),
+            {"domains": n},
+            first=np.cumsum([0] + [part.shape[1] for part in intervals]),
+            **dict(zip(("lo", "hi", "group"), np.concatenate(intervals, axis=1), strict=True)),
+            idle_mw=np.array([one.idle_mw for one in self.parts], np.int64),
             covers=covers,
             of_first=np.append(0, np.cumsum(hosts.sum(axis=1))),
             of_host=1 + np.nonzero(hosts)[1],
@@ -177,7 +185,7 @@ class PowerPlan:
     def state(self) -> PowerState:
         """The engine's state of power."""
         table = self.table
-        limits = [(self.limits, self.most_total_mw), *((one.limits, self.most_mw_of(one)) for one in self.domains)]
+        limits = [(one.limits, self.most_mw_of(one)) for one in self.parts]
         stairs = [_steps(*one) for one in limits]
         offset = np.cumsum([0] + [int(first[-1]) for first, _ in stairs])
         groups = slice(0, 1) if self.alike else slice(None)
@@ -248,13 +256,12 @@ def power_plan(
     """
     given = ((o.LIMITS, options.limits), (o.SIGNALS, options.signals), (o.JOB_POWER, options.job_power))
     needing = (*(option for option, value in given if value is not None), *options.others, o.POWER)
-    parts = platform.partition_table
+    partitions = platform.partition_table
     table = power_table(platform, str(needing[0]))
     name, state = options.fallback_of
-    limits, domains = Limits(), tuple[Domain, ...]()
-    if options.limits is not None:
-        limits, domains = domains_of(_limits(options.limits, platform, table), platform, table)
-    check(PLAN, PlannedLimits(options.fallback_of, domains, limits.noticed))
+    limits = () if options.limits is None else _limits(options.limits, platform, table)
+    parts = domains_of(limits, platform, table)
+    check(PLAN, PlannedLimits(options.fallback_of, parts[1:], parts[0].limits.noticed))
     if name == "submit" and not 1 <= state < table.n_states:
         allowed = f"1 to {table.n_states - 1}" if table.n_states > 1 else "none, as the platform's cores have one state"
         raise InputError(f"{o.FALLBACK}: {shown(options.fallback)}: state {state}; allowed: {allowed}")
@@ -264,11 +271,12 @@ def power_plan(
     if name == "dvfs":
         planned[allowed_rows] = table.n_states - 1
     elif name == "submit":
-        known = limits.any_known(workload.submit_ns)
+        known = np.zeros(len(workload), np.bool_)
         mine = np.zeros(len(workload), np.int64) if partition is None else partition
-        for domain in domains:
-            met = [bool((parts.hosts(row, platform.n_hosts) & domain.hosts).any()) for row in range(len(parts))]
-            known |= domain.limits.any_known(workload.submit_ns) & np.array(met)[mine]
+        of_partitions = [partitions.hosts(row, platform.n_hosts) for row in range(len(partitions))]
+        for part in parts:
+            met = [bool((hosts & part.hosts).any()) for hosts in of_partitions]
+            known |= part.limits.any_known(workload.submit_ns) & np.array(met)[mine]
         planned[allowed_rows & known] = state
     signals = None if options.signals is None else read_signals(options.signals)
     draws = job_power(cast(Any, options.job_power), workload, known_jobs, drawn)  # its columns are lists
@@ -277,9 +285,7 @@ def power_plan(
     if options.estimates == "last-two":
         check_predicts(LAST_TWO, workload, where=str(o.POWER_ESTIMATES), allowed=("exact", "platform"))
         of_user = groups(LAST_TWO, workload)[0][0]
-    return PowerPlan(
-        options, table, parts, limits, name, allowed_rows, planned, signals, domains, draws, classes, of_user
-    )
+    return PowerPlan(options, table, partitions, parts, name, allowed_rows, planned, signals, draws, classes, of_user)
 
 
 def _by_class(values: Array) -> Array:

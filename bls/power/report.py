@@ -183,14 +183,12 @@ class PowerReport:
             level=columns["level"] if plan.limits_jobs and plan.fallback == "dvfs" else None,
         )
 
-    def _moving(self, at: Array, domain: Domain | None) -> Array:
-        # Whether any host, of the machine or of a part of it, is shutting down or booting: bool.
+    def _moving(self, at: Array, part: Domain) -> Array:
+        # Whether any host of a part of the machine is shutting down or booting: bool.
         if self._host_spans is None:
             return np.zeros(len(at), np.bool_)
         host, state, start, end = self._host_spans
-        some = (state == b.SHUTTING) | (state == b.BOOTING)
-        if domain is not None:
-            some &= domain.hosts[host]
+        some = ((state == b.SHUTTING) | (state == b.BOOTING)) & part.hosts[host]
         return np.asarray(a.covered(at, start[some], end[some]) > 0)
 
     def _host_counts(self, at: Array) -> dict[str, Array]:
@@ -221,23 +219,26 @@ class PowerReport:
         instant, drawn, limit = (np.concatenate(column) for column in zip(*parts, strict=True))
         return {"instant_ns": instant, "domain": names, "power_mw": drawn, "limit_mw": limit}
 
+    @property
+    def tables(self) -> dict[str, dict[str, Any]]:
+        """The tables of power over time, by name."""
+        return {"power": self.columns} | ({"power_domains": self.domain_columns} if self.plan.domains else {})
+
     @cached_property
     def excesses(self) -> list[Excess]:
         """The times above a limit and their reasons: first of the machine, then of its parts."""
         plan, found = self.plan, list[Excess]()
-        of_parts = zip(plan.domains, self.domain_series, strict=True)
-        parts = [(one, one.limits, series, one.idle_mw) for one, series in of_parts]
-        for part, limits, series, least_mw in ((None, plan.limits, self.series, plan.least_mw), *parts):
-            at = a.ascending(self._instants, series.instant_ns, limits.instants)
+        for part, series, least_mw in zip(plan.parts, (self.series, *self.domain_series), plan.least_mw, strict=True):
+            at = a.ascending(self._instants, series.instant_ns, part.limits.instants)
             at = at[(at >= self.begin_ns) & (at < self.until_ns)]
-            if not limits or not len(at):
+            if not part.limits or not len(at):
                 continue
             thought = None
             if self._thought is not None:
                 run = self.run._replace(classes=self._thought)
-                thought = a.account(run).series if part is None else domain_series(run, part)
+                thought = domain_series(run, part) if part.name else a.account(run).series
             facts = ExcessFacts(at, self._moving(at, part), self.until_ns, least_mw, plan.fallback)
-            found += excesses_of(limits, series, thought, facts, "" if part is None else part.name)
+            found += excesses_of(part.limits, series, thought, facts, part.name)
         return found
 
     @cached_property
@@ -284,8 +285,7 @@ class PowerReport:
     def _indexes(self) -> dict[str, Any]:
         # The power while limits are in force, from the first submit on, with an idle machine after the last end; and the
         # waits and run times of the measured jobs that may be slowed, and of the others.
-        every = (self.plan.limits, *(domain.limits for domain in self.plan.domains))
-        limited = joined((one.begin_ns, one.end_ns) for limits in every for one in limits.limits)
+        limited = joined((one.begin_ns, one.end_ns) for part in self.plan.parts for one in part.limits.limits)
         windows = joined((max(begin, self.begin_ns), self.until_ns if end >= MAX_NS else end) for begin, end in limited)
         lasts = sum(end - begin for begin, end in windows)
         used = 0

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from bls.power.facts import FACTS
-from bls.power.limits import limits_of
 from bls.power.over_time import REASONS
 from traces.base.time import format_ns
 
@@ -45,12 +44,12 @@ def summary_of(report: PowerReport) -> list[tuple[str, str]]:
     if not report.plan.limited:
         return rows
     plan = report.plan
-    n, parts = len(limits_of(plan.limits, plan.domains)), len(plan.domains)
+    n, parts = sum(len(one.limits.limits) for one in plan.parts), len(plan.parts) - 1
     of = f" of the machine and {parts} part{'s' if parts > 1 else ''} of it" if parts else ""
     rows.append(("limits", f"{n}{of}, fallback {plan.options.fallback}"))
     if plan.fallback in ("submit", "dvfs"):
         rows.append(("may be slowed", f"{plan.allowed.sum()} of {len(plan.allowed)} jobs"))
-    for where in ("", *(domain.name for domain in plan.domains)):
+    for where in (one.name for one in plan.parts):
         why: dict[str, int] = {}
         for one in above:
             if one.where == where:

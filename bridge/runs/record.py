@@ -74,9 +74,8 @@ def write_run(
     for table in (*of_tasks, *(LedgerTable(type(events)) for events in ledger.events)):
         table.write(ledger, folder / table.file)
     if result.power is not None:
-        write_rows(result.power.columns, folder / "power.parquet")
-        if result.power.plan.domains:
-            write_rows(result.power.domain_columns, folder / "power_domains.parquet")
+        for name, columns in result.power.tables.items():
+            write_rows(columns, folder / f"{name}.parquet")
     if nodes:
         write_rows(node_columns(result), folder / "nodes.parquet")
     if scenario.options.batch.keep_decisions:

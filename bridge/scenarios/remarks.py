@@ -168,11 +168,11 @@ def power_words(scenario: ReadyScenario) -> Iterator[str]:
     if not plan.limited:
         return
     whole = "with all hosts off the machine draws" if plan.fallback == "stop:off" else "idle the machine draws"
-    parts = [("", plan.limits, plan.least_mw, whole)]
-    parts += [(f"{one.name}: ", one.limits, one.idle_mw, "idle it draws") for one in plan.domains]
-    for name, limits, least_mw, draws in parts:
-        if below := [one.power_mw for one in limits.limits if one.power_mw < least_mw]:
-            which = f"{name}{len(below)} of {len(limits.limits)} cannot be kept"
+    for part, least_mw in zip(plan.parts, plan.least_mw, strict=True):
+        limits = part.limits.limits
+        name, draws = (f"{part.name}: ", "idle it draws") if part.name else ("", whole)
+        if below := [one.power_mw for one in limits if one.power_mw < least_mw]:
+            which = f"{name}{len(below)} of {len(limits)} cannot be kept"
             lowest = f"the lowest is {min(below) / 1000:g} W"
             yield f"{b.LIMITS}: {which}: {draws} {least_mw / 1000:g} W, and {lowest}"
     options = plan.options
