@@ -40,12 +40,18 @@ if TYPE_CHECKING:
 #: What a finished run can be written as, and the endings of such files.
 EXPORTS: dict[str, tuple[str, ...]] = {"swf": (".swf", ".swf.gz"), "batsim": (".csv",)}
 
+#: Endings of the files that a workload is written to: SWF, or a table.
+_TABLES = (".csv", ".csv.gz", ".parquet")
+_WORKLOADS = (*EXPORTS["swf"], *_TABLES)
+
 #: What a log may lose as SWF, by its name in ``unwritten``; further columns are called as in the log.
 _LOST = {
     "qos": "QOS",
     "preset": "which jobs run at the start",
     "cancel_ns": "when jobs are cancelled",
     "names": "names of jobs",
+    "window": "which part of the log it is",
+    "uncounted": "which jobs are not counted",
 }
 
 STATUSES = {"failed": 0, "completed": 1, "cancelled": 5, "unknown": -1}  #: SWF's statuses by name
@@ -80,9 +86,10 @@ def machine_of_log(log: Workload) -> Platform:
     return Platform((HostGroup(count=1, cores=min(wanted, MAX_CORES), speed_gflops=1.0),), name=name)
 
 
-def checked_output(output: str, force: bool, form: str = "swf", where: str = "-o") -> Path:
-    """The file that a user names for a result. Raises InputError if its ending is wrong, or it cannot be written."""
-    endings = EXPORTS[form]
+def checked_output(output: str, force: bool, form: str = "", where: str = "-o") -> Path:
+    """The file that a user names for a workload, or for a result in a form of :data:`EXPORTS`. Raises InputError if its ending
+    is wrong, or it cannot be written."""
+    endings = EXPORTS.get(form, _WORKLOADS)
     target = Path(output)
     if not target.name.lower().endswith(endings):
         raise InputError(f"{where}: {shown(output)}; allowed: a name that ends in {' or '.join(endings)}")
@@ -91,16 +98,22 @@ def checked_output(output: str, force: bool, form: str = "swf", where: str = "-o
 
 
 def save(workload: Workload, target: Path, force: bool, *, made: bool = False) -> None:
-    """Write a workload as SWF, whole or not at all; what the format cannot hold is said, and of what it was read, if it was."""
-    from bls.workloads.writers.swf import write_swf
-
+    """Write a workload as SWF or a table, whole or not at all, and report what the format cannot hold, and what was read."""
+    is_table = target.name.lower().endswith(_TABLES)
     with fresh_file(target, force) as partial:
-        lost = write_swf(workload, partial)
+        if is_table:
+            from bls.workloads.writers.table import write_table
+
+            lost = write_table(workload, partial)
+        else:
+            from bls.workloads.writers.swf import write_swf
+
+            lost = write_swf(workload, partial)
     some = any(workload.rejects.values())
     rejects = f"; rejected: {rejects_text(workload.rejects, workload.rejected)}" if some else ""
     read = "" if made else f" of {workload.n_lines} lines read{rejects}"
     say(f"workload: {len(workload)} jobs written{read}")
-    _say_lost(lost)
+    _say_lost(lost, "a table" if is_table else "SWF")
 
 
 def export_result(folder: Path, form: str, target: Path, force: bool, log: Workload | None = None) -> None:
@@ -132,9 +145,9 @@ def export_result(folder: Path, form: str, target: Path, force: bool, log: Workl
     _say_lost(lost)
 
 
-def _say_lost(lost: tuple[str, ...]) -> None:
+def _say_lost(lost: tuple[str, ...], form: str = "SWF") -> None:
     if lost:
-        say(f"not written, as SWF has no field for it: {', '.join(_LOST.get(name, name) for name in lost)}")
+        say(f"not written, as {form} has no field for it: {', '.join(_LOST.get(name, name) for name in lost)}")
 
 
 def numbers(text: str | None, column: Array, where: str, names: dict[str, int] | None = None) -> list[int] | None:

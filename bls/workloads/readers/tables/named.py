@@ -1,0 +1,47 @@
+"""The maps of the project: of published logs, and of the tables that ``twolevel`` writes; each recognised by its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from importlib.resources import files
+
+from bls.workloads.readers.tables.column_map import ColumnMap, parse_map, read_map
+from traces.base.errors import one_of
+
+_FOLDER = "workloads/readers/tables/maps"
+_ENDING = ".toml"
+
+
+@cache
+def map_names() -> tuple[str, ...]:
+    """The names of the maps, sorted."""
+    every = (entry.name for entry in files("bls").joinpath(_FOLDER).iterdir())
+    return tuple(sorted(name.removesuffix(_ENDING) for name in every if name.endswith(_ENDING)))
+
+
+def map_text(name: str) -> str:
+    """The TOML text of a map of the project."""
+    return files("bls").joinpath(f"{_FOLDER}/{name}{_ENDING}").read_text(encoding="utf-8")
+
+
+@cache
+def named_map(name: str) -> ColumnMap:
+    """A map of the project. Raises InputError if there is none of this name."""
+    if name not in map_names():
+        raise one_of("map of columns", name, map_names())
+    return parse_map(map_text(name), f"map {name}")
+
+
+def given_map(given: str) -> ColumnMap:
+    """The map that a user names: one of the project's, or a TOML file. Raises InputError if it cannot be read or used."""
+    return read_map(given) if given.lower().endswith(_ENDING) else named_map(given)
+
+
+def recognised(columns: Iterable[str]) -> ColumnMap | None:
+    """The map whose columns a table has: of several the one with most columns; None if there is none."""
+    there = set(columns)
+    fitting = [
+        found for name in map_names() if (found := named_map(name)).recognised and there.issuperset(found.recognised)
+    ]
+    return max(fitting, key=lambda one: len(one.recognised), default=None)
