@@ -29,6 +29,7 @@ from bls.workloads.readers.tables.first_map import first_map
 from bls.workloads.readers.tables.named import map_names, named_map
 from bls.workloads.workload import Workload
 from bls.workloads.writers.table import write_table
+from tools import table_keys
 from traces.base.errors import InputError
 
 NS = 10**9
@@ -655,3 +656,7 @@ def _bad_table(name: str, text: str, columns: str) -> None:
 
 
 test_bad_input_is_refused = refusals(__file__, {"map": (lambda text: parse_map(text, "m"), "m: "), "table": _bad_table})
+
+
+def test_the_page_has_the_tables_of_the_declarations() -> None:
+    assert table_keys.PAGE.read_text(encoding="utf-8") == table_keys.with_tables()  # python -m tools.table_keys

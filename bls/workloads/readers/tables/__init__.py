@@ -4,18 +4,22 @@ A map (:mod:`bls.workloads.readers.tables.column_map`) says which column means w
 in ``maps``, and recognised by the table's columns. docs/how-to/my-log.md shows how to write one.
 """
 
+import re
+
+from bls.workloads.readers.tables.named import recognised
 from bls.workloads.readers.tables.reader import read_table as read_table
 from bls.workloads.readers.tables.reader import table_blocks as table_blocks
+from bls.workloads.readers.tables.sources import header_names, separator_of
+from traces.base.errors import InputError
+
+_KEY = re.compile(r'"([^"\\]*)"\s*:')
 
 
 def is_recognised(beginning: str, line: str) -> bool:
     """Whether a map of the project recognises a table, by the text at its beginning and its first line."""
-    import csv
-    import re
-
-    from bls.workloads.readers.tables.named import recognised
-
     if line.lstrip().startswith(("{", "[")):
-        return recognised(re.findall(r'"([^"\\]*)"\s*:', beginning)) is not None
-    separator = max(",\t;|", key=line.count)
-    return recognised(name.strip() for name in next(csv.reader([line], delimiter=separator), [])) is not None
+        return recognised(_KEY.findall(beginning)) is not None
+    try:
+        return recognised(header_names(line, separator_of(line), "")) is not None
+    except InputError:
+        return False

@@ -44,7 +44,7 @@ class Amounts(NamedTuple):
     nano: Array  # int64 (n,), within ±(10**9 - 1)
 
 
-class Values(NamedTuple):
+class CellValues(NamedTuple):
     """Values of cells as whole numbers: instants and durations in ns."""
 
     state: Array
@@ -232,7 +232,7 @@ def trimmed(array: Any) -> Any:
     return pa.array([None if cell is None else cell.strip() for cell in array.to_pylist()], array.type)
 
 
-def times_ns(found: Amounts, unit_ns: int) -> Values:
+def times_ns(found: Amounts, unit_ns: int) -> CellValues:
     """Amounts of a unit in ns, rounded half to even; ±(2**62 + 1) for any that is beyond ±2**62."""
     too_large = np.abs(found.whole) > MAX_NS // unit_ns
     value = np.where(too_large, 0, found.whole) * unit_ns
@@ -243,10 +243,10 @@ def times_ns(found: Amounts, unit_ns: int) -> Values:
         up = (2 * rest > _BILLION) | ((2 * rest == _BILLION) & ((value + part) % 2 == 1))
         value = value + part + up
     beyond = too_large | (np.abs(value) > MAX_NS)
-    return Values(found.state, np.where(beyond, np.where(found.whole < 0, -MAX_NS - 1, MAX_NS + 1), value))
+    return CellValues(found.state, np.where(beyond, np.where(found.whole < 0, -MAX_NS - 1, MAX_NS + 1), value))
 
 
-def counts(found: Amounts, times: int, of_one: int) -> Values:
+def counts(found: Amounts, times: int, of_one: int) -> CellValues:
     """Amounts × ``times`` / ``of_one``, rounded up; WRONG beyond ±2**62."""
     too_large = np.abs(found.whole) > MAX_NS // times
     whole = np.where(too_large, 0, found.whole) * times
@@ -259,10 +259,10 @@ def counts(found: Amounts, times: int, of_one: int) -> Values:
         more = more | (left > 0)
     value = whole + more
     beyond = too_large | (np.abs(value) > MAX_NS)
-    return Values(np.where(beyond & (found.state == READ), WRONG, found.state), np.where(beyond, 0, value))
+    return CellValues(np.where(beyond & (found.state == READ), WRONG, found.state), np.where(beyond, 0, value))
 
 
-def kilobytes(found: Amounts, unit_kb: int) -> Values:
+def kilobytes(found: Amounts, unit_kb: int) -> CellValues:
     """Amounts of memory in KB, rounded up; ``unit_kb`` 0: of bytes."""
     return counts(found, 1, 1024) if unit_kb == 0 else counts(found, unit_kb, 1)
 
@@ -273,7 +273,7 @@ def constant(value: str, n: int) -> Amounts:
     return Amounts(*(np.repeat(values, n) for values in one))
 
 
-def instants(array: Any, spec: cm.SourceColumn, zone: str, source: str) -> Values:
+def instants(array: Any, spec: cm.SourceColumn, zone: str, source: str) -> CellValues:
     """The instants of a column in ns: dates since 1970, numbers since 1970 or the log's own time 0."""
     name = spec.column
     local = spec.zone or zone
@@ -291,7 +291,7 @@ def instants(array: Any, spec: cm.SourceColumn, zone: str, source: str) -> Value
         is_number = values.state == WRONG
         if spec.unit == "auto" and is_number.any():
             numbers = times_ns(_without(_of_text(array), spec.missing), spec.unit_ns)
-            values = Values(
+            values = CellValues(
                 np.where(is_number, numbers.state, values.state), np.where(is_number, numbers.value, values.value)
             )
         _mark_absent(values.state, array, spec.missing)
@@ -301,7 +301,9 @@ def instants(array: Any, spec: cm.SourceColumn, zone: str, source: str) -> Value
     return times_ns(amounts(array, name, source, spec.missing), spec.unit_ns)
 
 
-def _in_zone(state: Array, seconds: Array, nano: Array, is_local: Array, spec: cm.SourceColumn, zone: str) -> Values:
+def _in_zone(
+    state: Array, seconds: Array, nano: Array, is_local: Array, spec: cm.SourceColumn, zone: str
+) -> CellValues:
     """Instants in ns; those that are local have no offset yet."""
     local = np.flatnonzero(is_local & (state == READ)) if zone else np.zeros(0, np.int64)
     if len(local):
@@ -312,14 +314,14 @@ def _in_zone(state: Array, seconds: Array, nano: Array, is_local: Array, spec: c
         early = local[seconds[local] < 0]
         state[early] = WRONG
     value = np.where(state == READ, seconds * NS_PER_S + nano, 0)
-    return Values(np.where(value > MAX_NS, WRONG, state), np.where(value > MAX_NS, 0, value))
+    return CellValues(np.where(value > MAX_NS, WRONG, state), np.where(value > MAX_NS, 0, value))
 
 
 _LAST_S = int(datetime(LAST_YEAR + 1, 1, 1).timestamp()) + 86_400
 _UNITS_OF_TYPE = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
-def _timestamps(array: Any, spec: cm.SourceColumn, zone: str) -> Values:
+def _timestamps(array: Any, spec: cm.SourceColumn, zone: str) -> CellValues:
     assert FIRST_YEAR == 1970
     absent = _absent(array)
     if pa.types.is_date(array.type):
@@ -348,14 +350,16 @@ def _strptime(word: str, form: str) -> tuple[int, int, int, int]:
     return (READ, seconds, found.microsecond * 1000, int(exact)) if fits else (WRONG, 0, 0, 0)
 
 
-def _by_word(array: Any, spec: cm.SourceColumn, of: Callable[[str], tuple[int, int, int, int]], zone: str) -> Values:
+def _by_word(
+    array: Any, spec: cm.SourceColumn, of: Callable[[str], tuple[int, int, int, int]], zone: str
+) -> CellValues:
     place, words = distinct_words(array)
     table = np.array([(ABSENT, 0, 0, 0) if word in spec.missing else of(word) for word in words] or [(ABSENT, 0, 0, 0)])
     found = table[place].T
     return _in_zone(found[0], found[1], found[2], found[3] == 0, spec, zone)
 
 
-def durations(array: Any, spec: cm.SourceColumn, source: str) -> Values:
+def durations(array: Any, spec: cm.SourceColumn, source: str) -> CellValues:
     """The durations of a column in ns; an infinite one is ABSENT."""
     if pa.types.is_duration(array.type):
         per_s = _UNITS_OF_TYPE[array.type.unit]
@@ -371,25 +375,25 @@ def durations(array: Any, spec: cm.SourceColumn, source: str) -> Values:
         if clocks and (values.state == WRONG).any():
             other = _clocks(array, spec)
             is_clock = values.state == WRONG
-            values = Values(
+            values = CellValues(
                 np.where(is_clock, other.state, values.state), np.where(is_clock, other.value, values.value)
             )
         elif clocks and array.null_count:
             values.state[_absent(array)] = ABSENT
     if spec.infinite:
         infinite = is_word(trimmed_distinct(array), spec.infinite)
-        values = Values(np.where(infinite, ABSENT, values.state), np.where(infinite, 0, values.value))
+        values = CellValues(np.where(infinite, ABSENT, values.state), np.where(infinite, 0, values.value))
     return values
 
 
-def _clocks(array: Any, spec: cm.SourceColumn) -> Values:
+def _clocks(array: Any, spec: cm.SourceColumn) -> CellValues:
     place, words = distinct_words(array)
     found = [clock_ns(word) for word in words]
     states = [
         ABSENT if word in spec.missing else WRONG if ns is None else READ for word, ns in zip(words, found, strict=True)
     ]
     table = np.array([states or [ABSENT], [ns or 0 for ns in found] or [0]], np.int64)
-    return Values(table[0][place], table[1][place])
+    return CellValues(table[0][place], table[1][place])
 
 
 def clock_ns(word: str) -> int | None:

@@ -1,7 +1,7 @@
 """The map of a table's columns: which column of a log means what, in which unit, read from TOML and checked.
 
 :data:`TARGETS` declares what a map may describe, and :class:`SourceColumn` with :data:`KEYS` how a column is read;
-docs/reference/tables.md is made from these declarations.
+docs/reference/inputs.md is made from these declarations.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import numpy as np
 from bls.workloads.columns import KEPT, RejectedLine
 from bls.workloads.readers.tables.arrays import at_rows, distinct_words, joined, plain, texts
 from bls.workloads.readers.tables.column_map import EVENT_COLUMNS, Events
-from bls.workloads.readers.tables.sources import Batch, Table
+from bls.workloads.readers.tables.sources import RowBatch, RowTable
 from traces.compiled import Array
 
 EVENT = "event of a job above"  #: reason under which the further rows of a job are counted
@@ -18,7 +18,7 @@ EVENT = "event of a job above"  #: reason under which the further rows of a job 
 class JobsOfEvents:
     """A table with one row per job, made of a table of events; all of its rows are in memory."""
 
-    def __init__(self, table: Table, events: Events, source: str) -> None:
+    def __init__(self, table: RowTable, events: Events, source: str) -> None:
         self._table, self._events, self._source = table, events, source
         self.names = (*table.names, *EVENT_COLUMNS)
         self.comments = table.comments
@@ -35,7 +35,7 @@ class JobsOfEvents:
         """Number of rows that are no rows of the table."""
         return self._table.n_rejected
 
-    def batches(self, wanted: Iterable[str]) -> Iterator[Batch]:
+    def batches(self, wanted: Iterable[str]) -> Iterator[RowBatch]:
         """One batch of all jobs, in the order of their first events."""
         events, names = self._events, list(wanted)
         from_table = [name for name in names if name not in EVENT_COLUMNS]
@@ -72,7 +72,7 @@ class JobsOfEvents:
             "state": texts(state.tolist()),
         }
         taken = {name: made[name] if name in made else at_rows(columns[name], rows) for name in names}
-        yield Batch(taken, line[rows])
+        yield RowBatch(taken, line[rows])
 
     def _count(self, line: Array, rows: Array, row_of: Array) -> None:
         is_first = np.zeros(len(line), bool)

@@ -18,7 +18,7 @@ from bls.workloads.readers.tables import arrays as ar
 from bls.workloads.readers.tables import column_map as cm
 from bls.workloads.readers.tables.cells import READ
 from bls.workloads.readers.tables.named import map_text, recognised
-from bls.workloads.readers.tables.sources import Batch, opened
+from bls.workloads.readers.tables.sources import RowBatch, opened
 from traces.base.errors import InputError
 from traces.compiled import Array
 
@@ -98,7 +98,7 @@ def first_map(path: str | os.PathLike[str]) -> str:
 
 
 class _Guess:
-    def __init__(self, batch: Batch, source: str) -> None:
+    def __init__(self, batch: RowBatch, source: str) -> None:
         self._source = source
         self._columns: dict[str, Any] = {}
         for name, column in batch.columns.items():
@@ -118,7 +118,7 @@ class _Guess:
         made = {target: self._described(target) for target in self._used}
         lines = [
             f"# A first map of {self._source.rpartition('/')[2]}, guessed by names and values: check each line, above all",
-            "# those with a question mark. docs/reference/tables.md lists the keys.",
+            "# those with a question mark. docs/reference/inputs.md lists the keys.",
             f"file = {_quoted(self._source)}",
         ]
         if any("zone" in doubt for doubts in self._doubts.values() for doubt in doubts):

@@ -7,7 +7,7 @@
 4. *not ended*: the map says that the state is that of a job that waits or runs
 5. *no run time*, *no processors* and *duplicate job number*, as in all readers
 
-A row whose cells are all empty is no row. Values of other columns that cannot be used are unknown.
+A row whose cells are all empty is no row. CellValues of other columns that cannot be used are unknown.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from bls.workloads.columns import CANCELLED, FAILED, KEPT, OPTIONAL, RejectedLin
 from bls.workloads.readers.sacct_columns import job_number
 from bls.workloads.readers.tables import arrays as ar
 from bls.workloads.readers.tables import column_map as cm
-from bls.workloads.readers.tables.arrays import Values
+from bls.workloads.readers.tables.arrays import CellValues
 from bls.workloads.readers.tables.cells import ABSENT, READ, SKIPPED_HOUR, WRONG
-from bls.workloads.readers.tables.sources import Batch
+from bls.workloads.readers.tables.sources import RowBatch
 from bls.workloads.workload import MALFORMED, NO_PROCESSORS, NO_RUN_TIME
 from traces.base.errors import InputError, shown, shown_name
 from traces.base.time import MAX_NS, NS_PER_S, format_ns
@@ -54,7 +54,7 @@ _LABELS = {
 
 
 @dataclass
-class Rows:
+class JobsOfBatch:
     """Jobs of some rows."""
 
     base: list[
@@ -131,14 +131,14 @@ class JobsOfRows:
         self.attempts: list[Array] = []  # line, job, attempt and reason of each row
         self._identity = ""
         self._n_named = 0
-        self._batch = Batch({}, np.zeros(0, np.int64))
+        self._batch = RowBatch({}, np.zeros(0, np.int64))
         self._plain: dict[str, Any] = {}
 
     def labels(self) -> dict[str, dict[int, str]]:
         """The names of numbers, by column."""
         return {name: names.labels for name, names in self.names.items() if names.labels}
 
-    def jobs(self, batch: Batch) -> Rows:
+    def jobs(self, batch: RowBatch) -> JobsOfBatch:
         """The jobs of some rows. Raises InputError if a column's type cannot be used, or a unit does not fit its values."""
         self._batch, self._plain = self._without_blanks(batch), {}
         line = self._batch.line
@@ -229,11 +229,11 @@ class JobsOfRows:
         if self._identity == "names":
             self._read_ids(job, rows)
         base = [job, submit.value, run, cores.value, np.where(limit > 0, limit, run), line]
-        return Rows([np.asarray(column[rows]) for column in base], extra, extras)
+        return JobsOfBatch([np.asarray(column[rows]) for column in base], extra, extras)
 
     # Columns.
 
-    def _without_blanks(self, batch: Batch) -> Batch:
+    def _without_blanks(self, batch: RowBatch) -> RowBatch:
         blank = np.ones(len(batch.line), bool)
         for column in batch.columns.values():
             if not (ar.is_text(column) and blank.any()):
@@ -242,7 +242,7 @@ class JobsOfRows:
         if not batch.columns or not blank.any():
             return batch
         kept = np.flatnonzero(~blank)
-        return Batch({name: column.take(kept) for name, column in batch.columns.items()}, batch.line[kept])
+        return RowBatch({name: column.take(kept) for name, column in batch.columns.items()}, batch.line[kept])
 
     def _array(self, spec: cm.SourceColumn) -> Any:
         """The column of a spec; the same array for the specs that read it in the same way."""
@@ -255,18 +255,20 @@ class JobsOfRows:
         return self._plain[key]
 
     def _first(
-        self, name: str, of: Callable[[cm.SourceColumn], Values], specs: Iterable[cm.SourceColumn] | None = None
-    ) -> Values:
+        self, name: str, of: Callable[[cm.SourceColumn], CellValues], specs: Iterable[cm.SourceColumn] | None = None
+    ) -> CellValues:
         """The values of a target: of several columns the first with a value counts."""
         n = len(self._batch.line)
-        found = Values(np.full(n, ABSENT, np.int64), np.zeros(n, np.int64))
+        found = CellValues(np.full(n, ABSENT, np.int64), np.zeros(n, np.int64))
         for spec in self._specs.get(name, ()) if specs is None else specs:
             other = of(spec)
             if (found.state == ABSENT).all():
                 found = other
             else:
                 absent = found.state == ABSENT
-                found = Values(np.where(absent, other.state, found.state), np.where(absent, other.value, found.value))
+                found = CellValues(
+                    np.where(absent, other.state, found.state), np.where(absent, other.value, found.value)
+                )
         return found
 
     def _amounts(self, spec: cm.SourceColumn) -> ar.Amounts:
@@ -277,28 +279,28 @@ class JobsOfRows:
             return ar.resource_counts(self._array(spec), spec.tres, spec.missing)
         return ar.amounts(self._array(spec), spec.column, self.source, spec.missing)
 
-    def _instant(self, name: str) -> Values:
+    def _instant(self, name: str) -> CellValues:
         values = self._first(name, self._instant_of)
         self._check_fit(name, values, MAX_NS, "more than 146 years after 1970")
         return values
 
-    def _instant_of(self, spec: cm.SourceColumn) -> Values:
+    def _instant_of(self, spec: cm.SourceColumn) -> CellValues:
         if spec.value is not None:
             return ar.times_ns(self._amounts(spec), spec.unit_ns)
         return ar.instants(self._array(spec), spec, self.map.zone, self.source)
 
-    def _duration_of(self, spec: cm.SourceColumn) -> Values:
+    def _duration_of(self, spec: cm.SourceColumn) -> CellValues:
         if spec.value is not None:
             return ar.times_ns(self._amounts(spec), spec.unit_ns)
         return ar.durations(self._array(spec), spec, self.source)
 
-    def _duration(self, name: str) -> Values:
+    def _duration(self, name: str) -> CellValues:
         values = self._first(name, self._duration_of)
         longest = MAX_NS if self.map.time_zero == "given" else _LONGEST_NS  # our own tables may hold any duration
         self._check_fit(name, values, longest, "longer than ten years")
         return values
 
-    def _check_fit(self, name: str, values: Values, most: int, what: str) -> None:
+    def _check_fit(self, name: str, values: CellValues, most: int, what: str) -> None:
         """Raise InputError if a value shows that the unit is wrong."""
         wrong = (values.state == READ) & (values.value > most)
         if not wrong.any():
@@ -323,15 +325,15 @@ class JobsOfRows:
             f"{format_ns(int(run[row]))} ({self.map.source}: columns.start); if it means no start, set missing = {shown(word)}"
         )
 
-    def _count(self, name: str, hosts: Values | None) -> Values:
-        def of(spec: cm.SourceColumn) -> Values:
+    def _count(self, name: str, hosts: CellValues | None) -> CellValues:
+        def of(spec: cm.SourceColumn) -> CellValues:
             values = ar.counts(self._amounts(spec), spec.times, cm.COUNT_UNITS[spec.unit])
             if spec.per == "host" and hosts is not None:
                 state = np.where(values.state == READ, hosts.state, values.state)
                 each, several = values.value, np.maximum(hosts.value, 0)
                 too_large = (state == READ) & (several > 0) & (np.maximum(np.abs(each), several) >= _MOST_EACH)
                 product = np.where(too_large, 0, each) * np.where(too_large, 0, several)
-                return Values(np.where(too_large, WRONG, state), product)
+                return CellValues(np.where(too_large, WRONG, state), product)
             return values
 
         return self._first(name, of)
@@ -339,17 +341,17 @@ class JobsOfRows:
     def _number(self, name: str, specs: Iterable[cm.SourceColumn] | None = None) -> tuple[Array, Array]:
         """Whole numbers and their states."""
 
-        def of(spec: cm.SourceColumn) -> Values:
+        def of(spec: cm.SourceColumn) -> CellValues:
             found = self._amounts(spec)
-            return Values(np.where((found.state == READ) & (found.nano != 0), WRONG, found.state), found.whole)
+            return CellValues(np.where((found.state == READ) & (found.nano != 0), WRONG, found.state), found.whole)
 
         values = self._first(name, of, specs)
         return values.value, values.state
 
-    def _memory(self, cores: Array, hosts: Values) -> Array:
+    def _memory(self, cores: Array, hosts: CellValues) -> Array:
         """Memory per core in KB, rounded up; -1 if it is unknown."""
 
-        def of(spec: cm.SourceColumn) -> Values:
+        def of(spec: cm.SourceColumn) -> CellValues:
             found = ar.kilobytes(self._amounts(spec), cm.MEMORY_UNITS[spec.unit])
             known = found.state == READ
             total = found.value
@@ -360,7 +362,7 @@ class JobsOfRows:
                 total = np.where(known, total * factor, 0)
             if spec.per != "core":
                 total = -(-total // cores)
-            return Values(np.where(known & (total > 0), READ, ABSENT), total)
+            return CellValues(np.where(known & (total > 0), READ, ABSENT), total)
 
         values = self._first("memory", of)
         return np.where(values.state == READ, values.value, -1)

@@ -31,7 +31,7 @@ def root_of(name: str) -> str:
     return match[1] or name if match else name
 
 
-class Records:
+class JsonRows:
     """Objects with their row numbers; others are counted as rejects."""
 
     def __init__(self, rows: Iterable[tuple[int, Any]]) -> None:
@@ -57,9 +57,9 @@ class Records:
             yield [row for _, row in several], [line for line, _ in several]
 
 
-def records_of_lines(text: BinaryIO, source: str) -> Records:
+def records_of_lines(text: BinaryIO, source: str) -> JsonRows:
     """The objects of lines."""
-    return Records(_lines(text, source))
+    return JsonRows(_lines(text, source))
 
 
 def _lines(text: BinaryIO, source: str) -> Iterator[tuple[int, Any]]:
@@ -75,7 +75,7 @@ def _lines(text: BinaryIO, source: str) -> Iterator[tuple[int, Any]]:
                 yield line, data.decode("utf-8", "replace").strip()
 
 
-def records_of_text(text: BinaryIO, source: str, key: str) -> Records:
+def records_of_text(text: BinaryIO, source: str, key: str) -> JsonRows:
     """The objects of one JSON value: a list, or an object with a list, at the given key or the only one."""
     data = text.read(MOST_JSON_BYTES + 1)
     if len(data) > MOST_JSON_BYTES:
@@ -93,7 +93,7 @@ def records_of_text(text: BinaryIO, source: str, key: str) -> Records:
         found = found[key or lists[0]]
     if not isinstance(found, list):
         raise InputError(f"{source}: a {type(found).__name__}; allowed: a list of objects, or one object per line")
-    return Records(enumerate(found, 1))
+    return JsonRows(enumerate(found, 1))
 
 
 def cells_of(rows: list[Row], name: str) -> list[Any]:

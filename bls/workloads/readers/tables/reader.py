@@ -13,9 +13,9 @@ from bls.workloads.columns import BEGIN, COLUMNS, KEPT, OPTIONAL, RejectedLine, 
 from bls.workloads.header import MOST_NAMES, TITLES
 from bls.workloads.readers.tables.column_map import ColumnMap
 from bls.workloads.readers.tables.events import EVENT, JobsOfEvents
-from bls.workloads.readers.tables.jobs import EARLIER, NAMES, REASONS, JobsOfRows, Rows
+from bls.workloads.readers.tables.jobs import EARLIER, NAMES, REASONS, JobsOfBatch, JobsOfRows
 from bls.workloads.readers.tables.named import given_map, map_names, recognised
-from bls.workloads.readers.tables.sources import Table, check_known, opened
+from bls.workloads.readers.tables.sources import RowTable, check_known, opened
 from bls.workloads.workload import MALFORMED, Workload, no_valid_job
 from traces.base.errors import InputError, listed, shown
 from traces.base.time import NS_PER_S
@@ -101,11 +101,11 @@ def table_blocks(path: str | os.PathLike[str], *, columns: str = "") -> Iterator
         header: tuple[str, ...] = ()
         remarks: tuple[str, ...] = ()
         start_ns, named = 0, False
-        waits: Rows | None = None  # the last jobs, held back for the rejected rows that follow them
+        waits: JobsOfBatch | None = None  # the last jobs, held back for the rejected rows that follow them
         last = np.array([-1, -1])
         seen, n_seen = dict.fromkeys(REASONS, 0), 0
 
-        def block(rows: Rows) -> Workload:
+        def block(rows: JobsOfBatch) -> Workload:
             nonlocal seen, n_seen
             rejects, _, n_lines = _account(jobs, table)
             counts = {reason: count - seen.get(reason, 0) for reason, count in rejects.items()}
@@ -178,7 +178,7 @@ class _Collected:
         self._base = [_Column() for _ in range(6)]
         self._others: dict[str, dict[str, _Column]] = {"extra": {}, "extras": {}}
 
-    def add(self, rows: Rows) -> None:
+    def add(self, rows: JobsOfBatch) -> None:
         """Add the jobs of a batch."""
         n = len(rows.base[0])
         for column, values in zip(self._base, rows.base, strict=True):
@@ -207,7 +207,7 @@ def _default(kind: str, name: str) -> int:
 
 
 @contextmanager
-def _opened(path: str | os.PathLike[str], columns: str) -> Iterator[tuple[Table, ColumnMap, str]]:
+def _opened(path: str | os.PathLike[str], columns: str) -> Iterator[tuple[RowTable, ColumnMap, str]]:
     """The table of a path, with its map."""
     found = given_map(columns) if columns else None
     source = os.fspath(path)
@@ -232,7 +232,7 @@ def _opened(path: str | os.PathLike[str], columns: str) -> Iterator[tuple[Table,
 
 
 def _jobs_of(
-    table: Table, found: ColumnMap, source: str, *, cancelled: bool = False, streamed: bool = False
+    table: RowTable, found: ColumnMap, source: str, *, cancelled: bool = False, streamed: bool = False
 ) -> tuple[JobsOfRows, tuple[str, ...]]:
     """The converter of a table, and the columns to read."""
     wanted = check_known(table, found.needed, found.optional, found.source, source)
@@ -256,7 +256,9 @@ def _start_ns(submit: Array, found: ColumnMap) -> int:
     return earliest // NS_PER_S * NS_PER_S if earliest >= _SINCE_1970_NS else 0
 
 
-def _header(table: Table, found: ColumnMap, start_ns: int, labels: Mapping[str, Mapping[int, str]]) -> tuple[str, ...]:
+def _header(
+    table: RowTable, found: ColumnMap, start_ns: int, labels: Mapping[str, Mapping[int, str]]
+) -> tuple[str, ...]:
     comments = [text[1:] if text.startswith("#") else text for text in table.comments]
     lines = [text if text.startswith(";") else f"; {text.strip()}" for text in comments]
     if found.time_zero == "given":
@@ -273,7 +275,7 @@ def _header(table: Table, found: ColumnMap, start_ns: int, labels: Mapping[str, 
     return tuple(lines)
 
 
-def _account(jobs: JobsOfRows, table: Table) -> tuple[dict[str, int], list[RejectedLine], int]:
+def _account(jobs: JobsOfRows, table: RowTable) -> tuple[dict[str, int], list[RejectedLine], int]:
     """Rejects by reason, the first of them, and the number of all rows."""
     counts = dict(jobs.counts)
     counts[MALFORMED] += table.n_rejected
@@ -321,7 +323,7 @@ def _remarks(jobs: JobsOfRows, found: ColumnMap) -> tuple[str, ...]:
     return tuple(remarks)
 
 
-def _block(rows: Rows, start_ns: int, jobs: JobsOfRows, named: bool) -> dict[str, Any]:
+def _block(rows: JobsOfBatch, start_ns: int, jobs: JobsOfRows, named: bool) -> dict[str, Any]:
     """Columns and names of a block of a workload; ``named``: whether jobs have names."""
     columns: dict[str, Any] = dict(zip(COLUMNS, rows.base, strict=True)) | rows.extra
     columns["submit_ns"] = columns["submit_ns"] - start_ns

@@ -19,9 +19,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bls.workloads.columns import KEPT, RejectedLine
-from bls.workloads.readers.tables.json_rows import Records, cells_of, records_of_lines, records_of_text, root_of
+from bls.workloads.readers.tables.json_rows import JsonRows, cells_of, records_of_lines, records_of_text, root_of
 from bls.workloads.workload import MALFORMED
-from traces.base.errors import InputError, one_of, printable, shown, shown_name
+from traces.base.errors import InputError, one_of, parse_real, printable, shown, shown_name
 from traces.base.given_file import GivenFile
 from traces.compiled import Array
 
@@ -34,14 +34,14 @@ _PARQUET = b"PAR1"
 _LONGEST = 200
 
 
-class Batch(NamedTuple):
+class RowBatch(NamedTuple):
     """Some rows of a table."""
 
     columns: dict[str, Any]  # Arrow arrays by the columns that were asked for
     line: Array  # int64 (rows,): the rows' numbers
 
 
-class Table(Protocol):
+class RowTable(Protocol):
     """A table in a file, read once."""
 
     names: tuple[str, ...]  # its columns; of JSON, those of the first rows
@@ -52,7 +52,7 @@ class Table(Protocol):
     def n_rejected(self) -> int:
         """Number of rows so far that are no rows of the table."""
 
-    def batches(self, wanted: Iterable[str]) -> Iterator[Batch]:
+    def batches(self, wanted: Iterable[str]) -> Iterator[RowBatch]:
         """The rows, with some of the columns. Raises InputError if a file is damaged."""
 
 
@@ -70,7 +70,7 @@ class _Reading(io.RawIOBase):
 @contextmanager
 def opened(
     path: str | os.PathLike[str], form: str = "", separator: str = "", header: tuple[str, ...] = (), records: str = ""
-) -> Iterator[Table]:
+) -> Iterator[RowTable]:
     """Open a table; the parameters as the fields of a map. Raises InputError if the file cannot be read, or has no table."""
     source = os.fspath(path)
     with GivenFile(path, "table") as file:
@@ -90,7 +90,7 @@ def opened(
 
 
 def check_known(
-    table: Table, wanted: Iterable[str], optional: Iterable[str], where: str, source: str
+    table: RowTable, wanted: Iterable[str], optional: Iterable[str], where: str, source: str
 ) -> tuple[str, ...]:
     """The columns to read: those wanted, without optional ones that the table lacks. Raises InputError if another is missing,
     or a name is not unique; ``where`` is the map."""
@@ -146,11 +146,11 @@ class _Csv:
         self.names = header
         self.separator = separator
         if header:
-            self.separator = separator or _separator(text.peek(1 << 16).split(b"\n", 1)[0].decode("utf-8", "replace"))
+            self.separator = separator or separator_of(text.peek(1 << 16).split(b"\n", 1)[0].decode("utf-8", "replace"))
         else:
             line = self._line()
-            self.separator = separator or _separator(line)
-            self.names = tuple(name.strip() for name in next(csv.reader([line], delimiter=self.separator), []))
+            self.separator = separator or separator_of(line)
+            self.names = header_names(line, self.separator, source)
         _check_width(self.names, source)
 
     def _line(self) -> str:
@@ -166,7 +166,7 @@ class _Csv:
         except UnicodeDecodeError:
             raise InputError(f"{self._source}: the first line is no text in UTF-8; it names the columns") from None
 
-    def batches(self, wanted: Iterable[str]) -> Iterator[Batch]:
+    def batches(self, wanted: Iterable[str]) -> Iterator[RowBatch]:
         """The rows, with some of the columns."""
         import pyarrow.csv as arrow_csv
 
@@ -196,7 +196,7 @@ class _Csv:
                 return
             line, done = self._numbers(len(rows), last, done)
             last = int(line[-1]) if len(line) else last
-            yield Batch(dict(zip(names, rows.columns, strict=True)), line)
+            yield RowBatch(dict(zip(names, rows.columns, strict=True)), line)
 
     def _skip(self, row: Any) -> str:
         line = int(row.number) + self._first - 1
@@ -216,7 +216,15 @@ class _Csv:
         return line, done + (int(shift[-1]) if rows else 0)
 
 
-def _separator(line: str) -> str:
+def header_names(line: str, separator: str, source: str) -> tuple[str, ...]:
+    """The names of columns in the first line of a CSV file. Raises InputError if it is none."""
+    try:
+        return tuple(name.strip() for name in next(csv.reader([line], delimiter=separator), []))
+    except csv.Error as error:
+        raise InputError(f"{source}: line 1: not CSV: {error}") from None
+
+
+def separator_of(line: str) -> str:
     """The usual separator that is most frequent in a line, outside quotation marks; a comma if there is none."""
     outside = "".join(line.split('"')[::2])
     return max(_SEPARATORS, key=outside.count)
@@ -237,7 +245,7 @@ class _Parquet:
         self.rejected: list[RejectedLine] = []
         self.n_rejected = 0
 
-    def batches(self, wanted: Iterable[str]) -> Iterator[Batch]:
+    def batches(self, wanted: Iterable[str]) -> Iterator[RowBatch]:
         """The rows, with some of the columns."""
         names = list(wanted)
         roots = [name if name in self.names else root_of(name) for name in names]
@@ -251,7 +259,7 @@ class _Parquet:
             columns = {
                 name: self._field(batch.column(root), name, root) for name, root in zip(names, roots, strict=True)
             }
-            yield Batch(columns, np.arange(first, first + len(batch)))
+            yield RowBatch(columns, np.arange(first, first + len(batch)))
             first += len(batch)
 
     def _field(self, column: Any, name: str, root: str) -> Any:
@@ -268,7 +276,7 @@ HEADER_KEY = b"twolevel.header"  #: key of a Parquet file's metadata: the header
 
 
 class _Json:
-    def __init__(self, records: Records, source: str) -> None:
+    def __init__(self, records: JsonRows, source: str) -> None:
         self._records, self._source = records, source
         self.comments: list[str] = []
         self.rejected = records.rejected
@@ -280,12 +288,12 @@ class _Json:
         """Number of rows so far that are no objects."""
         return self._records.n_rejected
 
-    def batches(self, wanted: Iterable[str]) -> Iterator[Batch]:
+    def batches(self, wanted: Iterable[str]) -> Iterator[RowBatch]:
         """The rows, with some of the columns."""
         names = list(wanted)
         for rows, lines in self._records.batches(BATCH_ROWS):
             columns = {name: self._column(cells_of(rows, name), name, lines) for name in names}
-            yield Batch(columns, np.array(lines, np.int64))
+            yield RowBatch(columns, np.array(lines, np.int64))
 
     def _column(self, cells: list[Any], name: str, lines: list[int]) -> Any:
         for place, cell in enumerate(cells):
@@ -299,7 +307,7 @@ class _Json:
         lists = [cell if cell is None or isinstance(cell, list) else [cell] for cell in cells]
         try:
             return pa.array(
-                [None if one is None else [float(word) for word in one] for one in lists], pa.list_(pa.float64())
+                [None if one is None else [parse_real(word) for word in one] for one in lists], pa.list_(pa.float64())
             )
         except ValueError:
             return pa.array(lists, pa.list_(pa.string()))
