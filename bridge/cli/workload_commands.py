@@ -104,7 +104,9 @@ def cut_command(
 
 def convert_command(*, workload: Annotated[str, d.WORKLOAD], written: _Rewriting) -> None:
     """Write a workload in another format: SWF, or a table with all of its columns, which can be read back."""
-    written.write([workload], lambda log: log)
+    from bridge.cli.workload_files import say_lost_names
+
+    written.write([workload], lambda log: say_lost_names(log, written.output))
 
 
 def columns_command(*, table: Annotated[str, d.TABLE]) -> None:

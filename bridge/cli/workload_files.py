@@ -20,7 +20,7 @@ from bls.workloads import read_workload
 from bls.workloads.columns import rejects_text
 from bls.workloads.generators.accasim import LIMITS, Gpus, generate_like, machine_of
 from bls.workloads.generators.lublin import generate_lublin
-from bls.workloads.header import named_size
+from bls.workloads.header import TITLES, named_size, names_in
 from bls.workloads.workload import Workload
 from bridge.runs.directory import check_file, fresh_file, read_record
 from bridge.runs.stored import hosts, ids_of
@@ -114,6 +114,14 @@ def save(workload: Workload, target: Path, force: bool, *, made: bool = False) -
     read = "" if made else f" of {workload.n_lines} lines read{rejects}"
     say(f"workload: {len(workload)} jobs written{read}")
     _say_lost(lost, "a table" if is_table else "SWF")
+
+
+def say_lost_names(log: Workload, output: str) -> Workload:
+    """Report the columns whose numbers lose their names if the workload is written to this file; return it."""
+    lost = [name for name, names in log.labels.items() if names and not names_in(log.header, TITLES.get(name, ""))]
+    if lost and not output.lower().endswith(_TABLES):
+        say(f"not written, as SWF has no field for it: names of {', '.join(lost)}; their numbers are")
+    return log
 
 
 def export_result(folder: Path, form: str, target: Path, force: bool, log: Workload | None = None) -> None:

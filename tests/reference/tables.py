@@ -96,6 +96,7 @@ class _Reader:
         jobs: list[dict[str, int]] = []
         rejects: Counter[str] = Counter()
         seen: set[int] = set()
+        submits: list[int] = []
         n = 0
         latest = self._latest(rows)
         for line, row in rows:
@@ -105,12 +106,14 @@ class _Reader:
             job = self._job(line, row, latest)
             if isinstance(job, str):
                 rejects[job] += 1
-            elif job["job_id"] in seen:
+                continue
+            submits.append(job["submit"])
+            if job["job_id"] in seen:
                 rejects["duplicate job number"] += 1
             else:
                 seen.add(job["job_id"])
                 jobs.append(job)
-        earliest = min((job["submit"] for job in jobs), default=0)
+        earliest = min(submits, default=0)
         start = earliest // 10**9 * 10**9 if earliest >= 315_532_800 * 10**9 else 0
         for job in jobs:
             job["submit"] -= start
@@ -300,7 +303,7 @@ class _Reader:
         if abs(int(value)) > MOST:
             raise Wrong
         own = [*spec.get("missing", []), *self.given.get("missing", [])]
-        if value in [Decimal(word) for word in own if _NUMBER.fullmatch(word)]:
+        if "value" not in spec and value in [Decimal(word) for word in own if _NUMBER.fullmatch(word)]:
             raise Absent
         return value
 
