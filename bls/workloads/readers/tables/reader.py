@@ -61,6 +61,7 @@ def read_table(path: str | os.PathLike[str], *, columns: str = "", cancelled: bo
             if name in extra:
                 extra[name] = np.where(extra[name] >= 0, extra[name] - start_ns, -1)
         rejects, rejected, n_lines = _account(jobs, table)
+        ids = {job: jobs.ids[job] for job in base[0].tolist() if job in jobs.ids} if jobs.ids else {}
         labels: dict[str, Mapping[int, str]] = dict(jobs.labels())
         labels.pop("", None)
         for column in (*base, *extra.values(), *extras.values()):
@@ -75,7 +76,7 @@ def read_table(path: str | os.PathLike[str], *, columns: str = "", cancelled: bo
             extras=extras,
             rejected=first_rejects(rejected),
             names=labels.pop("application", None),
-            ids=jobs.ids,
+            ids=ids,
             also_preceding=jobs.also_preceding,
             labels=labels,
             remarks=_remarks(jobs, found),
