@@ -38,7 +38,7 @@ _REGISTRIES: dict[str, tuple[str, ...]] = {
 }
 
 #: What a reader's file is called in the matrix, where not by the reader's name.
-_READERS = {"json": ("batsim", "wfformat")}
+_READERS = {"json": ("batsim", "wfformat"), "csv": ("table",)}
 
 #: What stands where nothing is said.
 _DEFAULTS = {("assignment", "distributed")}
