@@ -42,8 +42,8 @@ class WorkloadReader(Protocol):
 
 
 def _read_table(path: str | os.PathLike[str], /, *, columns: str = "", cancelled: bool = False) -> Workload:
-    """Read a table with a map of its columns; see :func:`bls.workloads.readers.tables.read_table`."""
-    from bls.workloads.readers.tables import read_table  # pyarrow, which no other reader needs
+    """Read a table with a map of its columns; see :func:`bls.workloads.readers.tables.reader.read_table`."""
+    from bls.workloads.readers.tables.reader import read_table  # pyarrow, which no other reader needs
 
     return read_table(path, columns=columns, cancelled=cancelled)
 
@@ -161,7 +161,7 @@ def _is_table(beginning: str) -> bool:
     line = _first_line(beginning)
     if not (_NAMES_COLUMNS.match(line) or line.lstrip().startswith(("{", "["))):
         return False
-    from bls.workloads.readers.tables import is_recognised
+    from bls.workloads.readers.tables.header_line import is_recognised
 
     return is_recognised(beginning, line)
 
@@ -218,7 +218,7 @@ def workload_blocks(path: str | os.PathLike[str]) -> Iterator[Workload] | None:
     if name == _DEFAULT:
         return swf_blocks(path)
     if name == _TABLE:
-        from bls.workloads.readers.tables import table_blocks
+        from bls.workloads.readers.tables.reader import table_blocks
 
         return table_blocks(path)
     return None

@@ -24,8 +24,8 @@ def _switch(name: str, help: str, **others: Any) -> Option[bool]:
 
 WORKLOAD = _text(
     "WORKLOAD", "WORKLOAD",
-    help="Workload: SWF, sacct, Batsim JSON or GWF, plain or compressed; 'sample'; or FILE.py:NAME, a function that makes jobs "
-    "from a seed"
+    help="Workload: SWF, sacct, Batsim JSON, GWF or a table of jobs, plain or compressed; MAP.toml, a table's map of columns; "
+    "'sample'; or FILE.py:NAME, a function that makes jobs from a seed"
 )
 OUT = _text(
     "out", "DIR", first=True, short="-o", python="folder", panel=Panel.RESULTS,

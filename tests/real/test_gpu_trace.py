@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from bls.workloads import format_of, read_workload
-from bls.workloads.readers.tables import read_table, table_blocks
+from bls.workloads.readers.tables.reader import read_table, table_blocks
 from bls.workloads.writers.table import write_table
 from traces.base.time import NS_PER_S
 

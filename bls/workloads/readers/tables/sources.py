@@ -6,7 +6,6 @@ break; in Parquet and JSON it counts from 1.
 
 from __future__ import annotations
 
-import csv
 import io
 import os
 from array import array as numbers_array
@@ -19,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bls.workloads.columns import KEPT, RejectedLine
+from bls.workloads.readers.tables.header_line import header_names, separator_of
 from bls.workloads.readers.tables.json_rows import JsonRows, cells_of, records_of_lines, records_of_text, root_of
 from bls.workloads.workload import MALFORMED
 from traces.base.errors import InputError, one_of, parse_real, printable, shown, shown_name
@@ -28,7 +28,6 @@ from traces.compiled import Array
 MOST_COLUMNS = 10_000  #: largest number of columns of a table
 BLOCK_BYTES = 1 << 23  #: bytes of a text file that are parsed at once; the longest row
 BATCH_ROWS = 1 << 17  #: rows of a batch of Parquet or JSON
-_SEPARATORS = ",\t;|"
 _LONGEST_HEADER = 1 << 24
 _PARQUET = b"PAR1"
 _LONGEST = 200
@@ -214,20 +213,6 @@ class _Csv:
         shift = np.searchsorted(bad - np.arange(len(bad)), last + 1 + np.arange(rows), side="right")
         line = last + 1 + np.arange(rows) + shift
         return line, done + (int(shift[-1]) if rows else 0)
-
-
-def header_names(line: str, separator: str, source: str) -> tuple[str, ...]:
-    """The names of columns in the first line of a CSV file. Raises InputError if it is none."""
-    try:
-        return tuple(name.strip() for name in next(csv.reader([line], delimiter=separator), []))
-    except csv.Error as error:
-        raise InputError(f"{source}: line 1: not CSV: {error}") from None
-
-
-def separator_of(line: str) -> str:
-    """The usual separator that is most frequent in a line, outside quotation marks; a comma if there is none."""
-    outside = "".join(line.split('"')[::2])
-    return max(_SEPARATORS, key=outside.count)
 
 
 class _Parquet:
