@@ -152,6 +152,11 @@ class JobsOfRows:
         """The names of numbers, by column."""
         return {name: names.labels for name, names in self.names.items() if names.labels}
 
+    @property
+    def drops_ids(self) -> bool:
+        """Whether texts that identify jobs are neither kept nor compared."""
+        return self._streamed and self._identity == "name"
+
     def jobs(self, batch: RowBatch) -> JobsOfBatch:
         """The jobs of some rows. Raises InputError if a column's type cannot be used, or a unit does not fit its values."""
         self._values = BatchValues(self.map, self._specs, without_blanks(batch), self.source)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -60,7 +60,7 @@ def read_table(path: str | os.PathLike[str], *, columns: str = "", cancelled: bo
         for name in _INSTANTS:
             if name in extra:
                 extra[name] = np.where(extra[name] >= 0, extra[name] - start_ns, -1)
-        rejects, rejected, n_lines = _account(jobs, table)
+        account = _account(jobs, table)
         ids = {job: jobs.ids[job] for job in base[0].tolist() if job in jobs.ids} if jobs.ids else {}
         labels: dict[str, Mapping[int, str]] = dict(jobs.labels())
         labels.pop("", None)
@@ -69,12 +69,12 @@ def read_table(path: str | os.PathLike[str], *, columns: str = "", cancelled: bo
         return Workload.from_lines(
             base,
             header=_header(table, found, start_ns, labels),
-            rejects=rejects,
+            rejects=account.rejects,
             source=os.fspath(path),
-            n_lines=n_lines,
+            n_lines=account.n_lines,
             extra=extra,
             extras=extras,
-            rejected=first_rejects(rejected),
+            rejected=first_rejects(account.rejected),
             names=labels.pop("application", None),
             ids=ids,
             also_preceding=jobs.also_preceding,
@@ -99,24 +99,13 @@ def table_blocks(path: str | os.PathLike[str], *, columns: str = "") -> Iterator
                 f"{source}: {found.source}: {what}: needs all rows; the table cannot be read as the simulation goes"
             )
         jobs, wanted = _jobs_of(table, found, source, streamed=True)
-        header: tuple[str, ...] = ()
-        remarks: tuple[str, ...] = ()
+        facts: dict[str, Any] = {"source": os.fspath(path), "reordered": 0, "clamped": 0}
         start_ns, named = 0, False
         waits: JobsOfBatch | None = None  # the last jobs, held back for the rejected rows that follow them
         last = np.array([-1, -1])
-        seen, n_seen = dict.fromkeys(REASONS, 0), 0
-
-        def block(rows: JobsOfBatch) -> Workload:
-            nonlocal seen, n_seen
-            rejects, _, n_lines = _account(jobs, table)
-            counts = {reason: count - seen.get(reason, 0) for reason, count in rejects.items()}
-            made = _block(rows, start_ns, jobs, named)
-            account: dict[str, Any] = {"rejects": counts, "n_lines": n_lines - n_seen, "reordered": 0, "clamped": 0}
-            seen, n_seen = rejects, n_lines
-            return Workload(**made, **account, source=os.fspath(path), header=header, remarks=remarks)
-
+        given = _Account({}, [], 0)  # by the blocks so far
         for batch in table.batches(wanted):
-            before = jobs.n_rows, dict(jobs.counts), table.n_rejected
+            upto = _account(jobs, table)
             rows = jobs.jobs(batch)
             if not len(rows.base[0]):
                 continue
@@ -124,23 +113,32 @@ def table_blocks(path: str | os.PathLike[str], *, columns: str = "") -> Iterator
             _check_order(np.concatenate([last[:, np.newaxis], keys], axis=1), rows.base[5], source)
             last = keys[:, -1].copy()
             if waits is None:
-                start_ns = _start_ns(rows.base[1], found)
-                header, remarks = _header(table, found, start_ns, {}), _remarks(jobs, found)
-                if "begin" in found.columns:
-                    header = (*header, f"; Field 19: {BEGIN}")  # as in SWF: jobs may be held
-                named = bool(jobs.labels().get("application"))
+                start_ns, named = _start_ns(rows.base[1], found), bool(jobs.labels().get("application"))
+                # As in SWF, a comment says that jobs may be held.
+                held = (f"; Field 19: {BEGIN}",) if "begin" in found.columns else ()
+                facts["header"] = (*_header(table, found, start_ns, {}), *held)
+                facts["remarks"] = _remarks(jobs, found)
             else:
-                now = jobs.n_rows, dict(jobs.counts)
-                jobs.n_rows, jobs.counts = before[0], before[1]
-                made = block(waits)
-                jobs.n_rows, jobs.counts = now
-                remarks = ()
-                yield made
+                yield Workload(**_block(waits, start_ns, jobs, named), **upto.since(given), **facts)
+                given, facts["remarks"] = upto, ()
             waits = rows
+        account = _account(jobs, table)
         if waits is None:
-            rejects, rejected, n_lines = _account(jobs, table)
-            raise no_valid_job(source, n_lines, rejects, rejected)
-        yield block(waits)
+            raise no_valid_job(source, account.n_lines, account.rejects, account.rejected)
+        yield Workload(**_block(waits, start_ns, jobs, named), **account.since(given), **facts)
+
+
+class _Account(NamedTuple):
+    """Counts of rows."""
+
+    rejects: dict[str, int]  # by reason
+    rejected: list[RejectedLine]  # the first of them
+    n_lines: int  # all rows
+
+    def since(self, before: _Account) -> dict[str, Any]:
+        """Fields of a workload: the counts since an earlier time."""
+        rejects = {reason: count - before.rejects.get(reason, 0) for reason, count in self.rejects.items()}
+        return {"rejects": rejects, "n_lines": self.n_lines - before.n_lines}
 
 
 class _Column:
@@ -276,8 +274,8 @@ def _header(
     return tuple(lines)
 
 
-def _account(jobs: JobsOfRows, table: RowTable) -> tuple[dict[str, int], list[RejectedLine], int]:
-    """Rejects by reason, the first of them, and the number of all rows."""
+def _account(jobs: JobsOfRows, table: RowTable) -> _Account:
+    """The counts of all rows so far."""
     counts = dict(jobs.counts)
     counts[MALFORMED] += table.n_rejected
     rejected = sorted([*table.rejected, *jobs.rejected], key=lambda one: one.line)
@@ -286,7 +284,7 @@ def _account(jobs: JobsOfRows, table: RowTable) -> tuple[dict[str, int], list[Re
         counts[EVENT] = table.n_events
         rejected += table.events
         n_lines += table.n_events
-    return counts, rejected, n_lines
+    return _Account(counts, rejected, n_lines)
 
 
 def _without_earlier(jobs: JobsOfRows, lines: Array) -> Array:
@@ -317,6 +315,8 @@ def _remarks(jobs: JobsOfRows, found: ColumnMap) -> tuple[str, ...]:
         remarks.append(
             f"{words.total()} rows have a state that the map does not list: {first}; their status is unknown"
         )
+    if jobs.drops_ids:
+        remarks.append("texts that identify jobs are not kept: jobs are numbered in their order")
     if 0 < jobs.longest_ns < _SHORT_NS:
         remarks.append(
             f"no job runs for a second; perhaps the unit of columns.run or of start and end in {found.source} is wrong"
