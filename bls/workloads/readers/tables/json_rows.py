@@ -22,6 +22,10 @@ _LOOKED_AT = 1000  # rows whose keys are the table's columns
 _LONGEST_LINE = 1 << 26
 _STEP = re.compile(r"([^.\[\]]+)|\[(-?[0-9]{1,6})\]")
 
+_DECODER = json.JSONDecoder(
+    parse_int=str, parse_float=str, parse_constant=str
+)  # made once, as it takes as long as a row
+
 Row = dict[str, Any]
 
 
@@ -70,7 +74,7 @@ def _lines(text: BinaryIO, source: str) -> Iterator[tuple[int, Any]]:
             raise InputError(f"{source}: line {line}: longer than {_LONGEST_LINE} bytes; allowed: one object per line")
         if not data.isspace():
             try:
-                yield line, json.loads(data, parse_int=str, parse_float=str, parse_constant=str)
+                yield line, _DECODER.decode(data.decode().strip())
             except (ValueError, RecursionError):
                 yield line, data.decode("utf-8", "replace").strip()
 

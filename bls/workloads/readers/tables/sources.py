@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from bls.workloads.columns import KEPT, RejectedLine
 from bls.workloads.readers.tables.header_line import header_names, separator_of
-from bls.workloads.readers.tables.json_rows import JsonRows, cells_of, records_of_lines, records_of_text, root_of
+from bls.workloads.readers.tables.json_rows import JsonRows, Row, cells_of, records_of_lines, records_of_text, root_of
 from bls.workloads.workload import MALFORMED
 from traces.base.errors import InputError, one_of, parse_real, printable, shown, shown_name
 from traces.base.given_file import GivenFile
@@ -277,10 +277,16 @@ class _Json:
         """The rows, with some of the columns."""
         names = list(wanted)
         for rows, lines in self._records.batches(BATCH_ROWS):
-            columns = {name: self._column(cells_of(rows, name), name, lines) for name in names}
+            columns = {name: self._column(rows, name, lines) for name in names}
             yield RowBatch(columns, np.array(lines, np.int64))
 
-    def _column(self, cells: list[Any], name: str, lines: list[int]) -> Any:
+    def _column(self, rows: list[Row], name: str, lines: list[int]) -> Any:
+        if root_of(name) == name:
+            try:
+                return pa.array([row.get(name) for row in rows], pa.string()).cast(pa.binary())
+            except (pa.ArrowException, UnicodeError):
+                pass  # truths, objects, lists, or no UTF-8
+        cells = cells_of(rows, name)
         for place, cell in enumerate(cells):
             if isinstance(cell, dict):
                 raise InputError(
