@@ -151,7 +151,8 @@ def format_of(path: str | os.PathLike[str]) -> str:
     looks = _format_by_content(beginning)
     if ending not in ENDINGS or (ending in _TEXTS and _NAMES_COLUMNS.match(_first_line(beginning)) is None):
         return looks or _DEFAULT
-    return "sacct" if looks == "sacct" else ENDINGS[ending]  # sacct writes JSON and CSV, too
+    may_be_sacct = ending in (*_TEXTS, "json")  # which sacct writes, too
+    return "sacct" if looks == "sacct" and may_be_sacct else ENDINGS[ending]
 
 
 def _is_table(beginning: str) -> bool:
@@ -159,7 +160,8 @@ def _is_table(beginning: str) -> bool:
     if beginning.startswith("PAR1"):
         return True
     line = _first_line(beginning)
-    if not (_NAMES_COLUMNS.match(line) or line.lstrip().startswith(("{", "["))):
+    is_json = line.lstrip().startswith("[") or (line.lstrip().startswith("{") and line.rstrip().endswith("}"))
+    if not (_NAMES_COLUMNS.match(line) or is_json) or _OF_BATSIM.search(beginning):
         return False
     from bls.workloads.readers.tables.header_line import is_recognised
 

@@ -1,5 +1,6 @@
 """Tables with a map of their columns: each row is a job or a counted reject, as a slow reader of single rows finds."""
 
+import contextlib
 import csv
 import gzip
 import io
@@ -609,11 +610,31 @@ def test_a_first_map_reads_its_table(tmp_path: Path) -> None:
     assert 'walltime = { column = "TimeLimit", unit = "s" }\n' in text
     assert 'submit = "Submit Time"  # ? no zone' in text
     assert "# ? not listed: ODD" in text
-    assert '#   Weird: "0"' in text
+    assert "#   Weird: '0'" in text
     assert parse_map(text, "m").columns["cores"][0].column == "nCPUs"
     (tmp_path / "m.toml").write_text(text)
     found = read_workload(tmp_path / "m.toml")
     assert (len(found), found.run_ns[0], found.estimate_ns[0]) == (50, 60 * NS, 540 * NS)
+
+
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    case=cases(),
+    names=st.dictionaries(st.integers(0, 9), st.text(max_size=9)),
+    ending=st.sampled_from((".csv", ".jsonl")),
+)
+def test_any_table_has_a_first_map(
+    tmp_path: Path, case: tuple[dict[str, Any], dict[str, list[str]]], names: dict[int, str], ending: str
+) -> None:
+    found = {names.get(place, name) or name: column for place, (name, column) in enumerate(case[1].items())}
+    path = written(tmp_path / f"t{ending}", {name: found[name] for name in found})
+    text = ""
+    with contextlib.suppress(InputError):
+        text = first_map(path)
+    if not text:
+        return
+    columns = tomllib.loads(text)["columns"]
+    assert all(spec["column"] if isinstance(spec, dict) else spec for spec in columns.values())
 
 
 @pytest.mark.parametrize("name", sorted(KNOWN))

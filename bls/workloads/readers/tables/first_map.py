@@ -19,7 +19,7 @@ from bls.workloads.readers.tables import column_map as cm
 from bls.workloads.readers.tables.cells import READ
 from bls.workloads.readers.tables.named import map_text, recognised
 from bls.workloads.readers.tables.sources import RowBatch, opened
-from traces.base.errors import InputError
+from traces.base.errors import InputError, shown, shown_name
 from traces.compiled import Array
 
 _ROWS = 20_000  # rows that are looked at
@@ -116,9 +116,10 @@ class _Guess:
         for target in _NAMES:
             self._choose(target)
         made = {target: self._described(target) for target in self._used}
+        file = shown_name(self._source.rpartition("/")[2])
         lines = [
-            f"# A first map of {self._source.rpartition('/')[2]}, guessed by names and values: check each line, above all",
-            "# those with a question mark. docs/reference/inputs.md lists the keys.",
+            f"# A first map of {file}, guessed by names and values: check each line, above all those with",
+            "# a question mark. docs/reference/inputs.md lists the keys.",
             f"file = {_quoted(self._source)}",
         ]
         if any("zone" in doubt for doubts in self._doubts.values() for doubt in doubts):
@@ -133,7 +134,7 @@ class _Guess:
         rest = [name for name in (*self._columns, *self._nested) if name not in self._used.values()]
         if rest:
             lines += ["", "# Columns that are not used; [extras] may keep whole numbers and names:"]
-            lines += [f"#   {name}: {self._example(name)}" for name in rest[:_MOST_LISTED]]
+            lines += [f"#   {shown_name(name)}: {self._example(name)}" for name in rest[:_MOST_LISTED]]
             lines += [f"#   … and {len(rest) - _MOST_LISTED} more"] if len(rest) > _MOST_LISTED else []
         return lines
 
@@ -142,7 +143,7 @@ class _Guess:
             return "nested"
         words = (ar.word_of(cell) for cell in self._columns[name].slice(0, 1000).to_pylist())
         found = next((word for word in words if word not in cm.MISSING), "")
-        return json.dumps(found[:40], ensure_ascii=False) if found else "nothing"
+        return shown(found, 40) if found else "nothing"
 
     def _choose(self, target: str) -> None:
         """The column for a target: the first of its names, of a type that fits."""
@@ -285,7 +286,7 @@ class _Guess:
             else:
                 given.setdefault(kind, []).append(word)
         if unknown:
-            self._doubt(target, f"not listed: {', '.join(unknown[:_MOST_STATES])}")
+            self._doubt(target, f"not listed: {', '.join(map(shown_name, unknown[:_MOST_STATES]))}")
         return given
 
 
@@ -312,7 +313,7 @@ def _known(unit: str, units: Collection[str]) -> str:
 
 
 def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _inline(values: Mapping[str, Any]) -> str:
