@@ -587,6 +587,21 @@ def test_rejects_name_row_column_and_word(tmp_path: Path) -> None:
     assert found.n_lines == 6
 
 
+def test_units_that_are_doubtful_are_remarked(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("at,ran,limit\n" + "".join(f"{k},{600 + k},{20 + k}\n" for k in range(9)))
+    for unit, run, words in (
+        ("min", "s", []),
+        ("s", "s", ["9 of 9 jobs with a time limit run longer; perhaps the unit of columns.walltime in"]),
+        ("min", "us", ["no job runs for a second; perhaps the unit of columns.run or of start and end in"]),
+    ):
+        run_and_limit = (
+            f"run = {{ column = 'ran', unit = '{run}' }}\nwalltime = {{ column = 'limit', unit = '{unit}' }}"
+        )
+        (tmp_path / "m.toml").write_text(f"[columns]\nsubmit = 'at'\ncores = 1\n{run_and_limit}\n")
+        remarks = read_table(tmp_path / "t.csv", columns=str(tmp_path / "m.toml")).remarks[1:]
+        assert [one.partition(f" {tmp_path}")[0] for one in remarks] == words
+
+
 def test_a_map_that_names_its_table_is_a_workload(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("# a comment\ns;r;c\n1;2;3\n")
     (tmp_path / "m.toml").write_text(

@@ -142,7 +142,8 @@ class JobsOfRows:
         self.also_preceding: dict[int, tuple[int, ...]] = {}
         self.names: dict[str, _Names] = {}
         self.unknown_states: Counter[str] = Counter()
-        self.longest_ns = 0
+        self.longest_ns = 0  # longest run time
+        self.n_limited = self.n_longer = 0  # jobs with a time limit, and those of them that ran longer
         self.attempts: list[Array] = []  # line, job, attempt and reason of each row
         self._identity = ""
         self._n_named = 0
@@ -172,6 +173,8 @@ class JobsOfRows:
         # All of them as a slice, which copies nothing.
         rows: Any = np.flatnonzero(why == 0) if why.any() else slice(None)
         self.longest_ns = max(self.longest_ns, int(read.run[rows].max(initial=0)))
+        self.n_limited += int(np.count_nonzero(read.limit[rows] > 0))
+        self.n_longer += int(np.count_nonzero((read.limit[rows] > 0) & (read.run[rows] > read.limit[rows])))
         limit = np.where(read.limit > 0, read.limit, read.run)
         base = [read.job, read.submit.value, read.run, read.cores.value, limit, self._values.batch.line]
         made = JobsOfBatch(

@@ -321,6 +321,9 @@ def _remarks(jobs: JobsOfRows, found: ColumnMap) -> tuple[str, ...]:
         remarks.append(
             f"no job runs for a second; perhaps the unit of columns.run or of start and end in {found.source} is wrong"
         )
+    if 2 * jobs.n_longer > jobs.n_limited:
+        longer = f"{jobs.n_longer} of {jobs.n_limited} jobs with a time limit run longer"
+        remarks.append(f"{longer}; perhaps the unit of columns.walltime in {found.source} is wrong")
     return tuple(remarks)
 
 
