@@ -79,7 +79,7 @@ class ApplicationSimulator:
     network : NetworkState, optional
         The network between the machine's hosts; default none: data arrive at once.
     releases : bool
-        Whether cores that it no longer needs are released, for good (:attr:`released_ns`).
+        Whether cores that the application no longer needs are released for good (:attr:`released_ns`).
     max_cores : int, optional
         The largest number of its cores at once, including released ones, if cores are added (:meth:`resize`); default P.
     wishes : sequence of int, optional
@@ -207,8 +207,8 @@ class ApplicationSimulator:
 
     @property
     def released_ns(self) -> Array:
-        """The release of the core of each slot, int64 (P,); ``NEVER`` if it was not released before the end or, until
-        :attr:`finished`, not yet."""
+        """The release of the core of each slot, int64 (P,); ``NEVER`` if it was not released before the end, or has not been
+        released so far."""
         instants = self.state.cores.released_ns[: len(self.state.speed)]
         released: Array = np.where(instants < self.end_ns, instants, s.NEVER) if self.finished else instants.copy()
         return released
@@ -388,7 +388,7 @@ class ApplicationSimulator:
             The slots of removed cores: slots are numbered in the order of the initial cores, then of the added ones; an added
             core takes the first slot that was free before.
         cost_ns : int
-            Time that each core that stays, or is added, loses once, before its next chunk.
+            Time that each remaining or added core loses once, before its next chunk.
 
         Returns
         -------
@@ -398,8 +398,8 @@ class ApplicationSimulator:
         Raises
         ------
         InputError
-            If there is a graph whose data take time, or whose tasks are mapped; or a removed core is absent, or is leaving
-            already; or none stays; or there are more than ``max_cores``. Nothing has changed then.
+            If there is a graph with data that take time, or with mapped tasks; or a removed core is absent, or is leaving
+            already; or no core stays; or there would be more than ``max_cores``. Nothing has changed then.
         """
         state, room = self.state, self._room
         if self._rigid:

@@ -53,7 +53,7 @@ class GraphPart:
 
 def edges_of_parts(edges: Edges | None, kinds: Sequence[Any], part_first: Array) -> Edges:
     """Return the edges for kernels. Raises InputError if they do not fit these parts: unsorted, in a cycle, to or from an
-    unknown task, or in a part that is no graph."""
+    unknown task, or in a part that is not a graph."""
     none = np.zeros(0, np.int64)
     if edges is None:
         return Edges(np.zeros(len(part_first), np.int64), none, none, np.zeros(0))

@@ -11,7 +11,8 @@ MAX_TASKS_PER_JOB = 100_000_000  #: a job of more tasks than this is refused
 
 #: Spellings of a technique, or of several from which one is selected.
 TECHNIQUES = (
-    "static, ss, gss, fac, awf-c, heft …, perhaps with parameters, fsc:h=1e-6,sigma=0.2; select:NAME,NAME; FILE.py:NAME"
+    "a name (static, ss, gss, fac, awf-c, heft …), with parameters as in fsc:h=1e-6,sigma=0.2; "
+    "select:NAME,NAME (the best by simulation ahead); FILE.py:NAME"
 )
 
 ALS = Option(
@@ -68,15 +69,15 @@ OVERHEAD = Whole(
     highest=3600 * 10**9,
     unit="ns",
     metavar="TIME",
-    help="Time before each chunk of tasks, e.g. 5us",
+    help="Scheduling overhead: time to assign one chunk of tasks, e.g. 5us",
 )
 RESIZE_COST = replace(
     OVERHEAD,
     name="resize-cost",
     python="resize_ns",
-    help="Time that a change of width costs each core of a job, e.g. 100ms",
+    help="Time that each core of a job loses when the job's width changes, e.g. 100ms",
 )
-LATENCY = replace(OVERHEAD, name="latency", highest=10**12, help="Time of a message between hosts of a job, e.g. 5us")
+LATENCY = replace(OVERHEAD, name="latency", highest=10**12, help="Time of a message between two hosts, e.g. 5us")
 ASSIGNMENT = Choice(
     name="assignment",
     panel=Panel.APPLICATION,
@@ -84,7 +85,7 @@ ASSIGNMENT = Choice(
     choices=("distributed", "master"),
     what="assignment",
     metavar="HOW",
-    help="Place where chunks are calculated, which pays the overhead: distributed (each core), or master",
+    help="Where chunks are calculated, and the overhead is spent: distributed (on each core), or master (on one)",
 )
 SPEEDS = Option[tuple[str, ...]](
     name="speeds",

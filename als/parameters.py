@@ -4,7 +4,7 @@ import functools
 import math
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import FrozenInstanceError, dataclass, fields
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform, get_args, get_type_hints
 
@@ -91,6 +91,15 @@ class Checked:
     def __init_subclass__(cls, *, kw_only: bool = False) -> None:
         super().__init_subclass__()
         dataclass(frozen=True, kw_only=kw_only)(cls)
+        # Each subclass inherits these: ``dataclass`` refuses a class that has its own, and a user may decorate a subclass too.
+        type.__delattr__(cls, "__setattr__")
+        type.__delattr__(cls, "__delattr__")
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise FrozenInstanceError(f"cannot assign to field {name!r}")
+
+    def __delattr__(self, name: str) -> None:
+        raise FrozenInstanceError(f"cannot delete field {name!r}")
 
     def __post_init__(self) -> None:
         kind: Any = type(self)

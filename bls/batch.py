@@ -30,7 +30,6 @@ class Batch(Rules, ConstraintOptions):
     def __post_init__(self) -> None:
         Rules.__post_init__(self)
         ConstraintOptions.__post_init__(self)
-        object.__setattr__(self, "slack", o.SLACK.check(self.slack))
         if self.switches is not None and self.switch_wait_ns is not None:
             raise InputError(
                 f"switch_wait_ns: {self.switch_wait_ns}; allowed: None with {o.SWITCHES}, which may have a time itself: 1@2h"
@@ -38,7 +37,7 @@ class Batch(Rules, ConstraintOptions):
 
     @property
     def waits_for_switches_ns(self) -> int | None:
-        """How long a job waits for no more switches than it requests; None: without a limit."""
+        """The longest time that a job waits for its requested number of switches; None: without a limit."""
         return self.switch_wait_ns if self.switches is None else switch_limit(self.switches)[1]
 
     @property

@@ -1,8 +1,8 @@
-"""The features of the batch level that do not go together, each pair once (``traces.base.options``).
+"""Features of the batch level that exclude each other, each pair once (``traces.base.options``).
 
-:data:`POWER` is of the options alone, :data:`POLICY` is of the policy that is to follow the rules,
-:data:`FAIR_START` of runs that are made again in part, :data:`STREAM` of logs that are never held as a whole, and
-:data:`UNAWARE`, :data:`RUN` and :data:`PLAN` of all that a run has: its jobs, its allocator and what it knows of power.
+:data:`POWER` concerns options alone, :data:`POLICY` the policy and the rules, :data:`FAIR_START` runs that are repeated in
+part, and :data:`STREAM` logs that are never in memory as a whole. :data:`UNAWARE`, :data:`RUN` and :data:`PLAN` concern all
+features of a run: its jobs, its allocator and its power.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,10 +11,10 @@ from typing import Any, Final
 from bls import options as o
 from traces.base.options import ChosenFeature, Conflict, Option, has, needs
 
-# Tables are set by hand: features, each with its example, and rows of two features and the reason.
+# Tables are formatted by hand: features, each with an example, and rows of two features and the reason.
 # fmt: off
 
-#: Of one host of two cores that says what it draws; examples need its limits, if any.
+#: Limits of the machine of the examples, one host of two cores with known power.
 _LIMITED: Final[Mapping[str, Any]] = {"limits": [(0, None, 1000)]}
 _NOTICED_LIMIT: Final = [(0, None, 1000, "", 0, 5)]
 
@@ -34,7 +34,7 @@ _coordination: Final = _said(o.COORDINATION, lambda one: one.rules.coordination)
 _allocator: Final = _said(o.ALLOCATOR, lambda run: run.allocator.name)
 _fallback: Final = _said(o.FALLBACK, lambda run: run.limits.options.fallback)
 
-# Options of :class:`bls.power.options.Power`.
+# Options; checked for a :class:`bls.power.options.Power`.
 
 _STOPPING: Final = has(
     f"{o.FALLBACK:stop:idle} or stop:off", lambda power: power.fallback_of[0].startswith("stop:"),
@@ -44,7 +44,7 @@ _SLEEP_AFTER: Final = has(str(o.SLEEP_AFTER), lambda power: power.sleep_after_ns
 
 
 def _unlimited(option: Option[Any], field: str, example: Any) -> Conflict:
-    # Of an option that says what is done under limits, and is not as by default.
+    # For an option that determines what happens under limits, and has another value than its default.
     def found(power: Any) -> bool:
         value = power.fallback_of[0] if field == "fallback" else getattr(power, field)
         return value not in (option.default, 0, False)
@@ -54,6 +54,11 @@ def _unlimited(option: Option[Any], field: str, example: Any) -> Conflict:
 
 
 POWER: Final[tuple[Conflict, ...]] = (
+    Conflict(
+        has(f"{o.POWER:none}", lambda power: power.of == o.POWER.default, power="none"),
+        has("another option about power", lambda power: next(power.others, None),
+            lambda power: str(next(power.others)), **_LIMITED),
+        "which needs power", "held, working"),
     needs(
         has(str(o.KEEP_AWAKE), lambda power: power.keep_awake, keep_awake=1),
         o.SLEEP_AFTER, lambda power: power.sleep_after_ns is None, ", the idle time after which hosts sleep"),
@@ -63,11 +68,11 @@ POWER: Final[tuple[Conflict, ...]] = (
     _unlimited(o.POWER_ESTIMATES, "estimates", "platform"),
 )
 
-# What a policy does, and rules that need it otherwise; of ``bls.inputs.Chosen``.
+# Properties of a policy, and rules that conflict with them; checked for a ``bls.inputs.Chosen``.
 
 _MALLEABLE: Final[Mapping[str, Any]] = {"malleable": "1"}
 _BACKFILLS: Final = has(
-    f"{o.BACKFILL} but none", lambda one: one.rules.depth > 0, lambda one: f"{o.BACKFILL:{one.rules.backfill}}",
+    f"{o.BACKFILL} except none", lambda one: one.rules.depth > 0, lambda one: f"{o.BACKFILL:{one.rules.backfill}}",
     backfill="easy")
 _REJECTS: Final = has(f"{o.BLS:reject}", lambda one: one.rejects, _policy, bls="reject")
 _STARTS: Final = f"a {o.BLS} that decides itself which jobs start"
@@ -78,25 +83,25 @@ _CHANGES: Final = has(
     resize="shrink")
 _MOLDS: Final = has(f"{o.RESIZE:mold}", lambda one: one.rules.molds, _resize, **_MALLEABLE, resize="mold")
 _RESIZES: Final = has(
-    f"{o.RESIZE} but none", lambda one: one.rules.resizing or one.rules.molds, _resize, **_MALLEABLE, resize="expand")
+    f"{o.RESIZE} except none", lambda one: one.rules.resizing or one.rules.molds, _resize, **_MALLEABLE, resize="expand")
 _PROMISED: Final = has(f"{o.ESTIMATES:application}", lambda one: one.rules.promised, estimates="application")
 _HINTS: Final = has(
     f"{o.COORDINATION:hint}, hint:core or hint:host", lambda one: one.rules.hints, _coordination, coordination="hint")
 _RELEASES: Final = has(
-    f"{o.COORDINATION} but none", lambda one: one.rules.releases, _coordination, coordination="release")
+    f"{o.COORDINATION} except none", lambda one: one.rules.releases, _coordination, coordination="release")
 _CHARGES: Final = has(str(o.DECISION_COST), lambda one: one.rules.charges_decisions, decision_cost_ns="measured")
 _NO_RELEASES: Final = "none, release, release:core, release:host"
 _NO_HEAD: Final = "{second} decides itself which jobs start, and its queue has no head"
 
 
 def _headless(directs: str, further: str) -> ChosenFeature:
-    # A policy whose queue has no head that could be started, and which does not say itself what is asked here.
+    # A policy whose queue has no head that could start, and that does not direct this itself.
     name = f"{_STARTS}, or starts none{further}"
     return has(name, lambda one: (one.decides or one.rejects) and directs not in one.may_direct, _policy, bls="reject")
 
 
 _EXPANDS: Final = has(
-    f"{o.RESIZE} but none, decide", lambda one: one.rules.resized not in ("none", "decide"), _resize, **_MALLEABLE,
+    f"{o.RESIZE} except none and decide", lambda one: one.rules.resized not in ("none", "decide"), _resize, **_MALLEABLE,
     resize="shrink")
 
 POLICY: Final[tuple[Conflict, ...]] = (
@@ -110,7 +115,7 @@ POLICY: Final[tuple[Conflict, ...]] = (
     Conflict(
         has(f"{o.RESIZE:decide}", lambda one: one.rules.resized == "decide", _resize, **_MALLEABLE, resize="decide"),
         has(f"a {o.BLS} that directs no widths", lambda one: "widths" not in one.may_direct, _policy),
-        reason="{second} does not say how wide jobs are",
+        reason="{second} does not set the widths of jobs",
         allowed="a policy in Python whose directs has 'widths', or a scheduler whose hello's directs has it"),
     Conflict(_EXPANDS, _headless("widths", ""), reason=_NO_HEAD, allowed="none"),
     Conflict(_EXPANDS, has(
@@ -123,7 +128,7 @@ POLICY: Final[tuple[Conflict, ...]] = (
         allowed=f"{_NO_RELEASES}; or a policy or a scheduler that directs 'hints'"),
 )
 
-# What a run has; of ``bls.inputs.Run``.
+# Features of a run; checked for a ``bls.inputs.Run``.
 
 _DRAINS: Final = has(
     f"{o.FAILURES} with drained hosts", lambda run: run.constraints.drains, str(o.FAILURES), failures="drains.csv")
@@ -157,7 +162,7 @@ def _unaware_requests(what: str, words: str, **example: Any) -> tuple[str, Confl
 #: Features that a policy may not support (its ``unaware_of``), and the conflict with a run that has it.
 UNAWARE: Final[Mapping[str, Conflict]] = dict((
     _unaware(
-        "allocator", "first-fit, as the policy places jobs itself", f"{o.ALLOCATOR} but first-fit",
+        "allocator", "first-fit, as the policy places jobs itself", f"{o.ALLOCATOR} except first-fit",
         lambda run: run.allocator.name not in ("first-fit", "lowest"), _allocator, allocator="best-fit"),
     _unaware(
         "partitions", "one partition of all hosts, without limits", "partitions and their limits",
@@ -179,9 +184,9 @@ UNAWARE: Final[Mapping[str, Conflict]] = dict((
     _unaware(
         "coordination", f"{o.COORDINATION:none}", _RELEASES.name, _RELEASES.found, _RELEASES.text, **_RELEASES.example),
     _unaware(
-        "estimates", f"{o.ESTIMATES:requested}", f"{o.ESTIMATES} but requested", lambda run: run.rules.estimates_differ,
+        "estimates", f"{o.ESTIMATES:requested}", f"{o.ESTIMATES} except requested", lambda run: run.rules.estimates_differ,
         str(o.ESTIMATES), estimates="exact"),
-    _unaware("decision costs", "without", _CHARGES.name, _CHARGES.found, _CHARGES.text, **_CHARGES.example),
+    _unaware("decision costs", f"no {o.DECISION_COST}", _CHARGES.name, _CHARGES.found, _CHARGES.text, **_CHARGES.example),
 ))
 
 
@@ -190,7 +195,7 @@ _COUNTED: Final = "as widths at the start are chosen by numbers of free cores"
 
 
 def _no_widths(other: ChosenFeature, why: str, *, first: ChosenFeature = _RESIZES) -> Conflict:
-    # Running jobs get and lose single cores with their amounts; ``mold`` has more needs.
+    # Running jobs get and lose single cores with their resources; ``mold`` has further conflicts.
     return Conflict(first, other, why, "none")
 
 
@@ -199,9 +204,9 @@ RUN: Final[tuple[Conflict, ...]] = (
         f"{o.LIMITS} with a {o.FALLBACK}, or {o.SLEEP_AFTER}", lambda run: run.limits is not None or run.sleeps,
         "limits to power, or hosts that sleep", sleep_after_ns=5,
     ), reason=_BESIDE, allowed="state down"),
-    # A job that outlasts its estimate, and has no core but on such a host, would be planned to give them back.
+    # An overdue job with cores only on such a host would be planned to return its licences.
     Conflict(_DRAINS, _LICENCES, reason=_BESIDE, allowed="state down"),
-    Conflict(_SLEEPS, _WINDOWS, "as a job that waits for its hosts to boot would be late for one", f"no {o.WINDOWS}"),
+    Conflict(_SLEEPS, _WINDOWS, "as the wait for booting hosts could delay a job into a window", f"no {o.WINDOWS}"),
     Conflict(_SLEEPS, has(
         f"{o.RESIZE:mold} and {o.LIMITS} with a {o.FALLBACK}",
         lambda run: run.limits is not None and run.rules.molds, lambda run: f"{_resize(run)} and {o.LIMITS}",
@@ -211,24 +216,24 @@ RUN: Final[tuple[Conflict, ...]] = (
         _SLEEPS, _CHANGES, "as running jobs get cores at once, which a sleeping host cannot give",
         f"{o.RESIZE:none} or mold"),
     Conflict(
-        _DVFS, _CHARGES, "as levels are set after passes, and the scheduler makes none while it decides",
+        _DVFS, _CHARGES, "as levels are set after passes, and no pass ends while the scheduler decides",
         f"{o.FALLBACK:none}, hold, submit:state=1, stop:idle or stop:off"),
     Conflict(has(
         f"{o.LIMITS} to parts of the machine, with a {o.FALLBACK}", lambda run: run.limits and run.limits.domains,
         lambda run: f"{_fallback(run)} with limits to parts of the machine ({run.limits.domains[0].name})",
         limits=[(0, None, 500, "hosts:0")], fallback="hold",
-    ), _RESIZES, "as widths are chosen by the machine's limit only", _NO_FALLBACK),
+    ), _RESIZES, "as widths depend on the limit of the whole machine only", _NO_FALLBACK),
     Conflict(
         has(
             f"{o.FALLBACK:hold}, submit or dvfs", lambda run: run.limits and not run.limits.stops, _fallback,
             **_LIMITED, fallback="hold"),
         has(
-            f"{o.RESIZE:mold} with several reservations, with a notice of limits, or where cores draw differently",
+            f"{o.RESIZE:mold} with several reservations, a notice of limits, or cores of different power",
             lambda run: run.rules.molds and not run.counts_power,
-            lambda run: f"{_resize(run)} and several reservations, a notice of limits, or cores that draw differently",
+            lambda run: f"{_resize(run)} with several reservations, a notice of limits, or cores of different power",
             **_MALLEABLE, resize="mold", backfill="conservative"),
-        "as no width is chosen by the limit there", f"{o.FALLBACK:none}, stop:idle or stop:off"),
-    Conflict(_NOTICED, _CHANGES, "as running jobs get cores by the current limit", _NO_FALLBACK),
+        "as widths then do not depend on the limit", f"{o.FALLBACK:none}, stop:idle or stop:off"),
+    Conflict(_NOTICED, _CHANGES, "as running jobs get cores according to the current limit", _NO_FALLBACK),
     Conflict(_NOTICED, _DECIDES, "as it receives only the current limit", _NO_FALLBACK),
     Conflict(
         has(
@@ -258,7 +263,7 @@ RUN: Final[tuple[Conflict, ...]] = (
     _no_widths(has(
         f"{o.REQUESTS} of units of several cores", lambda run: run.asks("unit_cores", 1),
         "jobs of units of several cores", requests="units.csv",
-    ), "as one could leave without the others"),
+    ), "as a core could be released without the others of its unit"),
     _no_widths(has(
         f"{o.SWITCHES}, or {o.REQUESTS} of few switches", lambda run: run.asks("switches"),
         "jobs that request few switches", switches="1", allocator="topology",
@@ -274,7 +279,7 @@ RUN: Final[tuple[Conflict, ...]] = (
         lambda run: f"{_allocator(run)} and these partitions", allocator="contiguous",
     ), _COUNTED, first=_MOLDS),
     Conflict(_DRAINS, has(
-        f"{_CHANGES.name}, or {o.COORDINATION} but none", lambda run: run.rules.resizing or run.rules.releases,
+        f"{_CHANGES.name}, or {o.COORDINATION} except none", lambda run: run.rules.resizing or run.rules.releases,
         lambda run: _resize(run) if run.rules.resizing else _coordination(run), coordination="release",
     ), reason=_BESIDE, allowed="state down"),
     Conflict(
@@ -287,13 +292,13 @@ RUN: Final[tuple[Conflict, ...]] = (
         "which cannot be released core by core", "none, release:host, hint:host"),
 )
 
-# What a plan of power has; of ``bls.power.plan.PlannedLimits``.
+# Features of a plan of power; checked for a ``bls.power.plan.PlannedLimits``.
 
 PLAN: Final[tuple[Conflict, ...]] = (
     Conflict(_STOPPING, has(
         f"{o.LIMITS} to parts of the machine", lambda plan: plan.domains,
         lambda plan: f"limits to parts of the machine ({plan.domains[0].name})", limits=[(0, None, 500, "hosts:0")],
-    ), "as hosts are stopped by what the machine draws", _UNSTOPPED),
+    ), "as hosts are stopped according to the power of the whole machine", _UNSTOPPED),
     Conflict(
         has(f"a notice of {o.LIMITS}", lambda plan: plan.noticed, limits=_NOTICED_LIMIT), _STOPPING,
         "as hosts leave the service when a limit begins", _UNSTOPPED, example={"limits": _NOTICED_LIMIT}),
@@ -305,13 +310,13 @@ def _again(other: ChosenFeature, reason: str, allowed: str = "") -> Conflict:
     return Conflict(asked, other, reason=reason, allowed=allowed)
 
 
-#: What a policy does, and rules, with which no part of a run can be made again; of ``bls.inputs.Chosen``.
+#: Properties of a policy, and rules, with which no part of a run can be repeated; checked for a ``bls.inputs.Chosen``.
 FAIR_START: Final[tuple[Conflict, ...]] = (
     _again(
         _DECIDES,
-        "{second} decides in Python and may keep a memory, so that parts of a run cannot be repeated",
-        "policies of keys or scores"),
-    _again(_REJECTS, "{second} starts no job", "policies that do"),
+        "{second} decides in Python and may keep state, so parts of a run cannot be repeated",
+        "policies with keys or scores"),
+    _again(_REJECTS, "{second} starts no job", "policies that start jobs"),
     _again(_RESIZES, "with {second} the widths of jobs at other instants are unknown", f"{o.RESIZE:none}"),
     _again(
         _RELEASES, "with {second} the cores that jobs would release at other instants are unknown",
@@ -331,7 +336,7 @@ def _in_stream(
     return Conflict(STREAMED, has(name, found, given, **example), reason=f"{{second}}: {why}", allowed=allowed)
 
 
-#: What needs all jobs at once; of ``bls.stream.StreamedRun``.
+#: Features that need all jobs at once; checked for a ``bls.stream.StreamedRun``.
 STREAM: Final[tuple[Conflict, ...]] = (
     _in_stream(
         str(o.BLS_COMMAND), lambda one: one.other_program, lambda one: f"{o.BLS_COMMAND:{one.policy.name}}",
@@ -348,14 +353,14 @@ STREAM: Final[tuple[Conflict, ...]] = (
         failures="fails.csv"),
     _in_stream(
         f"a {o.BLS} that keeps accounts", lambda one: one.accounts, _bls,
-        "it keeps accounts of all users, which only the whole log names", "", bls="multifactor"),
+        "it keeps accounts of all users, known only after the whole log is read", "", bls="multifactor"),
     _in_stream(
-        str(o.DECISIONS), lambda one: one.rules.keep_decisions, str(o.DECISIONS), "the table of all passes is held", "",
+        str(o.DECISIONS), lambda one: one.rules.keep_decisions, str(o.DECISIONS), "the table of all passes is in memory", "",
         keep_decisions=True),
     _in_stream(
         _DRAINS.name, lambda one: one.constraints.drains, str(o.FAILURES), "hosts cannot be drained", "state down",
         failures="drains.csv"),
     _in_stream(
         f"{o.ESTIMATES} of a history", lambda one: one.rules.predicted, str(o.ESTIMATES),
-        "predictions are made of all jobs that have ended", "those known before", estimates="last-two"),
+        "predictions need all jobs that have ended", "estimates without a history", estimates="last-two"),
 )

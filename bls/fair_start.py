@@ -1,12 +1,12 @@
 """Fair start times: the start of each job if no job that arrived later existed (docs/reference/metrics.md, "Fairness").
 
-For a row r (a job, or a later attempt) that joined the queue at t, *later-arriving* are the jobs whose first attempt joined
-after t, those that joined at t after r, and those that never joined and were withdrawn after t. To a later attempt, all jobs
-that first join at t are later-arriving. Everything else is as in the run until t, and so are outages and withdrawals after t.
+For a row r (a job, or a later attempt) that joined the queue at t, *later-arriving* jobs are those whose first attempt joined
+after t, those that joined at t after r, and those that never joined and were cancelled after t. For a later attempt, all jobs
+that first join at t are later-arriving. Everything else is as in the run until t; so are outages and cancellations after t.
 
 No decision before t depends on later arrivals, so the state of the run just before t is that of the run without them. The run
-is repeated; before each instant at which jobs join, the engine continues with the jobs up to r alone until r has started, and
-its writes are put back. Only rows of running, waiting and joining jobs are written to, so a fork costs by the length of the
+is repeated. Before each instant at which jobs join, a fork continues with the jobs up to r alone until r has started; then
+its writes are undone. A fork writes only to rows of running, waiting and joining jobs, so its cost depends on the length of the
 queue.
 
 Source: G. Sabin, G. Kochhar and P. Sadayappan, "Job fairness in non-preemptive job scheduling", ICPP 2004.
@@ -34,20 +34,20 @@ class FinishedRows(NamedTuple):
     job_id: Array
     start_ns: Array
     end_ns: Array
-    state: Array  # places of ``traces.ledger.STATES``
+    state: Array  # indices in ``traces.ledger.STATES``
     eligible_ns: Array
 
 
 def check_fair_start(policy: AnyPolicy, rules: Rules) -> None:
-    """Raise InputError if parts of a run cannot be repeated: the policy decides in Python and may remember what it saw,
-    decisions cost what the clock measures, or jobs release cores before their end."""
+    """Raise InputError if parts of a run cannot be repeated: the policy decides in Python and may keep state, decisions cost
+    their measured time, or jobs release cores before their end."""
     check(FAIR_START, Chosen(rules, policy))
 
 
 def fair_starts(finished: FinishedRows, fresh: BatchSimulator) -> Array:
     """Return the fair start time of every row, as defined above: int64 (rows,), in ns, -1 for rows without one.
 
-    ``fresh`` is a simulator of the same workload and options, not yet advanced and without observers; it is used up. Raises
+    ``fresh`` is a simulator of the same workload and options, not yet advanced and without observers; it is consumed. Raises
     InputError as :func:`check_fair_start`, PluginError if a plug-in fails, RuntimeError if ``fresh`` does not repeat the run.
     """
     check_fair_start(fresh.policy, fresh.rules)
@@ -55,7 +55,7 @@ def fair_starts(finished: FinishedRows, fresh: BatchSimulator) -> Array:
 
 
 class _Replay:
-    # The run made again, and its forks.
+    # The repeated run, and its forks.
 
     def __init__(self, finished: FinishedRows, fresh: BatchSimulator) -> None:
         self.fresh, self.snapshot = fresh, Snapshot(fresh.state)
@@ -82,7 +82,7 @@ class _Replay:
         self.place = np.full(n, -1, np.int64)
         self.place[self.sequence] = np.arange(len(joined))
         self.joins = np.append(eligible[self.sequence], b.NEVER)
-        # Those that are withdrawn before they can join: nothing else happens to them.
+        # Jobs that are cancelled before they can join: nothing else happens to them.
         absent = np.flatnonzero(eligible < 0)
         self.absent = absent[np.argsort(self.cancel[absent], kind="stable")]
         self.leaves = np.append(self.cancel[self.absent], b.NEVER)
@@ -114,14 +114,14 @@ class _Replay:
         )
 
     def _may_differ(self, row: int) -> bool:
-        # Not without another job that joined between it and its start.
+        # Only if another job joined between its arrival and its start.
         t, start = self.eligible[row], self.start[row]
         at = self.place[row] + 1 if row < self.n else np.searchsorted(self.joins, t)
         later = min(self.joins[at], self.leaves[np.searchsorted(self.leaves, t, "right")])
         return bool(start < 0 or later <= start)
 
     def _advance_before(self, t: int) -> None:
-        # To where everything before the instant has happened.
+        # Advance until all events before the instant have happened.
         fresh = self.fresh
         fresh.state.observe_after_ns = t - 1
         while True:
@@ -147,7 +147,7 @@ class _Replay:
         return settled
 
     def _fork(self, row: int, t: int) -> int:
-        # When a row that joins now starts if those that arrive later never do.
+        # The start of a row that joins now if no job arrives later.
         fresh = self.fresh
         first = np.searchsorted(self.joins, t)
         joining = self.sequence[first : self.place[row] + 1] if row < self.n else self.childless
@@ -168,7 +168,7 @@ class _Replay:
             finally:
                 self.snapshot.put_back({"rows": slice(main.n_rows, fresh.state.n_rows)})
                 fresh.state = main
-            # Something is too small, or too short: the run itself is given more of it.
+            # A table is too small, or a list too short: it is extended in the run itself.
             self._settle(status)
 
     def _without_others(self, rows: Array, joining: Array, row: int, t: int) -> b.BatchState:
@@ -185,7 +185,7 @@ class _Replay:
         state = state._replace(arrivals=np.sort(joining[by_themselves]), cancel_order=cancel_order)
         if not len(state.child_first):
             return state
-        # Of the jobs that wait for others, those that join at this instant; and wake-ups.
+        # Jobs that waited for others and join at this instant; and wake-ups.
         children = joining[~by_themselves]
         ns, job = state.arriving.entries()
         stay = (job >= jobs.number.size) | np.isin(job, children)
@@ -208,7 +208,7 @@ def _waiting(state: b.BatchState) -> Array:
 
 
 def _places(state: b.BatchState, rows: Array) -> dict[str, Array]:
-    # What a fork may write to if it writes to these rows only.
+    # The arrays to which a fork may write if it writes to these rows only.
     groups = np.zeros(0, np.int64)
     if state.history.size:
         # Only these jobs can end, and so change predictions. The last group counts predictions.

@@ -14,10 +14,10 @@ from bls.allocators.contract import PlacementRequest
 from bls.conflicts import POLICY, RUN, UNAWARE
 from bls.constraints.job_constraints import JobConstraints, check_signals, masks, outage_columns, unaware_of
 from bls.engine import state as b
-from bls.engine.initial_state import RunColumns
+from bls.engine.feature import RunColumns
 from bls.engine.jobs import Jobs
 from bls.estimates import CORRECTIONS_NS, HistoryEstimator, check_predicts, estimator, groups, planned_ns
-from bls.machine.partitions import LIMITS, PartitionTable, partition_table
+from bls.machine.partitions import LIMITS, PartitionTable
 from bls.machine.platform import Platform
 from bls.policies import AnyPolicy, DecidingPolicy, KnownJobs, Scoring, ranks
 from bls.policies.contract import DIRECTIONS, directs, may_direct, may_not_fit
@@ -56,7 +56,7 @@ def _wanted(
     # The columns BatchState.wanted_*: each job's requested cores, or none.
     if requested is None:
         if allocator.name == "given":
-            needs = "needs the cores that each job requests: give requested={job number: cores}"
+            needs = "needs the cores that each job requests: in Python, requested={job number: cores}"
             raise InputError(f"{o.ALLOCATOR:given} {needs}")
         return np.zeros(len(workload) + 1, np.int64), np.empty(0, np.int64), np.empty(0, np.int64)
     first, lo, hi = [0], [], []
@@ -87,6 +87,31 @@ def planned_with(workload: Workload, rules: Rules, constraints: JobConstraints, 
         return planned
     # Jobs in their own window use their requests: the window was checked against these.
     return np.where(constraints.windows.of_jobs(workload) >= 0, workload.estimate_ns, planned)
+
+
+def known_jobs(
+    workload: Workload, platform: Platform, planned_ns: Array, deadline_ns: Array, power: PowerPlan | None
+) -> KnownJobs:
+    """The jobs as policies know them, with their planned run times and deadlines."""
+    times = (workload.submit_ns, planned_ns, deadline_ns)
+    groups = (workload.user, workload.group, workload.queue, workload.partition, workload.qos)
+    core_mw = _core_mw(platform, len(workload), power)
+    return KnownJobs(workload.job_id, *times, workload.cores, *groups, platform.n_cores, core_mw)
+
+
+def _core_mw(platform: Platform, n_jobs: int, power: PowerPlan | None) -> Array:
+    # ``KnownJobs.core_mw``: the job's power, unless the scheduler predicts the power of jobs; empty without power data.
+    active_mw = [group.power.states_mw[0][1] for group in platform.hosts if group.power is not None]
+    if len(active_mw) < len(platform.hosts):
+        return np.empty(0, np.int64)
+    from bls.power.table import MOST_MW  # not needed by most runs
+
+    if sum(group.count * group.cores * mw for group, mw in zip(platform.hosts, active_mw, strict=True)) > MOST_MW:
+        return np.empty(0, np.int64)
+    if power is None or power.classes is None or power.predicts:
+        return np.full(n_jobs, platform.mean_over_cores(active_mw), np.int64)
+    of_class = [platform.mean_over_cores(row) for row in power.classes.active_mw[:, 0].tolist()]
+    return np.array(of_class, np.int64)[power.classes.kind]
 
 
 @dataclass(frozen=True)
@@ -170,7 +195,7 @@ class Run(Chosen):
     @property
     def divided(self) -> bool:
         """Whether there are several partitions, or one with limits or only part of the machine."""
-        table = partition_table(self.platform)
+        table = self.platform.partition_table
         whole = len(table) == 1 and int(table.n_cores[0]) == self.platform.n_cores
         return not whole or any(getattr(one, limit) is not None for one in self.platform.partitions for limit in LIMITS)
 
@@ -189,7 +214,7 @@ def given_for(
 ) -> RunColumns:  # fmt: skip
     """The arrays of a run; ``scored`` is a prepared scoring policy, and planned run times are the estimates of ``known``. Other
     arguments, and errors, as of ``BatchSimulator``."""
-    table, windows = partition_table(platform), constraints.windows
+    table, windows = platform.partition_table, constraints.windows
     partition = np.zeros(len(workload), np.int64) if constraints.partition is None else constraints.partition
     user = distinct(workload.user)[1]
     tier = table.priority[partition] if len(table) > 1 else None
@@ -233,7 +258,6 @@ def given_for(
             ),
         },
         settings=_settings(run, scored, table, order) | ({} if power is None else power.settings()),
-        keep_decisions=rules.keep_decisions,
     )
     names = ("wanted_first", "wanted_lo", "wanted_hi", "outage_first", "outage_down", "outage_up")
     wanted = _wanted(workload, platform.n_cores, requested, allocator)
@@ -250,16 +274,16 @@ def given_for(
     if asleep is not None:
         given.others["sleep"] = asleep.sleep_rules()
     if limits is not None:
-        _add_limits(given, limits, platform.n_hosts, table)
+        _add_limits(given, limits, platform.n_hosts)
     return given
 
 
-def _add_limits(given: RunColumns, limits: PowerPlan, n_hosts: int, table: PartitionTable) -> None:
+def _add_limits(given: RunColumns, limits: PowerPlan, n_hosts: int) -> None:
     given.state["power"] = limits.state()
     if limits.stops:
         given.state |= {"stops": limits.stop_state(), "max_mw": limits.most_total_mw}
         return
-    given.state["domains"] = limits.domain_state(table)
+    given.state["domains"] = limits.domain_state()
     place = given.state["power"].amount = n_hosts * given.settings["n_resources"]
     most = [limits.most_total_mw - limits.table.idle_total_mw]
     most += [limits.most_mw_of(one) - one.idle_mw for one in limits.domains]
@@ -294,6 +318,7 @@ def _settings(run: Run, scored: Scoring | None, table: PartitionTable, order: in
         "kills": int(rules.kill_at_walltime),
         "requeues": int(rules.on_failure == "requeue"),
         "order": order,
+        "keeps_decisions": int(rules.keep_decisions),
         "charges_decisions": int(rules.charges_decisions),
         "decision_cost_ns": cost if isinstance(cost, int) else -1,  # -1: as measured
         "max_attempts": rules.max_attempts,

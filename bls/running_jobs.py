@@ -1,7 +1,8 @@
 """The jobs of a batch simulation, as columns of its engine.
 
-The simulator, the view of policies and the couplings read jobs here and report releases, requests and ends of running jobs.
-Progress displays read a few numbers at any time (:class:`Counts`), or all columns at one moment (:class:`Moment`).
+The simulator, the view of policies and the couplings read jobs here (:class:`RunReader`); the couplings report releases,
+requests and ends of running jobs. Progress displays read a few numbers at any time (:class:`Counts`), or all columns at one
+moment (:class:`Moment`).
 """
 
 from __future__ import annotations
@@ -53,8 +54,8 @@ class Dealings:
     awaits_outcomes: bool = False  # … need an outcome, not only a promise, from their start on
 
 
-class RunningJobs:
-    """The jobs of a batch simulation, by row."""
+class RunReader:
+    """Reads the jobs of a batch simulation, by row."""
 
     state: b.BatchState
     # Constants of the run:
@@ -149,21 +150,10 @@ class RunningJobs:
         n_hosts = len(self.state.host_first) - 1
         return np.asarray(self.state.host_status.down_until_ns.reshape(-1, n_hosts).max(axis=0, initial=0))
 
-    def release(self, row: int, core_number: Array, released_ns: Array, end_ns: int) -> bool:
-        """Report the releases of a job that has started, before its outcome; False if they are not possible."""
-        return reports.report_job_releases(self.state, row, core_number, released_ns, end_ns) == reports.ACCEPTED
-
     def width_range(self, row: int) -> tuple[int, int]:
         """The smallest and the largest width of a row's job; equal if it may not change."""
         jobs, origin = self.state.jobs, self.origin(row)
         return int(jobs.min_cores[origin]), int(jobs.max_cores[origin])
-
-    def request_width(self, row: int, width_request_ns: Array, cores: Array, until_ns: int) -> bool:
-        """Report the requests for cores of a job that has started, before its outcome; False if they are not possible."""
-        report = self.state, row, width_request_ns, cores, until_ns
-        while (answer := reports.report_width_requests(*report)) == reports.FULL:
-            grow_width_requests(self.state, len(width_request_ns))
-        return answer == reports.ACCEPTED
 
     def resized(self, row: int) -> tuple[list[int], list[int]]:
         """The cores that a running job was last given, and those that were last requested back, in order."""
@@ -196,23 +186,9 @@ class RunningJobs:
         """Whether the latest commands to a running job were hints."""
         return bool((self._latest_commands(row).what == b.HINTED).any())
 
-    def interrupted(self) -> list[int]:
-        """The rows of the running jobs that receive commands after the latest pass; the list is cleared."""
-        rows: list[int] = self.state.interrupted[: self.state.n_interrupted].tolist()
-        self.state.n_interrupted = 0
-        return rows
-
     def wanted(self, row: int, core_number: Array) -> Array:
         """A mask of these cores (numbers in the machine): True if the latest hint to the running job names the core."""
         return np.asarray((self.state.hinted[core_number] == row + 1) & (self.state.holder[core_number] == row))
-
-    def take_back(self, row: int) -> bool:
-        """Reopen the end of a running job after a command: it needs an outcome or a promise again."""
-        return bool(take_back(self.state, row))
-
-    def put_off_stop(self, row: int, core_number: Array, released_ns: Array) -> bool:
-        """Whether a job releases the failing hosts before they cut it: simulate it then up to the new :meth:`stop_ns`."""
-        return bool(reports.stop_after(self.state, row, core_number, released_ns))
 
     def origin(self, row: int) -> int:
         """The row of the workload for a row, which may be a later attempt."""
@@ -230,18 +206,6 @@ class RunningJobs:
         """The instant at which a job that has started is cut at the latest; None if it is not."""
         stop = int(self.state.jobs.stop_ns[row])
         return None if stop == b.NEVER else stop
-
-    def promise(self, row: int, not_before_ns: int) -> bool:
-        """Promise that a running job ends at ``not_before_ns`` or later; False if it contradicts known facts."""
-        return bool(engine.promise(self.state, row, not_before_ns))
-
-    def outcome(self, row: int, end_ns: int, stopped: bool = False) -> bool:
-        """Report the end of a running job, and whether it was cut; False if that is not possible."""
-        return bool(engine.outcome(self.state, row, end_ns, stopped))
-
-    def loss(self, row: int, end_ns: int, core: int) -> bool:
-        """Report the end of a running job that has lost its cores; False if that is not possible."""
-        return bool(reports.report_loss(self.state, row, end_ns, core))
 
     def _losses(self) -> dict[int, str]:
         # The reasons of ends by lost cores or by a policy, by row.
@@ -300,6 +264,47 @@ class RunningJobs:
         return np.where(changed, given_first, first), np.where(changed, given_count, count)
 
 
+class RunningJobs(RunReader):
+    """The jobs of a batch simulation for those who simulate them and answer its engine."""
+
+    def release(self, row: int, core_number: Array, released_ns: Array, end_ns: int) -> bool:
+        """Report the releases of a job that has started, before its outcome; False if they are not possible."""
+        return reports.report_job_releases(self.state, row, core_number, released_ns, end_ns) == reports.ACCEPTED
+
+    def request_width(self, row: int, width_request_ns: Array, cores: Array, until_ns: int) -> bool:
+        """Report the requests for cores of a job that has started, before its outcome; False if they are not possible."""
+        report = self.state, row, width_request_ns, cores, until_ns
+        while (answer := reports.report_width_requests(*report)) == reports.FULL:
+            grow_width_requests(self.state, len(width_request_ns))
+        return answer == reports.ACCEPTED
+
+    def interrupted(self) -> list[int]:
+        """The rows of the running jobs that receive commands after the latest pass; the list is cleared."""
+        rows: list[int] = self.state.interrupted[: self.state.n_interrupted].tolist()
+        self.state.n_interrupted = 0
+        return rows
+
+    def take_back(self, row: int) -> bool:
+        """Reopen the end of a running job after a command: it needs an outcome or a promise again."""
+        return bool(take_back(self.state, row))
+
+    def put_off_stop(self, row: int, core_number: Array, released_ns: Array) -> bool:
+        """Whether a job releases the failing hosts before they cut it: simulate it then up to the new :meth:`stop_ns`."""
+        return bool(reports.stop_after(self.state, row, core_number, released_ns))
+
+    def promise(self, row: int, not_before_ns: int) -> bool:
+        """Promise that a running job ends at ``not_before_ns`` or later; False if it contradicts known facts."""
+        return bool(engine.promise(self.state, row, not_before_ns))
+
+    def outcome(self, row: int, end_ns: int, stopped: bool = False) -> bool:
+        """Report the end of a running job, and whether it was cut; False if that is not possible."""
+        return bool(engine.outcome(self.state, row, end_ns, stopped))
+
+    def loss(self, row: int, end_ns: int, core: int) -> bool:
+        """Report the end of a running job that has lost its cores; False if that is not possible."""
+        return bool(reports.report_loss(self.state, row, end_ns, core))
+
+
 class Counts:
     """A few numbers of a run, given its first state: valid at any time and in any thread, and not keeping its columns alive."""
 
@@ -345,7 +350,7 @@ class Moment:
     ends: tuple[int, ...]  # number of attempts in each of ``traces.ledger.STATES``
 
 
-def moment_of(run: RunningJobs) -> Moment:
+def moment_of(run: RunReader) -> Moment:
     """The present moment, between two steps of the engine."""
     state, jobs = run.state, run.state.jobs
     # Including jobs that have just started.

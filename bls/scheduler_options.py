@@ -1,7 +1,7 @@
 """The rules of the batch level (backfilling, kills, failures, estimates, the cost of deciding) and the constraints of its jobs,
 as a user declares them; ``bls.batch`` adds a policy and an allocator. A policy sees the rules only.
 
-Nothing heavy is imported at the top: the help of the command line is made of these fields.
+No large module is imported at the top, since the help of the command line is made from these fields.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from bls import options as o
 from bls.engine.codes import Release, Resize
 from traces.base.errors import InputError, parse_real, shown, whole
-from traces.base.options import holds, knows_its_keywords, recorded
+from traces.base.options import check_fields, holds, knows_its_keywords, recorded
 
 if TYPE_CHECKING:
     from bls.estimates import AnyEstimator
@@ -50,7 +50,7 @@ class Rules:
     #: starts are not delayed.
     decision_cost_ns: int | str | None = holds(o.DECISION_COST)
     keep_decisions: bool = holds(o.DECISIONS)  #: whether to keep a table of all decisions
-    #: How long a job waits for no more switches than it requests; None: forever. ``switches`` may have a time itself.
+    #: The longest time that a job waits for its requested number of switches; None: forever. ``switches`` may contain a time.
     switch_wait_ns: int | None = None
     estimates: str | AnyEstimator = holds(o.ESTIMATES)
 
@@ -60,10 +60,7 @@ class Rules:
 
         object.__setattr__(self, "backfill", str(self.backfill))
         self.depth  # noqa: B018 - an error here, not later
-        o.ON_FAILURE.check(self.on_failure)
-        o.COORDINATION.check(self.coordination)
-        o.RESIZE.check(self.resized)
-        o.MAX_ATTEMPTS.check(self.max_attempts)
+        check_fields(self)
         if self.decision_cost_ns not in (None, MEASURED):
             cost: object = self.decision_cost_ns
             if isinstance(cost, str):
@@ -74,11 +71,11 @@ class Rules:
             object.__setattr__(self, "decision_cost_ns", whole(str(o.DECISION_COST), cost, 0, MAX_NS))
         estimator(self.estimates)
         if self.switch_wait_ns is not None:
-            whole("switch_wait_ns", self.switch_wait_ns, 0, MAX_NS)
+            object.__setattr__(self, "switch_wait_ns", whole("switch_wait_ns", self.switch_wait_ns, 0, MAX_NS))
 
     @property
     def depth(self) -> int:
-        """How many jobs have a reservation at once."""
+        """Largest number of jobs with a reservation at once."""
         if self.backfill in BACKFILL:
             from bls.engine.state import UNBOUNDED
 
@@ -90,7 +87,7 @@ class Rules:
 
     @property
     def waits_for_switches_ns(self) -> int | None:
-        """How long a job waits for no more switches than it requests; None: forever."""
+        """The longest time that a job waits for its requested number of switches; None: forever."""
         return self.switch_wait_ns
 
     @property
@@ -126,7 +123,7 @@ class Rules:
 
     @property
     def promised(self) -> bool:
-        """Whether jobs are planned with what their applications promise."""
+        """Whether jobs are planned with the ends that their applications promise."""
         from bls.estimates import Promised, estimator
 
         return isinstance(estimator(self.estimates), Promised)
@@ -140,7 +137,7 @@ class Rules:
 
     @property
     def hints(self) -> bool:
-        """Whether running jobs receive which of their cores others wait for."""
+        """Whether running jobs receive hints about cores for which others wait."""
         return self.coordination.startswith("hint")
 
     @property
@@ -181,10 +178,11 @@ class ConstraintOptions:
     windows: str | os.PathLike[str] | None = holds(o.WINDOWS)
     failures: str | None = holds(o.FAILURES)
     dependencies: bool = holds(o.DEPENDENCIES)
-    switches: str | None = holds(o.SWITCHES)
+    switches: int | str | None = holds(o.SWITCHES)
     malleable: str | os.PathLike[str] | None = holds(o.MALLEABLE)
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if self.switches is not None:
             switch_limit(self.switches)
         if isinstance(self.malleable, str):
@@ -195,7 +193,7 @@ class ConstraintOptions:
         return recorded(self)
 
 
-def switch_limit(text: str) -> tuple[int, int | None]:
+def switch_limit(text: int | str) -> tuple[int, int | None]:
     """``1@2h`` as a number of switches and the longest wait for them, ns (None: no limit). Raises InputError otherwise."""
     number, at, wait = str(text).partition("@")
     if not re.fullmatch("[0-9]{1,18}", number) or not 0 < int(number) < 2**24 or bool(at) != bool(wait):

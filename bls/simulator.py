@@ -22,16 +22,17 @@ from bls.engine.hooks import ROLES
 from bls.engine.initial_state import new_state
 from bls.engine.signatures import ACCOUNT, DECIDE, SCORE, wall_clock
 from bls.engine.status import FAULTS, BatchStatus
-from bls.inputs import check_rules, deadlines_ns, given_for, planned_with
+from bls.inputs import check_rules, deadlines_ns, given_for, known_jobs, planned_with
 from bls.machine.platform import Platform
 from bls.metrics.schedule import NO_DOWNTIME, Downtime
 from bls.observers import AnyObserver, Observers
 from bls.options import MAX_ATTEMPTS, ON_FAILURE, SLACK
-from bls.policies import AnyPolicy, DecidingPolicy, KnownJobs, Scoring, ScoringPolicy, contract, scoring, unscored
-from bls.policies.score_policy import no_account, no_decision, no_score
+from bls.policies import AnyPolicy, DecidingPolicy, Scoring, ScoringPolicy, contract, scoring, unscored
+from bls.policies.contract import no_account, no_decision, no_score
 from bls.running_jobs import RunningJobs
 from bls.scheduler_options import Rules
 from bls.seen.answers import AnswerError, put_answer, refusal
+from bls.seen.run_view import RunView
 from bls.view import View
 from bls.workloads.workload import Workload
 from traces.base import errors
@@ -110,14 +111,7 @@ class BatchSimulator(RunningJobs):
         self.deadline_ns.flags.writeable = False  # policies may read it
         self.planned_ns = planned_with(workload, self.rules, self.constraints, seed)
         self.planned_ns.flags.writeable = False
-        drawn: dict[str, Array] = {}
-        if all(group.power is not None for group in platform.hosts):
-            from bls.power.table import core_mw  # not needed by most runs
-
-            drawn["core_mw"] = core_mw(platform, len(workload), power)
-        times = (workload.submit_ns, self.planned_ns, self.deadline_ns)
-        groups = (workload.user, workload.group, workload.queue, workload.partition, workload.qos)
-        known = KnownJobs(workload.job_id, *times, workload.cores, *groups, n_cores, **drawn)
+        known = known_jobs(workload, platform, self.planned_ns, self.deadline_ns, power)
         self.signals = None if power is None else power.signals
         self._core_mw = known.core_mw
         if self.rules.predicted:
@@ -168,14 +162,15 @@ class BatchSimulator(RunningJobs):
             raise errors.InputError(f"fork: {who}, and may have its own state; allowed: {allowed}")
         other = type(self).__new__(type(self))
         other.__dict__.update(self.__dict__, state=self.state.fork())
+        other.__dict__.pop("view", None)  # it reads the original's state
         other.rejections, other._because = dict(self.rejections), dict(self._because)
         return other
 
     @cached_property
     def view(self) -> View:
-        """The view of Python policies and observers; made on demand because it and the run keep each other alive."""
+        """The view of Python policies and observers, made at its first use."""
         follows = isinstance(self.policy, contract.FollowingPolicy)
-        return View(self, self._looks.data, contract.columns_declared(self.policy), follows)
+        return View(RunView(self), self._looks.data, contract.columns_declared(self.policy), follows)
 
     @property
     def outages(self) -> Outages | None:
@@ -424,7 +419,7 @@ class BatchSimulator(RunningJobs):
         windows, n_hosts = self.constraints.windows, self.platform.n_hosts
         first, down, up = outage_columns(longer, windows, n_hosts)
         self.state.host_status.next_outage += first[:-1] - self.state.outage_first[:-1]
-        self.state = self.state._replace(outage_first=first, outage_down=down, outage_up=up)
+        self.state.outage_first, self.state.outage_down, self.state.outage_up = first, down, up
         self._outages = longer
         self.state.settings.more_outages = int(self._may_go_on())
 

@@ -15,13 +15,10 @@ import numpy as np
 
 from bls.allocators import Allocator
 from bls.engine import state as b
-from bls.engine.features.hold.holds import held, hold_text, set_hold
-from bls.engine.features.power.draws import planned_more_mw, power_left
 from bls.engine.jobs import Jobs
 from bls.machine.platform import Platform
 from bls.observers import AdditionalData, DataOfNow
 from bls.options import COORDINATION, KILL_AT_WALLTIME, MALLEABLE, RESIZE
-from bls.running_jobs import RunningJobs
 from bls.scheduler_options import Rules
 from bls.seen.answers import LONGEST_REASON, AnswerError, Cores, Directions, WakeUps, check_apart, placed, reason_text
 from bls.seen.columns import RunningColumns, WaitingColumns
@@ -30,6 +27,7 @@ from bls.seen.jobs import JobFacts, JobWidth, SeenJob
 from bls.seen.machine import Present, SeenHost, SeenPartition, SeenWindow, seen_hosts, seen_partitions, seen_windows
 from bls.seen.news import AnyNews, News
 from bls.seen.notes import DecisionNotes
+from bls.seen.run_view import RunView
 from bls.workloads.header import Calendar
 from traces.base.errors import InputError, PluginError, shown, whole
 from traces.base.time import MAX_NS
@@ -53,8 +51,8 @@ class View:
 
     Parameters
     ----------
-    run : RunningJobs
-        The jobs of the simulation, which the view follows.
+    run : RunView
+        The simulation, which the view follows.
     data : mapping of str to AdditionalData
         Observers that compute additional data, by name.
     notes : mapping of str to type
@@ -64,7 +62,7 @@ class View:
     """
 
     def __init__(
-        self, run: RunningJobs, data: Mapping[str, AdditionalData], notes: Mapping[str, type], follows: bool
+        self, run: RunView, data: Mapping[str, AdditionalData], notes: Mapping[str, type], follows: bool
     ) -> None:
         self._facts = JobFacts(run)
         self._show(run)
@@ -78,9 +76,7 @@ class View:
         self._data = DataOfNow({name: partial(one.value, self) for name, one in data.items()}, lambda: self._now_ns)
         self._waiting: OrderedDict[int, SeenJob] = OrderedDict()
         self._running: OrderedDict[int, SeenJob] = OrderedDict()
-        dealings = run.dealings
-        # Whether expected ends of running jobs may change; if so, these ends, with the keys of _running.
-        self._promises = dealings.scales or dealings.resizes or run.state.settings.promises == 1
+        # If expected ends of running jobs may change: these ends, with the keys of _running.
         self._expected: OrderedDict[int, int] = OrderedDict()
         self._corrections = Corrections() if run.rules.estimates_differ else None
         self._deciding = False
@@ -89,7 +85,7 @@ class View:
         self._n_cores = run.platform.n_cores
         self._now_ns, self._free_cores = 0, self._n_cores
 
-    def _show(self, run: RunningJobs) -> None:
+    def _show(self, run: RunView) -> None:
         self._run = run
         self._present: Present | None = None
         self._forget_columns()
@@ -120,14 +116,14 @@ class View:
     @property
     def power_limit_w(self) -> float | None:
         """The known power limit of the machine, W; None without a limit, or if hosts are stopped instead."""
-        limit = min(self._run.state.domains.limit_mw[:1].tolist(), default=b.NEVER)
+        limit = self._run.power_limit_mw
         return None if limit == b.NEVER else limit / 1000
 
     @property
     def power_left_w(self) -> float | None:
         """The power, above idle, that further jobs may draw under that limit, W; None without a known limit. Running jobs
         count in their planned power states; below 0 if they draw too much."""
-        left = power_left(self._run.state)
+        left = self._run.power_left_mw
         return None if left == b.NEVER else left / 1000
 
     @property
@@ -150,14 +146,9 @@ class View:
         float or None
             W; None in runs without a power limit.
         """
-        state = self._run.state
-        if state.settings.powered == b.UNPOWERED:
+        if not self._run.limits_power:
             return None
-        first = state.power.first_core
-        more = planned_more_mw(state, job.row)
-        if cores is None:
-            return job.cores * int(more.min()) / 1000
-        return int(more[np.searchsorted(first[1:-1], list(cores), side="right")].sum()) / 1000
+        return self._run.more_power_mw(job.row, job.cores, cores) / 1000
 
     @property
     def waiting(self) -> Iterable[SeenJob]:
@@ -172,12 +163,12 @@ class View:
     @cached_property
     def waiting_columns(self) -> WaitingColumns:
         """The jobs of :attr:`waiting` as columns, in that order."""
-        return WaitingColumns(self._run.state, self._facts, self._waiting)
+        return WaitingColumns(self._run, self._facts, self._waiting)
 
     @cached_property
     def running_columns(self) -> RunningColumns:
         """The jobs of :attr:`running` as columns, in that order, with their cores on each host."""
-        return RunningColumns(self._run.state, self._facts, self._running, self._now)
+        return RunningColumns(self._run, self._facts, self._running, self._now)
 
     @property
     def n_waiting(self) -> int:
@@ -246,7 +237,7 @@ class View:
     @property
     def held(self) -> list[SeenJob]:
         """Submitted jobs that wait for another job or for their earliest start and are not in the queue yet; by submit."""
-        jobs, rows = self._run.state.jobs, self._facts.waits_for
+        jobs, rows = self._run.jobs, self._facts.waits_for
         outside = (jobs.eligible_ns[rows] < 0) & (jobs.state[rows] < 0) & (jobs.submit_ns[rows] <= self._now_ns)
         return [self._seen(row) for row in rows[outside].tolist()]
 
@@ -343,22 +334,22 @@ class View:
         if not self.rules.kill_at_walltime:
             runs = f"runs in which jobs are killed at their walltime ({KILL_AT_WALLTIME})"
             raise PluginError(f"kill_after() is for {runs}")
-        self._run.state.jobs.walltime_ns[row] = _whole("kill_after", span_ns, 1, MAX_NS - self._now_ns)
+        self._run.jobs.walltime_ns[row] = _whole("kill_after", span_ns, 1, MAX_NS - self._now_ns)
 
     def trial(self) -> Trial:
         """For a policy while it decides, in runs without a power limit: try placements on a copy of the free cores."""
         self._of_a_policy("trial")
         from bls.seen.trial import Trial  # few policies need it
 
-        state, decision = self._run.state, self._decision
-        if state.settings.powered != b.UNPOWERED:
+        decision = self._decision
+        if self._run.limits_power:
             raise PluginError("trial() is not for runs with a power limit; allowed: power_of() and power_left_w")
 
         def goes_on() -> bool:
             return self._deciding and self._decision == decision
 
         whole_hosts = self._run.allocator.whole_hosts
-        return Trial(state, self._waiting, self._facts.find, self._n_cores, whole_hosts, goes_on)
+        return Trial(self._run, self._waiting, self._facts.find, self._n_cores, whole_hosts, goes_on)
 
     def reject(self, job: SeenJob, reason: str) -> None:
         """For a policy while it decides: remove a waiting job from the queue in this pass; it never runs.
@@ -414,7 +405,7 @@ class View:
     def _set_hold(self, what: str, job: SeenJob, on: bool) -> None:
         self._of_a_policy(what)
         row = self._waiting_row(what, job)
-        if not set_hold(self._run.state, row, on):
+        if not self._run.set_hold(row, on):
             raise PluginError(f"{what}() was given job {job.job_id}, which is {'held already' if on else 'not held'}")
         self._holds = True
 
@@ -427,7 +418,7 @@ class View:
     @property
     def on_hold(self) -> list[SeenJob]:
         """The waiting jobs that the policy holds (:meth:`hold`), in the order of :attr:`waiting`."""
-        on_hold = held(self._run.state)
+        on_hold = self._run.on_hold
         return [job for row, job in self._waiting.items() if on_hold[row]] if self._holds else []
 
     def note(self, **values: Any) -> None:
@@ -442,7 +433,7 @@ class View:
             If a column was not declared, or a value has another type than declared.
         """
         self._of_a_policy("note")
-        self._notes.note(self._run.state.n_decisions, values)
+        self._notes.note(self._run.n_decisions, values)
 
     def scale(self, job: SeenJob | Iterable[SeenJob], factor: float, cores: Iterable[int] | None = None) -> None:
         """For a policy while it decides, whose ``directs`` names ``"speeds"``: scale the speed of cores of a job.
@@ -471,7 +462,7 @@ class View:
             self._directions.scale_all(self._directed("scale", "speeds", b.SCALES, *job), factor)
             return
         one = self._directed("scale", "speeds", b.SCALES, job)[0]
-        if cores is not None and self._run.state.jobs.run_ns.item(one.row) >= 0:
+        if cores is not None and self._run.jobs.run_ns.item(one.row) >= 0:
             raise PluginError(f"scale() of job {one.job_id}: cores; allowed: all of its cores, since it is replayed")
         held = self._cores_of(one) if cores is not None and one.row in self._running else None
         self._directions.scale(one, factor, cores, held)
@@ -495,12 +486,10 @@ class View:
 
     def width(self, job: SeenJob) -> JobWidth:
         """The present, smallest and largest width of a job, with changing widths (``malleable``)."""
-        state = self._run.state
-        resizes = state.settings.resizing != b.NO_RESIZE
-        least, most = self._run.width_range(job.row) if resizes else (job.cores, job.cores)
-        row = self._facts.find(job.row)
-        held = state.jobs.held_cores.item(row) if row in self._running else 0
-        return JobWidth(least, most, held, state.jobs.asked.item(row) if held else 0)
+        run, row = self._run, self._facts.find(job.row)
+        least, most = run.width_range(job.row) if run.dealings.resizes else (job.cores, job.cores)
+        held = run.jobs.held_cores.item(row) if row in self._running else 0
+        return JobWidth(least, most, held, run.jobs.asked.item(row) if held else 0)
 
     def resize(self, job: SeenJob, cores: int) -> None:
         """For a policy while it decides, whose ``directs`` names ``"widths"``, with ``resize decide``: set the width of a job.
@@ -521,7 +510,7 @@ class View:
             If the job neither runs nor waits or is not malleable, or the width is out of range.
         """
         self._of_a_policy("resize")
-        if self._run.state.settings.resizing != b.AS_DECIDED:
+        if not self._run.sets_widths:
             needs = f"whose directs has 'widths', with {MALLEABLE} and {RESIZE:decide}"
             raise PluginError(f"resize() is for a batch policy {needs}")
         one = self._directable("resize", job)
@@ -551,7 +540,7 @@ class View:
             If an argument is not as described, or the job has already received a hint in this pass.
         """
         self._of_a_policy("hint")
-        if self._run.state.settings.hints != b.BY_POLICY:
+        if not self._run.sends_hints:
             raise PluginError(f"hint() is for a batch policy whose directs has 'hints', with {COORDINATION:hint}")
         if not isinstance(job, SeenJob) or job.row not in self._running:
             raise PluginError(f"hint() was given {_which(job, 'does not run')}; allowed: jobs of view.running")
@@ -575,7 +564,7 @@ class View:
 
     def _directed(self, what: str, name: str, part: int, *jobs: object) -> list[SeenJob]:
         self._of_a_policy(what)
-        if not self._run.state.settings.directs & part:
+        if not self._run.may(part):
             raise PluginError(f"{what}() is for a batch policy whose directs has {name!r}")
         return [self._directable(what, job) for job in jobs]
 
@@ -586,7 +575,7 @@ class View:
             raise PluginError(f"{what}() was given {which}; allowed: {allowed}")
         return job
 
-    def go_on(self, run: RunningJobs, rows: Array, numbers: Array) -> None:
+    def go_on(self, run: RunView, rows: Array, numbers: Array) -> None:
         """With ``stream``: show the next section, which begins with these ``rows`` of the present one; all have ``numbers``."""
         self._refresh()
         place = {row: k for k, row in enumerate(rows.tolist())}
@@ -604,10 +593,10 @@ class View:
 
     def _refresh(self) -> None:
         # Bring the view to the present, from the engine's log of arrivals, starts and ends.
-        state = self._run.state
-        jobs = state.jobs
-        promises, corrections = self._promises, self._corrections
-        for entry in state.log[: state.n_log].tolist():
+        run = self._run
+        jobs, promises, corrections = run.jobs, run.ends_change, self._corrections
+        entries, self._now_ns, self._free_cores = run.take_log()
+        for entry in entries:
             row, kind = entry >> 2, entry & 3
             if kind == b.LOG_ARRIVED:
                 self._waiting[row] = self._seen(row)
@@ -619,7 +608,7 @@ class View:
                     began = began._replace(estimate_ns=self._expected[row] - start)
                 self._running[row] = began
                 if corrections is not None:
-                    corrections.watch(state, row)
+                    corrections.watch(run, row)
             elif row in self._running:
                 left = self._running.pop(row)
                 self._expected.pop(row, None)
@@ -632,17 +621,14 @@ class View:
             if kind == b.LOG_ARRIVED:
                 self._news.arrived(self._waiting[row])
             elif kind == b.LOG_STARTED:
-                self._news.started(self._running[row], tuple(self._run.allocation(row)), self._run.dealings.releases)
+                self._news.started(self._running[row], tuple(run.allocation(row)), run.dealings.releases)
             else:
                 self._news.left(left, jobs)
-        state.n_log = 0
         if promises:
             self._look_at_promises(jobs)
         if corrections is not None:
-            for row, end_ns in corrections.found(state):
+            for row, end_ns in corrections.found(run):
                 self._expect(row, end_ns)
-        self._now_ns = state.now_ns
-        self._free_cores = state.free_cores
         self._present = None
         self._forget_columns()
 
@@ -661,7 +647,7 @@ class View:
                 expected[row] = end_ns
                 self._expect(row, end_ns)
                 if corrections is not None:
-                    corrections.watch(self._run.state, row)
+                    corrections.watch(self._run, row)
 
     def _expect(self, row: int, end_ns: int) -> None:
         job = self._running[row]
@@ -672,7 +658,7 @@ class View:
             self._news.expected(changed)
 
     def _seen(self, row: int) -> SeenJob:
-        jobs, origin, attempt = self._run.state.jobs, row, 0
+        jobs, origin, attempt = self._run.jobs, row, 0
         job_id, submit, cores, user, group, queue, partition, qos = self._given
         if row >= len(job_id):
             origin, attempt = jobs.origin.item(row), jobs.attempt.item(row)
@@ -705,12 +691,11 @@ class View:
 
     def _add_holds(self, rows: list[int]) -> None:
         # Add the holds of starting jobs to the policy's own reasons.
-        state = self._run.state
         for row in rows:
-            if held(state)[row]:
+            if self._run.on_hold[row]:
                 job_id = self._waiting[row].job_id
                 raise AnswerError(f"gave job {job_id}, which it holds; allowed: release_hold() before")
-            if text := hold_text(state, row):
+            if text := self._run.hold_text(row):
                 self._because[row] = "; ".join(filter(None, (text, self._because.get(row))))
 
     def _placed(self, given: object, place: int) -> SeenJob:

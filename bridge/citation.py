@@ -1,4 +1,4 @@
-"""References to the two-level paper and to this software, in the version that is installed, as in ``CITATION.cff``."""
+"""References to the two-level paper and to the installed version of this software, as in ``CITATION.cff``."""
 
 from importlib.metadata import version
 from typing import Final

@@ -1,4 +1,4 @@
-"""Messages for people: on stderr, separate from data, and tables of text."""
+"""Messages for people: on stderr, separate from data, with options as typed on the command line; and tables of text."""
 
 from __future__ import annotations
 
@@ -100,7 +100,18 @@ def text_table(lines: Sequence[Sequence[str]], left: int = 0) -> str:
 def _one_line(text: str) -> str:
     if text.isprintable():
         return text
-    from bridge.spelling import on_command_line
     from traces.base.errors import printable  # loaded late, so that printable text needs no traces
 
     return printable(on_command_line(text))
+
+
+def flag(name: str) -> str:
+    """Return ``--resize`` for an option ``resize``; arguments, which have capital letters, are unchanged."""
+    return name if name[:1].isupper() else f"--{name}"
+
+
+def on_command_line(text: str) -> str:
+    """Return the text with the options that it mentions (``traces.base.errors``) spelled as they are typed."""
+    from traces.base.errors import spelled
+
+    return spelled(text, lambda mention: f"{flag(mention.name)} {mention.said}".rstrip())

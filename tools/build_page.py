@@ -1,4 +1,4 @@
-"""Build the script and the style of report pages out of ``tools/page``: ``make page``.
+"""Build the script and the style of report pages from ``tools/page``: ``make page``.
 
 ``bridge/report/assets`` holds the result, so that users do not need Node.js; a test builds it again and compares. The packages
 of ``tools/page/package-lock.json`` are installed under ``.venv``.
@@ -43,7 +43,7 @@ def installed() -> Path:
 
 
 def environment() -> dict[str, str]:
-    """This one, with the virtual environment's Node.js first."""
+    """The present environment, with the virtual environment's Node.js first in PATH."""
     return {**os.environ, "PATH": f"{Path(sys.prefix) / 'bin'}{os.pathsep}{os.environ['PATH']}"}
 
 
@@ -87,37 +87,39 @@ def licences(modules: Path, packages: set[str]) -> str:
 
 
 #: Pages whose tables define metrics and columns; the last one takes precedence.
-DEFINING = ("results.md", "report.md", "compare.md", "metrics.md")
+DEFINING = ("power.md", "results.md", "report.md", "compare.md", "metrics.md")
 
 
 def definitions() -> dict[str, dict[str, str]]:
-    """Definition of every metric and column in the pages, by its name, and the heading of each metric."""
+    """Definition of every metric and column in the pages, by name, and the group of each metric (its heading)."""
     found: dict[str, dict[str, str]] = {}
     for name in DEFINING:
         page = next((ROOT / "docs").rglob(name)).read_text(encoding="utf-8")
         symbols: dict[str, str] = {}
         for title, text in re.findall(r"^##+ (.+)\n((?:(?!##).*\n)*)", page, re.MULTILINE):
             for head, row in _rows(text):
-                if head == ["word", "meaning"]:
+                if head == ["symbol", "meaning"]:
                     said = _plain(row[1].split(";")[0])
                     symbols |= dict(
                         zip(row[0].split(", "), said.split(" and ") if "," in row[0] else [said], strict=True)
                     )
                 elif head[0] in ("metric", "column") or "name" in head:
                     names = row[head.index("name")] if "name" in head else row[0]
-                    # The letters of blocks of free cores are of their own.
+                    # The letters of this section have their own meaning.
                     one = {"words": _explained(_plain(row[-1]), {} if title == "Fragmentation" else symbols)}
+                    if name == "power.md" and head[0] == "metric":
+                        one["heading"] = "Power"
                     given = dict.fromkeys(re.findall(r"`(\w+)`", names), one)
                     if name == DEFINING[-1]:
                         found |= {metric: one | {"heading": title} for metric in given}
                     else:
-                        found = given | found  # the first table that has a name, that of jobs, says it
+                        found = given | found  # the first table that has a name defines it
     return dict(sorted(found.items()))
 
 
 def _explained(words: str, symbols: dict[str, str]) -> str:
-    # A formula with what its letters stand for.
-    used = [one for one in symbols if re.search(rf"(?<![\w.]){re.escape(one)}(?![\w.])", words)]
+    # A formula with the meaning of its letters.
+    used = [one for one in symbols if re.search(rf"(?<![\w.'’]){re.escape(one)}(?![\w.])", words)]
     return f"{words}; {', '.join(f'{one}: {symbols[one]}' for one in used)}" if used else words
 
 

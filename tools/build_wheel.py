@@ -1,11 +1,11 @@
-"""A wheel that holds the machine code of all kernels, so that a run from it compiles nothing and needs no numba.
+"""Build a wheel with the machine code of all kernels: a run from it compiles nothing and needs no numba.
 
     python -m tools.build_wheel [--out dist]
 
-It is the wheel that ``pip install .`` makes, and one shared library more with its index, in ``traces/kernels/machine_code``
-(``traces.kernels.store`` reads them). It is for this kind of computer: any x86-64 of the last fifteen years, or what LLVM
-calls generic elsewhere. A C compiler (``CC``, else ``cc``) links it; the tag of the wheel says which C library it needs.
-docs/how-to/wheels.md has more.
+The wheel is that of ``pip install .``, with a shared library and its index in ``traces/kernels/machine_code``
+(``traces.kernels.store`` reads them). It is for this kind of computer: any x86-64 of the last fifteen years, elsewhere LLVM's
+generic processor. A C compiler (``CC``, else ``cc``) links it; the tag of the wheel states the required C library.
+See docs/how-to/wheels.md.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from traces.kernels.units import kernel_modules, module_entries, symbol_of
 
 _ROOT = Path(__file__).resolve().parents[1]
 
-#: What the library may need for its wheel to be one for many systems.
+#: Libraries that the library may need in a wheel for many systems.
 _SYSTEM = {"libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
 
 
@@ -64,9 +64,9 @@ def build_library(modules: Sequence[str], folder: Path) -> Path:
 
 
 def platform_tag(library: Path) -> str:
-    """The systems that a library runs on, as the tag of a wheel says it (PEP 600).
+    """The systems on which a library runs, as the tag of a wheel (PEP 600).
 
-    One that needs nothing but the C library runs wherever that is as new as its newest symbol.
+    A library that needs nothing but the C library runs wherever that is as new as its newest symbol.
     """
     said = subprocess.run(["objdump", "-T", "-p", library], capture_output=True, text=True, check=True).stdout
     machine = os.uname().machine
@@ -74,7 +74,7 @@ def platform_tag(library: Path) -> str:
     versions = [(int(major), int(minor)) for major, minor in re.findall(r"GLIBC_(\d+)\.(\d+)", said)]
     if needed - _SYSTEM:
         return f"linux_{machine}"
-    major, minor = max([(2, 17), *versions])  # no installer knows what is older
+    major, minor = max([(2, 17), *versions])  # installers know no older systems
     return f"manylinux_{major}_{minor}_{machine}"
 
 
@@ -94,7 +94,7 @@ def build_wheel(folder: Path, out: Path) -> Path:
             }
 
     builder = Builder(os.fspath(_ROOT))
-    # Only kernels of users' own need the compiler, 210 MB: the extra "compile" has it.
+    # Only users' own kernels need the compiler (210 MB), which the extra "compile" installs.
     project = builder.metadata.core.config
     project["dependencies"] = [one for one in project["dependencies"] if not one.startswith("numba")]
     return Path(next(builder.build(directory=os.fspath(out), versions=["standard"])))

@@ -1,4 +1,4 @@
-"""The page of features that do not go together, made from their tables: ``python -m tools.conflicts``."""
+"""The page of features that exclude each other, made from their tables: ``python -m tools.conflicts``."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ PAGE = DOCS / "reference" / "conflicts.md"
 _HEAD = """# Options that cannot be combined
 
 <!-- generated: python -m tools.conflicts -->
-A run with a feature of the first column and one of the second is refused before it begins. The error states the reason and
-what is allowed instead. Options without any effect are refused on the command line and in studies, not in Python.
+Runs that combine both columns of a row are refused before they begin. Options without effect are accepted in Python only.
 """
 
 _STREAMED = batch.STREAMED.name
@@ -37,7 +36,7 @@ TABLES: Mapping[str, tuple[Conflict, ...]] = {
 
 
 def _code(mention: Mention) -> str:
-    dashes = "" if mention.name.isupper() else "--"  # an argument, as WORKLOAD, has none
+    dashes = "" if mention.name.isupper() else "--"  # an argument, such as WORKLOAD, has no link
     return f"`{dashes}{mention.name}{' ' * bool(mention.said)}{mention.said}`"
 
 
@@ -65,7 +64,7 @@ def _rows(rows: Iterable[Conflict]) -> Iterable[str]:
 
 
 def _alike(one: Conflict, other: Conflict) -> bool:
-    # Whether they differ in the second feature only.
+    # Whether they differ only in the second feature.
     return (one.first.name, one.why, one.reason, one.allowed) == (
         other.first.name,
         other.why,

@@ -1,4 +1,4 @@
-"""Whether the matrix of ``tools.digests`` has a case with every entry of every registry."""
+"""Check that the matrix of ``tools.digests`` has a case with every entry of every registry."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tools.digest_cases import Case, files
 _SAID = re.compile(r'(\w+) = "([^"]+)"')
 _NAME = re.compile(r"[^:]+\.(toml|csv|swf|json|sacct|gwf|dax|dot|graphml|txt)")
 
-#: Where each registry is, and the keys under which a case names its entries.
+#: The place of each registry, and the keys with which a case names its entries.
 _REGISTRIES: dict[str, tuple[str, ...]] = {
     "bls.policies:POLICIES": ("bls",),
     "bls.policies:WRITTEN": ("bls",),
@@ -37,15 +37,15 @@ _REGISTRIES: dict[str, tuple[str, ...]] = {
     "traces.exporters:EXPORTERS": ("exports",),
 }
 
-#: What a reader's file is called in the matrix, where not by the reader's name.
+#: Names of readers' files in the matrix that differ from the reader's name.
 _READERS = {"json": ("batsim", "wfformat"), "csv": ("table",)}
 
-#: What stands where nothing is said.
+#: Default values.
 _DEFAULTS = {("assignment", "distributed")}
 
 
 def used(cases: Sequence[Case]) -> set[tuple[str, str]]:
-    """Every (key, plain name) that the cases say, in the files that they name, too."""
+    """Every (key, plain name) in the cases and in the files that they name."""
     found = set(_DEFAULTS)
     for case in cases:
         for key, text in _texts(case.given):
@@ -70,7 +70,7 @@ def _texts(given: Any, key: str = "") -> Iterator[tuple[str, str]]:
 
 
 def uncovered(cases: Sequence[Case]) -> list[str]:
-    """The entries of registries that no case has, as ``bls.policies:POLICIES fcfs``."""
+    """Entries of registries without a case, such as ``bls.policies:POLICIES fcfs``."""
     found = used(cases)
     missing = []
     for place, keys in _REGISTRIES.items():

@@ -1,4 +1,4 @@
-"""How each kind of case of the matrix is run, and the resulting tables.
+"""Functions that run each kind of case of the matrix and return its tables.
 
 Only this module imports names that are not public, within the functions that need them.
 """
@@ -25,10 +25,10 @@ from tools.digest_cases.workloads import workload as made_workload
 Table = Mapping[str, Any]
 Tables = dict[str, Table]
 
-#: Columns that contain the cost or the place of a run, which differ between runs.
+#: Columns with the cost or the folder of a run, which differ between runs.
 MEASURED = ("decision_ns", "simulation_s", "wall_s", "worker")
 
-#: The file of a trace that contains a random number of OTF2 and little else.
+#: The file of an OTF2 trace that contains a random number and little else.
 _DRAWN = "traces.otf2"
 
 
@@ -37,7 +37,7 @@ def _columns(frame: Any) -> Table:
 
 
 def _figures(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
-    # Every figure of a nested mapping with its path, exactly.
+    # Every number of a nested mapping with its path, exactly.
     if isinstance(value, Mapping):
         for key, inner in value.items():
             yield from _figures(inner, f"{name}.{key}")
@@ -207,7 +207,7 @@ def _command(given: Mapping[str, Any]) -> Tables:
     return tables
 
 
-#: How each kind of case is run.
+#: The function for each kind of case.
 RUNS: dict[str, Callable[[Mapping[str, Any]], Tables]] = {
     "run": _run,
     "loop": _loop,

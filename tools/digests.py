@@ -1,12 +1,12 @@
-"""The proof that a change of the code changes no result: digests of about seven hundred small runs, column by column.
+"""Prove that a change of the code changes no result: digests of about seven hundred small runs, column by column.
 
     python -m tools.digests write FILE        # run all, and write the digests
     python -m tools.digests compare FILE      # run all again; list every column that differs, and exit with 1 if one does
     python -m tools.digests compare FILE --only 'pair *' --only '*windows*'
 
-A run's tables (jobs, tasks, transfers, decisions, …) and metrics are digested as the bytes of their columns. Measured times are
-left out, by name; values that are not numbers are digested as text; all NaNs are equal. ``tests/digests.json`` has the digests
-of the commit in its head. A change that is meant to alter results writes the file again.
+Digests are of the bytes of each column of a run's tables (jobs, tasks, transfers, decisions, …) and metrics. Columns of
+measured times are omitted, by name; values that are not numbers are digested as text; all NaNs are equal.
+``tests/digests.json`` has the digests of the commit in its head. A change that alters results on purpose writes the file again.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def column_digest(column: Any) -> str:
     Parameters
     ----------
     column : array, or list of plain values
-        Numbers as their bytes, NaN as one NaN; anything else as text.
+        Numbers count as their bytes, every NaN as the same NaN, anything else as text.
     """
     values = np.asarray(column)
     if values.dtype.kind in "biuf":
@@ -72,7 +72,7 @@ def _run(case: Case) -> Digests:
 
 
 def _run_all(cases: Sequence[Case]) -> dict[str, Digests]:
-    # In a folder of its own with the files that the cases name; processes run the same code as this one.
+    # In a separate folder with the files that the cases name; other processes run the same code as this one.
     root = Path(bridge.__file__).resolve().parents[1]
     os.environ["PYTHONPATH"] = os.fspath(root)
     print(f"code: {root}", file=sys.stderr)
@@ -120,7 +120,7 @@ def _unpacked(columns: Sequence[str], text: str) -> dict[str, str]:
 
 
 def differences(before: Mapping[str, Digests], after: Mapping[str, Digests]) -> Iterator[str]:
-    """A line for each table that differs, with the columns that do; for each table and case that only one has."""
+    """One line for each table that differs, with the differing columns, and for each table or case that only one side has."""
     for case in [*before, *(name for name in after if name not in before)]:
         if case not in before or case not in after:
             yield f"{case}: {'only now' if case in after else 'no more'}"
@@ -156,7 +156,7 @@ def _check(cases: Sequence[Case], found: Mapping[str, Digests]) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write or compare; returns the exit code."""
+    """Write or compare; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tools.digests", description=__doc__.partition("\n")[0])
     parser.add_argument("do", choices=("write", "compare"))
     parser.add_argument("file", type=Path)

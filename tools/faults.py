@@ -1,8 +1,8 @@
-"""Planted faults: does the test suite find them? ``python -m tools.faults [NAME ...] [--workers N]``, as ``make faults`` does.
+"""Check that the tests find planted faults: ``python -m tools.faults [NAME ...] [--workers N]``, or ``make faults``.
 
 Each file ``tests/faults/NAME.patch`` breaks the code in one place. Its header has a sentence that states the fault, a line
-``Tests:`` with files or folders of tests that must find it, and ``Missed: reason`` if no test is known to. Each patch is
-applied to a fresh copy of the tracked files, and the tests run there. The first test that fails has found the fault. Finally
+``Tests:`` with files or folders of tests that must find it, and ``Missed: reason`` if no test is known to find it. Each patch
+is applied to a fresh copy of the tracked files, and the tests run there. The first test that fails has found the fault. Finally
 all these tests run in a copy without faults, where they must pass.
 
 A copy has its own environment: the packages of this one, but the copy's code also in every process that a test starts. It has a
@@ -35,14 +35,14 @@ from traces.kernels import store
 ROOT = Path(__file__).resolve().parent.parent
 FAULTS = ROOT / "tests" / "faults"
 
-#: A fault with which the tests run longer than this (s) counts as found.
+#: A fault counts as found if the tests run longer than this with it (s).
 _LONGEST_S = 600.0
 
 # A file without any of these holds no kernel, and changes none. With one, it changes kernels of these packages.
 _KERNEL_MARKS = ("compiled(", "(State)", "(State, ", "(IntEnum)", "_kernel")
 _CHANGED = {"bls": ("bls", "bridge"), "als": ("als", "bridge"), "bridge": ("bridge",), "traces": ("",)}
 
-# The groups of processes that an interrupt ends.
+# Process groups to end at an interrupt.
 _RUNNING: set[int] = set()
 
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (tests/[\w/.]+::\w+)", re.MULTILINE)
@@ -54,7 +54,7 @@ _PYTEST = (
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """As a plug-in of the tests: have hypothesis stop at a failure, without the long search for a smaller example."""
+    """A plug-in of the tests: hypothesis stops at a failure, without the long search for a smaller example."""
     from hypothesis import Phase, is_hypothesis_test, settings
 
     for function in {item.function for item in items if isinstance(item, pytest.Function) and item.cls is None}:
@@ -92,7 +92,7 @@ def read_faults() -> list[Fault]:
 
 
 class _Copy:
-    """The tracked files, or a copy of another copy, with an environment and a folder of kernels of its own."""
+    """A copy of the tracked files, or of another copy, with its own environment and folder of kernels."""
 
     def __init__(self, folder: Path, of: _Copy | None = None, *, plain: bool = False) -> None:
         self.tree, self._folder, self.plain = folder / "tree", folder, plain
@@ -135,7 +135,7 @@ class _Copy:
         finally:
             _RUNNING.discard(process.pid)
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)  # also processes that a test left
+                os.killpg(process.pid, signal.SIGKILL)  # also processes left by a test
             process.wait()
         return subprocess.CompletedProcess(words, process.returncode, output)
 
@@ -153,7 +153,7 @@ class _Copy:
 
 
 def _copy_kernels(source: Path, target: Path, but: tuple[str, ...] = ()) -> None:
-    # All but those whose names begin so. A file of a kernel names its folder.
+    # All but those whose names begin with this. A kernel's file name contains its folder.
     for path in source.glob("*.code"):
         unit = None if path.name.startswith(but) else store.unpacked(path.read_bytes(), f"{source.name}/{path.stem}")
         if unit is not None:
@@ -162,7 +162,7 @@ def _copy_kernels(source: Path, target: Path, but: tuple[str, ...] = ()) -> None
 
 
 class _Faults:
-    """Runs the tests of faults, and a copy without any."""
+    """Runs the tests of faults, and of a copy without faults."""
 
     def __init__(self, clean: _Copy) -> None:
         self._clean = clean
@@ -209,7 +209,7 @@ class _Faults:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run the tests of all faults, or of those named; 1 if one is missed that is not known to be."""
+    """Run the tests of all or the named faults; return 1 if a fault is missed unexpectedly."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help="a patch in tests/faults; all if none is named")
     parser.add_argument("--workers", type=int, default=1, help="how many faults are tried at the same time (default 1)")

@@ -1,4 +1,4 @@
-"""The product files that a commit changed outside the folder of its feature: ``python -m tools.feature_cost COMMIT…``."""
+"""List product files that a commit changed outside the folder of its feature: ``python -m tools.feature_cost COMMIT…``."""
 
 from __future__ import annotations
 

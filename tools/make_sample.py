@@ -1,10 +1,10 @@
-"""Makes the small workload that the project ships, the same bytes every time.
+"""Make the small workload that the project ships, the same bytes every time.
 
     python tools/make_sample.py > bls/workloads/sample.swf
 
 A synthetic day on a cluster of 256 cores: submits follow a daily cycle, widths are mostly powers of two, run
-times are lognormal, requested times are round numbers well above them, and nearly as much work is offered as
-the cluster can do, so that a queue forms and policies differ. No log of a real machine was used.
+times are lognormal, and requested times are round numbers well above them. The offered load is nearly that of
+the full cluster, so a queue forms and policies differ. No log of a real machine was used.
 
 All randomness is ``random.Random(SEED).random()``, the one stream that Python promises to keep from version
 to version; normal variates are made of it by inverting the distribution function.
@@ -37,7 +37,7 @@ WIDTHS = (
 #: Run times: lognormal with this median and σ of the logarithm, cut to this range.
 RUN_MEDIAN_S, RUN_SIGMA, RUN_MIN_S, RUN_MAX_S = 1050.0, 1.15, 8, 7200
 
-#: What users request: the first of these above run time × lognormal factor.
+#: Requested times: the first of these above run time × lognormal factor.
 REQUESTS_S = (60, 120, 300, 600, 900, 1200, 1800, 2700, 3600, 5400, 7200, 10800, 14400, 21600, 28800)
 FACTOR_MEDIAN, FACTOR_SIGMA = 1.8, 0.6
 
@@ -70,7 +70,7 @@ def sample_text() -> str:
     normal = NormalDist()
 
     def lognormal(median: float, sigma: float) -> float:
-        return median * math.exp(sigma * normal.inv_cdf(stream.random() or 0.5))  # inv_cdf(0) is none
+        return median * math.exp(sigma * normal.inv_cdf(stream.random() or 0.5))  # inv_cdf(0) does not exist
 
     by_hour = list(itertools.accumulate(HOURLY))
     by_width = list(itertools.accumulate(weight for _, weight in WIDTHS))

@@ -1,9 +1,9 @@
-"""Whether a kernel of ours ever uses a negative index: they must not, as compiled code does not count from the end.
+"""Check that no kernel of the project uses a negative index, since compiled code does not count from the end.
 
     XDG_CACHE_HOME=DIR python -m tools.negative_indices compare tests/digests.json
 
-Does what ``python -m tools.digests`` does, with kernels that say so on stderr where an index is negative, a line each time, and
-goes on as numpy does. What it compiles must not be kept where runs look for it: name an empty folder.
+Like ``python -m tools.digests``, but with kernels that report every negative index on stderr, one line each time, and then
+continue as numpy does. Their machine code must not be cached where runs find it, so name an empty folder.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _checked(context: Any, builder: Any, kind: Any, index: Any, size: Any) -> An
 
 
 def main() -> int:
-    """Run the digests; returns the exit code."""
+    """Run the digests; return the exit code."""
     if not os.environ.get("XDG_CACHE_HOME"):
         print("XDG_CACHE_HOME: allowed: a folder of its own, for kernels that no run should use", file=sys.stderr)
         return 2

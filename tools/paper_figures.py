@@ -1,4 +1,4 @@
-"""Figures that pages show and no command draws: of dispatchers that plan, of estimates, of the chunks of techniques."""
+"""Figures of pages that no command draws: dispatchers that plan, estimates, chunks of techniques."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ from traces.figures.drawing import canvas
 from traces.figures.drawing.panels import LEGEND, Box, counted, draw_boxes, name_rows, panel_grid, remark
 from traces.figures.drawing.styles import style
 
-_LEAST = 1.0  #: smaller means are drawn here: a slowdown is at least 1, and waits below a second do not matter
+_LEAST = 1.0  #: lower limit of the axes: a slowdown is at least 1, and waits below a second do not matter
 
 
 class Planned(NamedTuple):
     """Mean and standard deviation of the slowdowns and waits of one dispatcher's jobs (PCP'20 paper, arXiv:2009.10348)."""
 
-    name: str  # dispatcher, then what follows a comma, as its estimates
+    name: str  # dispatcher, and details after a comma, such as its estimates
     slowdown: float
     slowdown_std: float
     wait_s: float
@@ -59,7 +59,7 @@ def planning_ratios_figure(
     - ``modelled``, ``units``: int (n,), modelled jobs, and their units.
     - ``variables``, ``time``, ``value``: float (n,), ratios of the models' variables, the dispatches' CPU times, and the
       plans' objective Z.
-    - ``is_made``: bool (n,), whether PCP'19's model was made; if it was too large, its list's plan is compared.
+    - ``is_made``: bool (n,), whether PCP'19's model was made; if it was too large, the plan of its list is compared.
 
     Raises InputError if there is no instance.
     """
@@ -104,7 +104,7 @@ class Affected:
     """The jobs of one log whose slowdown is high, by estimates."""
 
     log: str  # name
-    estimates: Sequence[str]  # sources of estimates; the first is the base of the comparison
+    estimates: Sequence[str]  # kinds of estimates; the first is the base of the comparison
     jobs: int  # number of jobs
     counts: Array  # int (e, samples), number of jobs with a high slowdown
     slowdown: Sequence[Box | None]  # their slowdowns; None without any
@@ -142,7 +142,7 @@ def slowdown_share_figure(logs: Sequence[Affected], *, threshold: float, title: 
             right.set_xscale("log")
             name_rows(right, [""] * len(means))
             right.set_xlabel("slowdown of these jobs")
-        figure.supxlabel(f"a point: a sample; {LEGEND}", fontsize=7.5, color=canvas.GREY)
+        figure.supxlabel(f"one point per sample; {LEGEND}", fontsize=7.5, color=canvas.GREY)
     return figure
 
 

@@ -1,10 +1,10 @@
-"""The pictures of the pages: one list, and the figures that are drawn for it.
+"""The pictures of the pages: the list, and functions that draw them.
 
     python -m tools.pictures [NAME …]           # draw these pictures of docs/images, or all that are drawn here
     python -m tools.pictures --check [NAME …]   # write nothing; exit 1 if a picture would differ
 
-:data:`PICTURES` is the list; ``python -m tools.site.gallery`` makes the gallery of it. Pictures that need a downloaded log, a
-browser or minutes are made by a command, which the list names. Figures are those of the product, of small runs, of studies
+``python -m tools.site.gallery`` makes the gallery from the list, :data:`PICTURES`. Pictures that need a downloaded log, a
+browser or minutes are made by a command, which the list names. All others are figures of the product, of small runs, of studies
 of the shipped workload, and of ``docs/data``.
 """
 
@@ -79,7 +79,7 @@ Figures = dict[str, Figure]
 
 
 def runs() -> Figures:
-    """Figures of three runs of the sample on 4 × 64 cores: tasks vary by a quarter, eight per core."""
+    """Figures of three runs of the sample on 4 × 64 cores, with eight tasks per core and a variation of 25 %."""
     found = {}
     for bls, backfill, als in (("fcfs", "none", "static"), ("fcfs", "none", "gss"), ("sjf", "easy", "fac")):
         rules = Rules(backfill=backfill, keep_decisions=True)
@@ -116,7 +116,7 @@ def power() -> Figures:
     return found
 
 
-#: What each run of more and more jobs costs, and the dispatchers of the AccaSim paper's case study.
+#: The study of costs by number of jobs, and the dispatchers of the AccaSim paper's case study.
 _COSTS, _DISPATCHERS = (
     """
 [study]
@@ -173,6 +173,15 @@ def studies() -> Figures:
         "study-decisions.png": decision_lines_figure(decisions[decisions["label"].str.endswith("first-fit")]),
         "study-decision-cost.png": decision_cost_figure(kept["decision-cost"]),
     }
+
+
+def failures() -> Figures:
+    """The comparison of ``tools/studies/failures.toml``, as the command draws it."""
+    study = parse_study((STUDIES / "failures.toml").read_text(encoding="utf-8"), [STUDIES], "failures")
+    with tempfile.TemporaryDirectory() as folder:
+        bridge.run_study(study, Path(folder))
+        (part,) = parts_of(study, Path(folder), "comparison")
+    return {"failures.png": comparison_figure(part.frame, title=part.words)}
 
 
 #: Distributions of task lengths, with the largest length of the axis in means and the number of bars; then loops, one or two
@@ -245,8 +254,8 @@ _SPEED_FILE: Final = "time_s,core,factor\n0,0,1\n30,0,0.6\n45,0,0.9\n0,1,0.4\n20
 
 
 def speeds() -> Figures:
-    """What each kind of core speeds does to a machine of three cores in 240 s."""
-    # Cores differ in colour, dash and width: they remain apart in grey, and where they lie on each other.
+    """The speeds of a machine of three cores over 240 s, for each kind of core speeds."""
+    # Cores differ in colour, dash and width, to be distinct in grey and where lines overlap.
     looks = ((PALETTE[0], "solid", 2.2), (PALETTE[1], (0, (5, 1.5)), 1.5), (PALETTE[6], (0, (1.2, 1.2)), 1.4))
     size = (7.6, 1.25 * len(_SPEEDS) + 0.7)
     with tempfile.TemporaryDirectory() as folder, drawing(*size) as figure:
@@ -270,14 +279,14 @@ def speeds() -> Figures:
         rows[-1].set_xlim(0, 240)
         rows[-1].set_xticks(range(0, 241, 20))
         rows[-1].set_xlabel("simulated time [s]")
-        # The third panel has all cores, so that one legend serves for every panel.
+        # The third panel has all cores: its legend is for all panels.
         look = {"loc": "outside upper right", "ncols": 3, "frameon": False, "handlelength": 3.2}
         figure.legend(*rows[2].get_legend_handles_labels(), **look)
-        figure.supxlabel("0: the core is not there", fontsize=7.5, color=GREY)
+        figure.supxlabel("factor 0: the core is absent", fontsize=7.5, color=GREY)
     return {"core-speeds.png": figure}
 
 
-#: The panels of the picture of techniques, and the ``--als`` of each: 1000 tasks, 4 cores that ask in turn.
+#: The panels of the picture of techniques, and the ``--als`` of each: 1000 tasks, 4 cores that request in turn.
 IN_TURN: Final = {
     **{name: name for name in ("static", "ss")},
     "fsc, h = σ": "fsc:h=1,sigma=1",
@@ -291,12 +300,12 @@ IN_TURN: Final = {
 
 
 def sizes(name: str) -> list[int]:
-    """The chunks of 1000 tasks where four cores ask in turn."""
+    """The chunks of 1000 tasks if four cores request in turn."""
     return chunk_sequence(technique(name), 1000, 4)
 
 
 def learned(name: str) -> tuple[list[int], list[int]]:
-    """Sizes and cores of the chunks of a loop of 1000 tasks on four cores, of which the first is twice as fast.
+    """Sizes and cores of the chunks of a loop of 1000 tasks on four cores; the first core is twice as fast.
 
     σ is a quarter of µ, and h a tenth.
     """
@@ -320,10 +329,10 @@ def techniques() -> Figures:
 
 
 class SmallChunkFirst:
-    """STATIC with what cannot be divided at its end: of three tasks, one for the first core and two for the second."""
+    """STATIC with the remainder at the end: three tasks give one for the first core and two for the second."""
 
     def chunk(self, ask: Ask) -> int:
-        """Chunks of ⌊N / P⌋ tasks, and for the last core the rest."""
+        """Chunks of ⌊N / P⌋ tasks; the last core gets the rest."""
         return ask.remaining if ask.request + 1 == ask.n_cores else ask.n_tasks // ask.n_cores
 
 
@@ -382,12 +391,12 @@ def evaluation() -> Figures:
             f"paper-variation-{workload}.png": variation_figure(of, title=workload),
             f"paper-ratio-{workload}.png": ratio_figure(of, title=workload),
         }
-    found["paper-8-tasks-W1.png"] = ratio_figure(eight[eight["workload"] == "W1"], title="W1, 8 tasks a core")
+    found["paper-8-tasks-W1.png"] = ratio_figure(eight[eight["workload"] == "W1"], title="W1, 8 tasks per core")
     return found
 
 
 def draws() -> Figures:
-    """The increase of the makespan in ``docs/data/two-level-paper-draws.csv``: imbalance, and on it the extra task."""
+    """The increase of the makespan in ``docs/data/two-level-paper-draws.csv``: imbalance, and stacked on it the extra task."""
     rows = pd.read_csv(DATA / "two-level-paper-draws.csv")
     with drawing(8.0, 5.6) as figure:
         panels = rows.groupby(["tasks_per_core", "workload"], sort=False)
@@ -445,39 +454,75 @@ def estimates() -> Figures:
 
 
 def demand_response() -> Figures:
-    """Waits of ``docs/data/demand-response.csv``: by slower state, and by what jobs compute."""
+    """Waits of ``docs/data/demand-response.csv``, by fallback, slower state and application; for fallbacks, also run times."""
     rows = pd.read_csv(DATA / "demand-response.csv", keep_default_na=False)
-    rows = rows[rows["metric"] == "wait"]
+    increases = {"wait": "increase of the mean wait [s]", "run": "increase of the mean run time [s]"}
+    # Panels: table, metric, second line of the label.
+    panels_of = {
+        "study": [("fallbacks", "wait", ""), ("fallbacks", "run", "")],
+        "states": [("states", "wait", "")],
+        "techniques": [(table, "wait", f"\n{table}") for table in ("all nodes alike", "every other node")],
+    }
     found = {}
-    for name, panels in {"states": ["states"], "techniques": ["all nodes alike", "every other node"]}.items():
+    for name, panels in panels_of.items():
+        one_scale = len({metric for _, metric, _ in panels}) == 1
         with drawing(3.2 + 2.6 * len(panels), 3.6) as figure:
-            for axes, panel in zip(figure.subplots(1, len(panels), sharey=True, squeeze=False)[0], panels, strict=True):
+            places = figure.subplots(1, len(panels), sharey=one_scale, squeeze=False)[0]
+            for axes, (table, metric, line) in zip(places, panels, strict=True):
                 axes.grid(axis="y")
-                cases = rows[rows["table"] == panel].groupby("case", sort=False)
+                cases = rows[(rows["table"] == table) & (rows["metric"] == metric)].groupby("case", sort=False)
                 for colour, (case, of) in zip(PALETTE, cases, strict=False):
                     ends = np.abs(of[["mean_low", "mean_high"]].to_numpy().T - of["mean"].to_numpy())
                     look = {"color": colour, "marker": "o", "markersize": 3, "capsize": 2, "label": case}
                     axes.errorbar(of["share"], of["mean"], ends, **look)
-                axes.set_xlabel("jobs that may be slowed [%]" + f"\n{panel}" * (len(panels) > 1))
-            figure.axes[0].set_ylabel("increase of the mean wait [s]")
-            figure.axes[0].set_ylim(0, None)
-            figure.axes[0].legend(frameon=False)
-            figure.suptitle("dvfs at 407 kW, 10 seeds, 95 % intervals", x=0.02, ha="left")
+                axes.set_xlabel(f"jobs that may be slowed [%]{line}")
+                if axes is places[0] or not one_scale:
+                    axes.set_ylabel(increases[metric])
+            for axes in places:
+                axes.set_ylim(0, None)
+            places[0 if one_scale else -1].legend(frameon=False)
+            of_all = "dvfs" if name != "study" else "fallbacks"
+            figure.suptitle(f"{of_all} at 407 kW, 10 seeds, 95 % intervals", x=0.02, ha="left")
         found[f"demand-response-{name}.png"] = figure
     return found
 
 
+def published(file: str) -> pd.DataFrame:
+    """Comparisons of ten seeds in ``docs/data``, of the makespan and the mean wait."""
+    rows = pd.read_csv(DATA / file, keep_default_na=False)
+    rows = rows[rows["metric"].isin(["makespan_ns", "mean_wait_ns"])]
+    return rows.assign(difference_low=0.0, seeds=10, confidence=0.95)  # only ratios are drawn
+
+
+#: Techniques in figures of ``docs/data``: one that balances badly, and one that balances well. The pages' tables have all.
+_EXTREMES: Final = ("static", "fac")
+
+
 def malleable() -> Figures:
-    """The comparisons of ``docs/data/malleable.csv``, of ten seeds."""
-    rows = pd.read_csv(DATA / "malleable.csv", keep_default_na=False)
-    rows = rows[rows["metric"] != "utilisation"].assign(difference_low=0.0, seeds=10, confidence=0.95)
+    """Comparisons of ``docs/data/malleable.csv``: one figure per kind of backfilling, without rules that resemble others."""
+    rows = published("malleable.csv")
+    rows = rows[rows["als"].isin(_EXTREMES) & rows["value"].isin(["mold", "shrink", "equal"])]
+    rows = rows.assign(als=rows["workload"] + ", " + rows["als"], workload="both")  # as rows of one figure
+    easy = rows["backfill"] == "easy"
     return {
-        f"malleable-{name}.png": comparison_figure(of, title=f"changes of width compared with none, {name}")
-        for name, of in rows.groupby("workload", sort=False)
+        "malleable-easy.png": comparison_figure(rows[easy], title="malleable jobs under EASY"),
+        "malleable-no-backfilling.png": comparison_figure(rows[~easy], title="malleable jobs without backfilling"),
     }
 
 
-#: Where the states of a job are drawn, so that no two arrows meet.
+def coordination() -> Figures:
+    """Comparisons of ``docs/data/releases.csv`` and ``hints.csv``, each of one workload."""
+    releases, hints = published("releases.csv"), published("hints.csv")
+    releases = releases[releases["als"].isin(_EXTREMES)]
+    found = {
+        f"coordination-{name}.png": comparison_figure(releases[releases["workload"] == name], title=f"releases, {name}")
+        for name in ("W2", "CEA-Curie")
+    }
+    of_hints = comparison_figure(hints[hints["workload"] == "W2"], title="hints, W2")
+    return {**found, "coordination-hints-W2.png": of_hints}
+
+
+#: Positions of the states of a job, chosen such that no two arrows meet.
 _PLACES: Final = {
     Stage.COMING: (0, 1),
     Stage.WAITING: (1, 1),
@@ -492,18 +537,23 @@ _PLACES: Final = {
 
 
 def life() -> Figures:
-    """The states of a job, and how it comes from one to the next."""
+    """The states of a job and the events between them."""
     with drawing(8.4, 3.6) as figure:
         axes = figure.subplots()
+        box = {"boxstyle": "round,pad=0.4", "fc": "white", "ec": INK}
+        boxes = {
+            state: axes.text(*place, state.name.lower(), va="center", ha="center", bbox=box)
+            for state, place in _PLACES.items()
+        }
         for (before, after), several in groupby(LIFE, key=lambda step: (step.before, step.after)):
             words = "\n".join(getattr(step.event, "name", str(step.event)).lower() for step in several)
             begin, end = (np.array(_PLACES[one]) for one in (before, after))
-            axes.annotate("", end, begin, arrowprops={"arrowstyle": "-|>", "color": GREY, "shrinkA": 14, "shrinkB": 22})
-            box = {"fc": "white", "lw": 0, "pad": 1}
-            axes.text(*(begin + end) / 2, words, va="center", ha="center", fontsize=7, bbox=box)
-        for state, place in _PLACES.items():
-            box = {"boxstyle": "round,pad=0.4", "fc": "white", "ec": INK}
-            axes.text(*place, state.name.lower(), va="center", ha="center", bbox=box)
+            ends = {f"patch{side}": boxes[one].get_bbox_patch() for side, one in (("A", before), ("B", after))}
+            arrow = {"arrowstyle": "-|>", "color": GREY, "shrinkA": 0, "shrinkB": 2, **ends}
+            axes.annotate("", end, begin, arrowprops=arrow)
+            axes.text(
+                *(begin + end) / 2, words, va="center", ha="center", fontsize=7, bbox={"fc": "white", "lw": 0, "pad": 1}
+            )
         axes.set(xlim=(-0.3, 3.5), ylim=(-0.2, 2.2))
         axes.axis("off")
     return {"job-life.png": figure}
@@ -511,18 +561,18 @@ def life() -> Figures:
 
 @dataclass(frozen=True)
 class Section:
-    """Pictures of a kind.
+    """A group of pictures.
 
     Attributes
     ----------
     heading, about : str
-        Its heading in the gallery, and the text below that.
+        Its heading in the gallery, and the text below the heading.
     pictures : dict of str to str
-        File in ``docs/images`` → the command that makes such a picture of the user's own results; empty where there is none.
+        File in ``docs/images`` → the command that makes such a picture from the user's own results; empty if there is none.
     draw : callable, optional
         Makes the figures, by file.
     by : str
-        The command that has made these very files, if no function of this module does.
+        The command that has made these files, if no function of this module draws them.
     """
 
     heading: str
@@ -551,19 +601,19 @@ _GRAPH = "twolevel graph cholesky:tiles=8,ccr=0.1 --hosts 4 --cores 16 --als hef
 # fmt: off
 PICTURES: Final = (
     Section("A run",
-            "`twolevel run … --tasks --decisions --out DIR` writes their tables. In Python: `result.plot.gantt()` and so on.",
+            "Their tables are written by `twolevel run … --tasks --decisions --out DIR`. In Python: `result.plot.gantt()` …",
             _drawn("run-", *["utilisation", "waits", "imbalance", "held", "heat", "gantt", "chunks", "lengths", "decisions"]),
             runs),
     Section("A report page, in a browser", "", {"report.png": "twolevel report DIR -o page.html"}),
     Section("Some jobs of a run", "", {"gantt.png": "twolevel gantt DIR --jobs 97-104 -o gantt.png"}, by="make demo"),
-    Section("The power of a machine", "Of a run with `--power` or with limits to power.",
+    Section("The power of a machine", "They need a run with `--power` or `--limits`.",
             _alike("demand-response-", "none", "submit", "hold", "dvfs", "stop-idle", "stop-off",
                    command="twolevel power DIR -o power.png"), power),
     Section("A study", "`twolevel grid` and `twolevel study` draw them into `DIR/figures`.",
             _drawn("study-", "makespan", "variation", "ratio", "imbalance", "cost", "comparison", "slowdown-boxes",
                    "queue-boxes", "decisions", "decision-cost"), studies),
     Section("Two runs", "", {"compare-chain.png": "twolevel compare DIR_A DIR_B --job 64 --out compared"},
-            by="the example of the page on comparing"),
+            by="the example on its page"),
     Section("The real Slurm", "", {"slurm-delays.png": "twolevel compare DIR_A DIR_B --out compared"}),
     Section("One loop, one graph", "", {"loop.png": _LOOP, "graph-schedule.png": _GRAPH}),
     Section("Task lengths", "", {"lengths.png": ""}, task_lengths),
@@ -582,22 +632,20 @@ PICTURES: Final = (
     Section("The two-level paper's four jobs", "",
             _alike("paper-four-jobs-", "static", "small-first", "ss-release", "ss-hint"), four_jobs_drawn),
     Section("AccaSim's case study",
-            "With the paper's names of dispatchers, plain slowdowns, and the least times of five runs.",
+            "They have AccaSim's names, plain slowdowns, and the shortest times of five runs.",
             _alike("accasim-", "slowdown-boxes", "queue-boxes", "decision-cost", "decisions"),
             by="twolevel study tools/studies/accasim.toml"),
     Section("Generated workloads", "",
             _alike("accasim-", "like-50k", "like-500k", "calendar-500k",
                    command="twolevel workload generate --like LOG -n 50000 --method accasim --plot like.png -o made.swf")),
-    Section("Levels that exchange information", "", _alike("coordination-", "W2", "CEA-Curie"),
-            by="twolevel study tools/studies/releases.toml"),
-    Section("Hints", "", {"coordination-hints-W2.png": ""}, by="twolevel study tools/studies/hints.toml"),
-    Section("Malleable jobs", "", _alike("malleable-", "W1", "W2"), malleable),
+    Section("Levels that exchange information", "", _alike("coordination-", "W2", "CEA-Curie", "hints-W2"), coordination),
+    Section("Malleable jobs", "", _alike("malleable-", "easy", "no-backfilling"), malleable),
+    Section("Failures of hosts", "",
+            {"failures.png": "twolevel study tools/studies/failures.toml --out failures"}, failures),
     Section("The life of a job", "", {"job-life.png": ""}, life),
     Section("The bridge's protocol", "", _alike("protocol-", "connection", "job", end=".svg"), by="hand"),
     Section("Better estimates", "", {"estimates-slowdown.png": ""}, estimates),
-    Section("Demand response", "", {"demand-response-study.png": ""}, by="twolevel study tools/studies/demand-response.toml"),
-    Section("Demand response, other states and jobs", "", _alike("demand-response-", "states", "techniques"),
-            demand_response),
+    Section("Demand response", "", _alike("demand-response-", "study", "states", "techniques"), demand_response),
     Section("Constraint programming", "", _alike("cp-", "eurora", "forhlr", "instances"), planners),
 )
 # fmt: on
@@ -607,7 +655,7 @@ _OF_TIMES: Final = {"run-decisions.png", "study-cost.png", "study-decisions.png"
 
 
 def stale(section: Section, folder: Path) -> list[str]:
-    """The pictures of a section that would be drawn differently today; other versions of matplotlib may round other pixels."""
+    """The pictures of a section that differ from newly drawn ones; versions of matplotlib may round pixels differently."""
     assert section.draw is not None
     found = []
     for name, figure in section.draw().items():
@@ -620,7 +668,7 @@ def stale(section: Section, folder: Path) -> list[str]:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Draw or check the pictures; returns the exit code."""
+    """Draw or check the pictures; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help="a file of docs/images")
     parser.add_argument("--check", action="store_true", help="write nothing")

@@ -1,17 +1,17 @@
 """Write the tables of pages that show data of finished studies.
 
     python -m tools.sections [PAGE …]              # rewrite the tables of these pages, or of all
-    python -m tools.sections --check               # exit 1 if a table is not what its data give
+    python -m tools.sections --check               # exit 1 if a table differs from its data
     python -m tools.sections --keep DIR NAME       # copy the comparisons of a study in DIR to docs/data/NAME.csv
 
 A page has such a table between ``<!-- generated: NAME -->`` and ``<!-- end of NAME -->``. ``sections.toml`` declares them:
 
 - ``data``: a file of ``docs/data``; ``where``: the values of columns that select its rows;
 - ``rows``: the head and the format of each leading column;
-- ``columns``: the column whose values are the other heads, with ``head``, their format, or ``names``, the head of each value;
+- ``columns``: the column whose values make the other columns, with ``head``, the format of heads, or ``names``, each head;
 - ``merge``: a column whose values are joined where all their cells are equal;
-- ``cell``: the column that is shown, with the interval ``cell_low`` to ``cell_high`` and ``digits`` decimals, or as many as the
-  interval is worth.
+- ``cell``: the shown column, with the interval ``cell_low`` to ``cell_high`` and ``digits`` decimals; by default the digits
+  follow from the interval.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT / "docs" / "data"
 DECLARED = Path(__file__).with_suffix(".toml")
 
-#: What ``--keep`` takes of ``comparisons.parquet``, as far as a study has it.
+#: Columns of ``comparisons.parquet`` that ``--keep`` copies if a study has them.
 _KEPT = (
     "workload",
     "bls",
@@ -48,7 +48,7 @@ _KEPT = (
 
 
 def read(name: str) -> pd.DataFrame:
-    """The rows of a file of ``docs/data``; a column that is not of numbers is of texts."""
+    """The rows of a file of ``docs/data``; a column has numbers or texts."""
     return pd.read_csv(DATA / f"{name}.csv", keep_default_na=False, na_values=[""], dtype={"value": str, "base": str})
 
 
@@ -63,7 +63,7 @@ def _text(row: Mapping[str, Any], name: str, digits: int | None) -> str:
 
 
 def _merged(found: pd.DataFrame, column: str) -> pd.DataFrame:
-    # Values of a column whose rows are equal otherwise become one value.
+    # Rows that differ only in this column become one row.
     kinds: dict[str, list[str]] = {}
     for value, rows in found.groupby(column, sort=False):
         kinds.setdefault(rows.drop(columns=column).to_csv(index=False), []).append(str(value))
@@ -77,12 +77,12 @@ def table(declared: Mapping[str, Any]) -> list[str]:
     Parameters
     ----------
     declared : mapping
-        As the module describes it.
+        The declaration, as described above.
 
     Raises
     ------
     InputError
-        If the data lack a cell, or have two of one.
+        If the data lack a cell, or have it twice.
     """
     found = read(declared["data"])
     for column, value in declared.get("where", {}).items():
@@ -110,12 +110,12 @@ def table(declared: Mapping[str, Any]) -> list[str]:
 
 
 def updated(page: str, sections: Mapping[str, Mapping[str, Any]]) -> str:
-    """A page's text with its declared tables written again.
+    """The text of a page with its declared tables written again.
 
     Raises
     ------
     InputError
-        If the page lacks the marks of one of them.
+        If the page lacks the marks of a table.
     """
     for name, declared in sections.items():
         begin, end = f"<!-- generated: {name} -->\n", f"<!-- end of {name} -->"
@@ -133,14 +133,14 @@ def _sections(page: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def keep(folder: Path, name: str) -> None:
-    """Copy what a study has compared into ``docs/data``."""
+    """Copy the comparisons of a study to ``docs/data``."""
     found = pd.read_parquet(folder / "comparisons.parquet")
     found = found[[column for column in _KEPT if column in found]]
     found.to_csv(DATA / f"{name}.csv", index=False, float_format="%.10g", lineterminator="\n")
 
 
 def main(words: list[str] | None = None) -> int:
-    """Write or check the tables; returns the exit code."""
+    """Write or check the tables; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pages", nargs="*", metavar="PAGE", help="path of a page, as tools/sections.toml has it")
     parser.add_argument("--check", action="store_true", help="write nothing")

@@ -2,7 +2,8 @@
 
 ``python -m tools.states`` writes the tables; with ``--page`` it prints the page.
 
-A field's meaning is the comment on its line, or else the one above it or the fields before it. One with a colon is a heading.
+A field's meaning is the comment on its line, or else the comment above it or above the fields before it. A comment with a colon
+is a heading.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from traces.kernels.state import Field, State, fields_of
 from traces.ledger import JobRecords, NodeRecords, PassRecords, PowerRecords, TaskRecords, TransferRecords
 from traces.records import EVENTS
 
-#: Pages, and the kinds of records that have tables there.
+#: Pages, and the kinds of records whose tables they have.
 TABLES = {
     "results.md": (JobRecords, TaskRecords, TransferRecords, *EVENTS, NodeRecords, PassRecords),
     "power.md": (PowerRecords,),
@@ -51,7 +52,7 @@ def rows(declared: type[object]) -> list[tuple[str, str, str, str]]:
 
 
 def listed(root: type[State]) -> dict[str, type[State]]:
-    """Return a class of states and all classes of states in it, by name."""
+    """Return a class of states and all classes of states within it, by name."""
     parts = [listed(field.kind) for field in fields_of(root).values() if isinstance(field.kind, type)]
     return {root.__name__: root} | {name: one for part in parts for name, one in part.items()}
 
@@ -91,7 +92,7 @@ def page() -> str:
 
 
 def with_tables(name: str) -> str:
-    """Return a page whose tables say of each kind of records what its declaration says."""
+    """Return a page with the tables of each kind of records, made from their declarations."""
     text = (DOCS / "reference" / name).read_text(encoding="utf-8")
     for kind in TABLES[name]:
         columns = kind.table_columns()

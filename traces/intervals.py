@@ -136,11 +136,14 @@ def check_ends(intervals: Iterable[tuple[int, int]], stop: int, where: str, know
             raise InputError(f"{where}: {intervals_text([(lo, hi)])} is out of range: {known}")
 
 
-def parse_intervals(text: str, where: str, stop: int = OPEN) -> list[tuple[int, int]]:
+def parse_intervals(
+    text: str, where: str, stop: int = OPEN, *, example: str = "0-63 128 256-"
+) -> list[tuple[int, int]]:
     """Return the half-open intervals of a text such as ``0-63 128 256-`` or ``-63,128``, sorted and merged.
 
     - ``text``: numbers and ranges; a range without a begin starts at 0, one without an end stops at ``stop``.
     - ``stop``: the number of existing numbers, if known. The text is not checked against it.
+    - ``example``: what an error says that is allowed.
 
     Raises InputError if a part is not a number or a range, or a range ends before it begins.
     """
@@ -148,7 +151,7 @@ def parse_intervals(text: str, where: str, stop: int = OPEN) -> list[tuple[int, 
     for part in text.replace(",", " ").split():
         low, dash, high = part.partition("-")
         if not _PART.fullmatch(part) or (low and high and int(high) < int(low)):
-            raise InputError(f"{where}: {shown(part)} is not a number or a range; allowed: e.g. 0-63 128 256-")
+            raise InputError(f"{where}: {shown(part)} is not a number or a range; allowed: e.g. {example}")
         lo = int(low or 0)
         found.append((lo, int(high) + 1 if high else max(lo + 1, stop if dash else 0)))
     merged: list[tuple[int, int]] = []

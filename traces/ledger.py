@@ -86,20 +86,21 @@ class JobRecords(RecordKind):
     start_ns: Array = column("instant of its start; −1 if it never started", "ns")
     end_ns: Array = column("instant of its end, or of its cut; −1 if it never started", "ns")
     estimate_ns: Array = column("requested run time, a duration", "ns")
-    deadline_ns: Array = column("instant submit + slack × estimate", "ns")
+    deadline_ns: Array = column("its deadline, the instant submit + slack × estimate", "ns")
     cores: Array = column(
-        "number of requested cores; it computes on the first of its allocation, up to this number", "cores"
+        "number of requested cores; the job computes on no more than this number, the first of its allocation", "cores"
     )
     tasks: Array = column("tasks that ran, at least in part; 0 without an application level")
     chunks: Array = column("chunks assigned; 0 without an application level")
     length_gflop: Array = column(
-        "nominal: the sum of the lengths of all its tasks, of all loops and time steps, whether they ran or not; 0 if it never "
+        "sum of the lengths of all its tasks, in all loops and time steps, whether they ran or not; 0 if it never "
         "started; without an application level the job's length",
         "GFLOP",
         "float64",
     )
     imbalance: Array = column(
-        "max(t)/mean(t) − 1 of its cores' finishing times, see [below](#metrics); NaN without an application level",
+        "max(t)/mean(t) − 1, where t are the [finishing times](metrics.md#the-application-level) of its cores; NaN without an "
+        "application level",
         "fraction",
         "float64",
     )
@@ -115,16 +116,16 @@ class JobRecords(RecordKind):
     allocation_hi: Array = column("end of the interval: its last core plus 1", shape="(intervals,)", table="")
     _: KW_ONLY
     attempt: Array = column("number of the attempt at this job, from 0", default=None)
-    why: Array = column("why it started when it did, see below", dtype="int8", default=None)
-    state: Array = column("how it ended, see below", dtype="int8", default=None)
+    why: Array = column("reason of its start: head, backfill, reserved, preset or never", dtype="int8", default=None)
+    state: Array = column("final state of this attempt, such as completed or killed", dtype="int8", default=None)
     eligible_ns: Array = column(
         "instant from which it could start: its submit, or later if it was [held](batch-constraints.md#held-jobs) or depended "
-        "on another job; in a later attempt the instant of the cut before; −1 if it was withdrawn before it could start",
+        "on another job; in a later attempt the end of the previous one; −1 if it was withdrawn before it could start",
         "ns",
         default=None,
     )
     held_cores: Array = column(
-        "number held at its start: `cores`, or more if whole hosts are allocated, or another number if it is "
+        "number of cores held at its start: `cores`, or more if whole hosts are allocated, or another number if it is "
         "[molded](malleable.md); 0 if it never started",
         "cores",
         default=None,
@@ -164,8 +165,8 @@ class JobRecords(RecordKind):
     @classmethod
     def table_columns(cls) -> dict[str, RecordColumn]:
         """The columns of its table, which has intervals of cores and codes as text."""
-        held = "the cores it held: intervals of global core numbers, ascending, as `0-63 128-191` or `5`; empty if it never "
-        held += "started"
+        held = "the cores it held at its start: ascending intervals of global core numbers, as `0-63 128-191` or `5`; empty "
+        held += "if it never started"
         found: dict[str, RecordColumn] = {}
         for name, one in table_columns(cls.columns()).items():
             found[name] = one._replace(dtype="string") if name in ("why", "state") else one
@@ -207,14 +208,10 @@ class TaskRecords(RecordsOfJobs):
     name: ClassVar[str] = "tasks"
     missing: ClassVar[str] = "no tasks: they were not kept, or there was no application level"
 
-    start_ns: Array = column(
-        "instant at which the core began it; the overhead of a chunk lies before its first task", "ns"
-    )
-    end_ns: Array = column("instant at which it was done, or cut", "ns")
+    start_ns: Array = column("instant at which the core began it, after the overhead of its chunk", "ns")
+    end_ns: Array = column("instant at which it ended, or was cut", "ns")
     core: Array = column("global number of the core that computed it", dtype="int32")
-    chunk: Array = column(
-        "number of the chunk it was assigned with, in the order of assignment within the job, from 0", dtype="int32"
-    )
+    chunk: Array = column("number of its chunk, in the order of assignment within the job, from 0", dtype="int32")
     length_gflop: Array = column("its length", "GFLOP", "float64")
 
     @classmethod
@@ -244,10 +241,10 @@ class TransferRecords(RecordsOfJobs):
     missing: ClassVar[str] = "no transfers: there was no network, or no task graph"
 
     source: Array = column("number of the task within the job that made the data", dtype="int32")
-    target: Array = column("number of the task within the job that needs them", dtype="int32")
+    target: Array = column("number of the task within the job that needs the data", dtype="int32")
     bytes: Array = column("its size, above 0", "bytes", "float64")
-    sent_ns: Array = column("instant at which it began, not before `source` ended", "ns")
-    arrived_ns: Array = column("instant at which all of it had arrived, not after `target` started", "ns")
+    sent_ns: Array = column("begin of the transfer, not before `source` ended", "ns")
+    arrived_ns: Array = column("end of the transfer, not after `target` started", "ns")
 
     @classmethod
     def table_columns(cls) -> dict[str, RecordColumn]:
@@ -256,7 +253,7 @@ class TransferRecords(RecordsOfJobs):
         ends = {"source": own.pop("source"), "target": own.pop("target")}
         cores = {
             "source_core": RecordColumn("global number of the core that computed `source`", dtype="int32"),
-            "target_core": RecordColumn("global number of the core that computed `target`; another", dtype="int32"),
+            "target_core": RecordColumn("global number of another core, which computed `target`", dtype="int32"),
         }
         return {"job_id": _JOB_ID} | ends | cores | own
 
@@ -308,10 +305,10 @@ class NodeRecords(RecordKind):
         dtype="string",
     )
     energy_j: Array | None = _energy("total energy of the host in the interval")
-    energy_jobs_j: Array | None = _energy("part of it by cores that jobs held, in tasks or waiting")
-    energy_idle_cores_j: Array | None = _energy("by cores that no job held, while the host was up")
-    energy_base_j: Array | None = _energy("by the host in addition to its cores, while it was up")
-    energy_off_j: Array | None = _energy("by the host while it was off, shutting down, booting, or down by a failure")
+    energy_jobs_j: Array | None = _energy("part of it consumed by cores that jobs held, in tasks or waiting")
+    energy_idle_cores_j: Array | None = _energy("part consumed by cores that no job held, while the host was up")
+    energy_base_j: Array | None = _energy("part consumed by the host besides its cores, while it was up")
+    energy_off_j: Array | None = _energy("part consumed while it was off, shutting down, booting, or down by a failure")
 
 
 class PowerRecords(RecordKind):
@@ -319,13 +316,13 @@ class PowerRecords(RecordKind):
 
     name: ClassVar[str] = "power"
 
-    instant_ns: Array = column("from then on; the first is the first submit", "ns")
+    instant_ns: Array = column("begin of the row's validity; the first is the first submit", "ns")
     power_mw: Array = column("power of the machine", "mW")
-    full_mw: int = column("what is drawn if all cores work at full speed", "mW", "int", shape="a number", table="")
+    full_mw: int = column("power if all cores work at full speed", "mW", "int", shape="a number", table="")
     limit_mw: Array | None = column("the lowest limit in force, known or not; −1 if there is none", "mW", default=None)
     level: Array | None = column(
         "with `dvfs`, the state of the running jobs that may be slowed: 0 is full speed; [job by job](#slowing-job-by-job) the "
-        "slowest state of any. 0 also while no such job runs, even above a limit",
+        "slowest state of any job. Also 0 while no such job runs, even above a limit",
         default=None,
     )
 
@@ -346,9 +343,9 @@ class Ledger:
     scales speeds, ``power`` if it was not recorded. Jobs are ``moldable`` if they may start with fewer cores than they
     request. ``cut_because`` has, by row of ``jobs``, the reasons of ends for jobs that lost all their cores or were ended
     by a policy. ``technique`` has, by row of ``jobs``, the index in ``techniques`` of the scheduler of its tasks, if known.
-    ``window_ns`` is the window to which the ledger was cut: jobs that wait at its end have not started. ``shows`` is what
-    has rows in a trace: ``cores``, with hosts and jobs; ``hosts``, with jobs; or ``lanes``, jobs only. ``ids`` has, by job
-    number, the log's ids of jobs. ``computes`` is False if the rows of ``tasks`` show which cores jobs held, and not tasks.
+    ``window_ns`` is the window to which the ledger was cut: jobs that wait at its end have not started. ``shows`` states
+    which rows a trace has: ``cores``, with hosts and jobs; ``hosts``, with jobs; or ``lanes``, jobs only. ``ids`` has, by job
+    number, the log's ids of jobs. ``computes`` is False if the rows of ``tasks`` show which cores jobs held instead of tasks.
     """
 
     machine: MachineShape

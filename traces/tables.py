@@ -54,7 +54,7 @@ _REPEATED = ["allocation", "why", "state"]  #: text columns with many equal rows
 
 
 class Values(NamedTuple):
-    """A column of values, some of which may be missing."""
+    """A column of values; some may be missing."""
 
     values: Sequence[Any]  # None if missing
     # {"whole", "seed", "real", "text", "truth"}: type of the others, also for an empty column

@@ -74,8 +74,8 @@ class SpeedKind(Protocol):
 
 
 def of_pieces(cores: Array, begin: Array, stop: Array, pieces: Pieces, period_ns: int = 0) -> Component:
-    """Return the component that gives core ``cores[i]`` the pieces ``begin[i]`` to ``stop[i]`` - 1, which other cores may have,
-    too; they are repeated after a period unless it is 0."""
+    """Return the component that gives core ``cores[i]`` the pieces ``begin[i]`` to ``stop[i]`` - 1. Several cores may have the
+    same pieces; they are repeated after a period unless it is 0."""
     factors = np.array([factor for _, factor in pieces], np.float64)
     return Component(
         PIECES,

@@ -48,7 +48,7 @@ class GraphDraft(State):
     The columns are longer than needed, with arbitrary contents: the rule may use them as work space.
     """
 
-    # about how many tasks are wanted; 0: as the generator's own parameters say. Impossible numbers are rounded, usually up.
+    # approximate number of tasks; 0: as the generator's own parameters say. Impossible numbers are rounded, usually up.
     n_tasks: int
     n_cores: int  # the cores of the job, at least 1
     params: Floats  # :attr:`GraphModel.params`; read-only
@@ -94,8 +94,8 @@ class GraphModel:
     name: str  #: name in the literature, in lower case, without parameters; for tables
     make: Callable[..., int]  #: The rule, decorated with :func:`graph_kernel`. Not called if there is a ``source``.
     params: Array  #: float64, passed to the rule as ``params``
-    #: ``n_tasks(tasks, cores)`` returns room for how many tasks and edges to allocate for about ``tasks`` tasks (0: as the
-    #: parameters say) and ``cores`` cores. Never below the number of tasks, and rarely below the number of edges.
+    #: ``n_tasks(tasks, cores)`` returns the numbers of tasks and edges to allocate for about ``tasks`` tasks (0: as the
+    #: parameters say) and ``cores`` cores: never too few tasks, and rarely too few edges.
     n_tasks: Callable[[int, int], tuple[int, int]]
     #: Ratio of communication to computation: the mean time of an edge at the network's bandwidth, over the mean time of a task.
     #: None: the bytes of a file are kept.

@@ -229,11 +229,11 @@ def draw_graph(
       numbers of tasks and edges; with ``NO_ROOM`` the required numbers, 0 if unknown. Both streams advance, except with
       ``NO_ROOM``; the stream ``GRAPH_WORK`` only if work varies
     - ``gflop``: written from its beginning; for a later graph of the job the caller passes the rest of its array
-    - ``n_tasks``: about how many tasks are wanted; 0: as the model says
+    - ``n_tasks``: approximate number of tasks; 0: as the model says
     - ``total_gflop``: sum of the tasks' work, above 0; ignored for a file's graph that is not scaled
     - ``bytes_per_gflop``: bytes that take as long as 1 GFLOP of work; ignored for a file's graph
 
-    Returns 0; ``NO_ROOM``; or ``IMPOSSIBLE`` if the rule says so or breaks its contract, work to be scaled is all 0, or work or
+    Returns 0; ``NO_ROOM``; or ``IMPOSSIBLE`` if the rule does so or breaks its contract, work to be scaled is all 0, or work or
     bytes overflow a float.
     """
     bytes_, ccr, cov = room.bytes[first_edge:], graphs.ccr[place], graphs.cov[place]

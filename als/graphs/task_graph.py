@@ -36,7 +36,7 @@ class TaskGraph:
     #: Producer of each edge, (E,); edges are sorted by (source, target) and may be given in any order. No pair twice, no cycle.
     source: Array
     target: Array  #: consumer of each edge, (E,)
-    bytes: Array  #: data that the consumer needs from the producer, (E,), finite, >= 0; 0: only the order counts
+    bytes: Array  #: data that the consumer needs from the producer, (E,), finite, >= 0; 0: the edge only orders tasks
     #: names of the tasks: N different ones that are not empty and hold no control characters; or none, for "0", "1", …
     names: tuple[str, ...] = ()
     host: Array | None = None  #: host on which each task must run, (N,), >= 0; None: any

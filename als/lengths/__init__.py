@@ -19,7 +19,7 @@ from als.lengths.random import EXPONENTIAL, Bimodal, Correlated, Gamma, Lognorma
 from als.options import LENGTHS as LENGTHS_OPTION
 from als.options import MAX_TASKS_PER_JOB, TASKS_PER_CORE, VARIATION
 from traces.base.errors import InputError, at, one_of, with_value
-from traces.base.options import SEED
+from traces.base.options import SEED, check_fields, holds
 from traces.base.plugins import at_its_place, parameterised, without_parameter
 from traces.base.time import duration_ns
 from traces.compiled import Array
@@ -125,15 +125,13 @@ def check_variation(spec: str, variation: float) -> None:
 class TaskModel:
     """How jobs are divided into tasks. Raises InputError, PluginError if a value is invalid."""
 
-    variation: float = VARIATION.default  #: Υ: standard deviation of task lengths over their mean, 0 to ``MAX_COV``
-    tasks_per_core: int = TASKS_PER_CORE.default  #: K, the mean number of tasks per core of a job, >= 1
-    seed: int = SEED.default  #: 0 to 2**64 - 1. A job's tasks depend on the seed and its job number only.
+    variation: float = holds(VARIATION)  #: Υ: standard deviation of task lengths over their mean, 0 to ``MAX_COV``
+    tasks_per_core: int = holds(TASKS_PER_CORE)  #: K, the mean number of tasks per core of a job, >= 1
+    seed: int = holds(SEED)  #: 0 to 2**64 - 1. A job's tasks depend on the seed and its job number only.
     distribution: str = LENGTHS_OPTION.default  #: as for :func:`als.lengths.lengths`; empty: ``normal``
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "variation", VARIATION.check(self.variation))
-        object.__setattr__(self, "tasks_per_core", TASKS_PER_CORE.check(self.tasks_per_core))
-        object.__setattr__(self, "seed", SEED.check(self.seed))
+        check_fields(self)
         object.__setattr__(self, "_model", lengths(self.distribution, variation=self.variation))
 
     @property
@@ -196,5 +194,5 @@ class TaskModel:
 
 @functools.lru_cache(maxsize=64)
 def normal_lengths(variation: float) -> LengthModel:
-    """Return the normal lengths of a variation, as in a recipe."""
+    """Return the normal distribution with a variation, as in a recipe."""
     return lengths("normal", variation=variation)

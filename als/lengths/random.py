@@ -65,7 +65,7 @@ def _uniform_length(
 
 
 class Uniform(Spread):
-    """Uniform: between µ·(1 - √3·cov) and µ·(1 + √3·cov). At cov = 1/√3 the interval begins at 0, so it cannot be wider."""
+    """Uniform: between µ·(1 - √3·cov) and µ·(1 + √3·cov). At cov = 1/√3 the interval begins at 0: its maximum width."""
 
     name: ClassVar[str] = "uniform"
     max_cov: ClassVar[float] = 1.0 / math.sqrt(3.0)  # lengths must not be below 0

@@ -32,8 +32,8 @@ LOOP_METRICS = (
 
 @compiled()
 def finish_imbalance(finish_ns: Ints, start_ns: int) -> float:
-    """Return max(t)/mean(t) - 1 of the cores' finishing times: the fraction of its time that an average core waits for the
-    last. 0 is perfect balance; NaN if no core did anything."""
+    """Return max(t)/mean(t) - 1 of the cores' finishing times: the mean time that a core waits for the last one, over the mean
+    finishing time. 0 is perfect balance; NaN if no core did anything."""
     total, most = 0.0, 0
     for p in range(finish_ns.size):
         total += float(finish_ns[p] - start_ns)

@@ -64,7 +64,7 @@ class SharingModel(NetworkModel, Checked):
 
     noun = "network"
     kind: NetworkKind = NetworkKind.SHARING
-    # whether a flow also loads the links of its way back, with 0.05 of its rate, as acknowledgements do
+    # whether a flow also loads the links of the reverse route, with 0.05 of its rate, as acknowledgements do
     crosstraffic: bool = True
     latency_factor: Annotated[float, RealNumber(0.0, 1e6)] = 1.0  # factor of a route's latency
     # share of a flow's bandwidth that carries its bytes

@@ -34,7 +34,7 @@ FLYING, ARRIVED, BEYOND = range(3)
 # Phases.
 _FREE, _LATENCY, SHARING, _TIMER = range(4)
 
-CROSS_WEIGHT = 0.05  #: weight of a transfer on its way back, if the model has cross-traffic
+CROSS_WEIGHT = 0.05  #: weight of a transfer on its reverse route, if the model has cross-traffic
 
 
 class Flows(State, dim="flows"):

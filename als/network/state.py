@@ -23,7 +23,7 @@ class NetworkState(State):
 
     kind: int = NONE  # kind of its model: NONE, HOCKNEY or SHARING
     topology: int = FULL  # FULL … DRAGONFLY
-    crosstraffic: int = 0  # 1: a flow also loads the links of its way back
+    crosstraffic: int = 0  # 1: a flow also loads the links of the reverse route
     n_hosts: int = 0  # hosts of the machine
     latency_ns: float = 0.0  # latency of a link of the platform
     bandwidth: float = 0.0  # bandwidth of a link of the platform, bytes/s

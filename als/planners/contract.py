@@ -115,8 +115,8 @@ def first_fault(source: Ints, target: Ints, speed: Floats, core: Ints, begin: Fl
 class Mapped:
     """No scheduler: the tasks of a graph have given hosts or cores.
 
-    A task with a host waits there, once its data have arrived, for the first free core of that host; the tasks of a core run in
-    their order. (For workflows planned elsewhere, and for simulating a run again.)
+    Once its data have arrived, a task with a host waits for the first free core of that host; the tasks of a core run in
+    their order. This is for workflows planned elsewhere, and for simulating a run again.
     """
 
     name: str = "mapped"

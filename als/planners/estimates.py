@@ -84,8 +84,8 @@ def new_arrivals(problem: PlanningProblem, end: Array, floats: Array, ints: Arra
 def find_arrivals(arrivals: Arrivals, task: int) -> None:
     """Compute when the data of all in-edges of a task arrive on each core, in O(in-edges + P) steps.
 
-    Data from another host count with the latest of all hosts but the core's own, data from another core with the latest of all
-    other cores of the host. The two latest of different hosts, and of different cores of each host, give both.
+    On each core, the latest arrival from all other hosts and the latest from all other cores of its host count. The two latest
+    arrivals from different hosts, and from different cores of each host, determine both.
     """
     problem, end = arrivals.problem, arrivals.end
     first, last = problem.in_first[task], problem.in_first[task + 1]

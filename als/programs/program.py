@@ -93,7 +93,7 @@ class Loop:
         return lengths(self.lengths, key_of(where, "lengths"), variation=variation)
 
     def n_tasks(self, cores: int) -> int:
-        """Return N on this many cores: the number of the lengths, or ``tasks``, or P·K."""
+        """Return N on this number of cores: the number of the lengths, or ``tasks``, or P·K."""
         return self.count or self.tasks or cores * (self.tasks_per_core or 1)
 
 
@@ -340,7 +340,7 @@ class Program:
         Parameters
         ----------
         run : Loop
-            What phases that do not say it take from the run.
+            The run's values, for phases without their own.
         where : str
             Beginning of errors.
 

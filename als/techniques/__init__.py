@@ -143,7 +143,9 @@ def technique(name: str, *, where: str = "name", also: tuple[str, ...] = ()) -> 
 
         if not callable(getattr(found, "chunk", None)):
             given = type(found).__name__
-            raise InputError(f"{where}: {plain}: {given}; allowed: Technique, or a class with chunk(self, ask)")
+            raise InputError(
+                f"{where}: {plain} is of type {given}; allowed: Technique, or a class with chunk(self, ask)"
+            )
         if text:
             found = with_parameters(found, text, where, "application technique")
         return PythonTechnique(found, plain)

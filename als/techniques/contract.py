@@ -176,7 +176,7 @@ PREFIX = "select:"  #: prefix of a selection
 
 @dataclass(frozen=True)
 class Selection:
-    """``select:gss,fac,awf-b``: several techniques; the one that does best in a simulation ahead runs (SimAS).
+    """``select:gss,fac,awf-b``: a choice among techniques by simulation ahead (SimAS).
 
     When a loop begins, the engine simulates it with every candidate, without future changes of the cores. The candidate whose
     loop ends first runs; among equals the first named. Raises InputError if there are fewer than two, or one is given twice.

@@ -1,6 +1,6 @@
-"""OpenMP's words for loop schedules: ``[modifier:]kind[,chunk]``, as in a ``schedule`` clause or in ``OMP_SCHEDULE``.
+"""OpenMP's loop schedules: ``[modifier:]kind[,chunk]``, as in a ``schedule`` clause or in ``OMP_SCHEDULE``.
 
-Each becomes the name of a technique with its parameters. As OpenMP does, this ignores case and spaces.
+Each is converted to the name of a technique with its parameters. Case and spaces are ignored, as in OpenMP.
 
 ``dynamic`` is ``ss``, and ``nonmonotonic:dynamic`` is ``static-steal``, as in LLVM's runtime; GCC's ignores the modifier.
 ``auto`` and ``runtime`` leave the choice to the runtime or the environment, so there is nothing to simulate.

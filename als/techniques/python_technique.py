@@ -7,8 +7,8 @@ The simplest one::
             return -(-ask.remaining // ask.n_cores)
 
 ``chunk`` is called for each request with an :class:`Ask` and returns the number of tasks for the core, 1 to ``ask.remaining``.
-Each job has its own object, made when the job begins: by calling a class, or by a deep copy of an object. What it keeps in
-``self`` belongs to this job, and lasts from one time step to the next. Optional members:
+Each job has its own object, made when the job begins: by calling a class, or by a deep copy of an object. Attributes of
+``self`` belong to this job, and are kept from one time step to the next. Optional members:
 
 - ``name``: Its name in tables and errors.
 - ``begin(self, loop)``: Called with a :class:`LoopStart` when a loop begins: in each time step, before its first request.
@@ -279,7 +279,7 @@ class PythonTechnique(Technique):
     found : type or object
         A class that is called without arguments, or an object, with ``chunk(self, ask)``; see the module.
     written : str
-        The name that the user gave, as ``mine.py:Mine``; its attribute ``name``, if it has one, comes first.
+        The name that the user gave, as ``mine.py:Mine``; an attribute ``name`` of ``found`` takes precedence.
     """
 
     calls: _Calls = field(repr=False, kw_only=True)

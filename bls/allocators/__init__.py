@@ -1,7 +1,7 @@
-"""The allocators, one a file.
+"""The allocators, one per file.
 
-To add one: a file here, a line in :data:`ALLOCATORS`. Outside packages add theirs under the entry-point group
-``twolevel.allocators``; a single run can take one from a file, ``my.py:MY``.
+To add an allocator, write a file here, and add a line to :data:`ALLOCATORS`. Outside packages use the entry-point group
+``twolevel.allocators``; a single run can use one from a file, ``my.py:MY``.
 """
 
 from collections.abc import Callable
@@ -64,12 +64,12 @@ def with_parameters(allocator: Allocator, **known: int) -> Allocator:
     return replace(allocator, parameters=tuple(known[name] for name in allocator.asks)) if allocator.asks else allocator
 
 
-_TRIED: Final[WeakSet[Any]] = WeakSet()  #: rules of users that were tried in this process
+_TRIED: Final[WeakSet[Any]] = WeakSet()  #: users' functions that were tested in this process
 
 
 def placing(allocator: Allocator) -> Callable[..., int]:
-    """An allocator's rule, as a value that a kernel takes as an argument. Raises PluginError if it is not compiled as
-    it must be, or a first trial shows that a rule which is not ours is at fault."""
+    """An allocator's function as a value that can be passed to a kernel. Raises PluginError if it is not compiled by
+    :func:`allocator_kernel`, or if the test of a user's function fails."""
     if not getattr(allocator.place, "is_ours", False) and allocator.place not in _TRIED:
         who = f"allocator {allocator.name}"
         try_rule(who, allocator.place, PLACE, "it with allocator_kernel", lambda: _ask(who, allocator))
@@ -77,7 +77,7 @@ def placing(allocator: Allocator) -> Callable[..., int]:
     return as_value(allocator.place, PLACE)
 
 
-#: The first core of each of three hosts, and the number of cores; of those, which are taken; and how many jobs request.
+#: The test: first cores of three hosts and the number of cores; the taken cores; and the numbers of requested cores.
 _HOST_FIRST: Final = (0, 4, 44, 76)
 _TAKEN: Final = (2, 6)
 _ASKED: Final = (1, 5, 40, 76)
@@ -86,8 +86,8 @@ _OUT: Final = ("out_lo", "out_hi")
 
 
 def _ask(who: str, allocator: Allocator) -> None:
-    """Ask for one core, a few, more than a host has, and more than there are, on three hosts. Raises PluginError if the rule
-    raises, or writes outside the columns for its answer."""
+    """Request one core, a few, more than a host has, and more than exist, on three hosts. Raises PluginError if the function
+    fails, or writes outside the columns for its answer."""
     n_cores = _HOST_FIRST[-1]
     words, starts = new_free(n_cores)
     words[:] = 0

@@ -1,7 +1,7 @@
 """Best fit and worst fit: hosts by the number of their usable cores, fewest first or most first, equals by number.
 
-Usable cores are the offered ones, rounded down to a multiple of ``unit_cores``. Each host gives its lowest, as many as are
-usable or still missing. AccaSim calls the former order of hosts "best fit".
+Usable cores are the offered cores, rounded down to a multiple of ``unit_cores``. Each host provides its lowest cores, as many
+as are usable or still missing. AccaSim's "best fit" is the former.
 """
 
 from bls.allocators.contract import Allocator, PlacementRequest, allocator_kernel, usable
@@ -13,7 +13,7 @@ from traces.compiled import Array, compiled
 def _below(host_free: Array, bound: int, unit_cores: int) -> int:
     """The usable cores of all hosts that offer fewer than `bound`."""
     total = 0
-    if unit_cores == 1:  # without a division this loop is many times as quick
+    if unit_cores == 1:  # without a division this loop is many times faster
         for host in range(host_free.size):
             total += host_free[host] if host_free[host] < bound else 0
         return total
@@ -27,7 +27,7 @@ def _below(host_free: Array, bound: int, unit_cores: int) -> int:
 def _place(request: PlacementRequest) -> int:
     host_first, host_free = request.host_first, request.host_free
     n_cores, unit_cores, most_first = request.n_cores, request.unit_cores, request.parameters[0] == 1
-    # The hosts are not sorted: the last amount of which hosts are taken is found by halving.
+    # The hosts are not sorted: the amount of the last host that is needed is found by bisection.
     most = 0
     for host in range(host_free.size):
         most = max(most, host_free[host])
@@ -35,7 +35,7 @@ def _place(request: PlacementRequest) -> int:
     whole = _below(host_free, (most + 1) * unit_cores, unit_cores)
     if whole < n_cores:
         return 0
-    # The amounts come one after the other: 1, 2, … units, or `most`, most - 1, … units.
+    # The amounts in order: 1, 2, … units, or `most`, most - 1, … units.
     before = of_before = 0
     last = most
     while last - before > 1:
@@ -50,7 +50,7 @@ def _place(request: PlacementRequest) -> int:
             last = middle
     of_last = n_cores - of_before
     lo = (most + 1 - last if most_first else last) * unit_cores
-    hi = lo + unit_cores  # hosts that offer lo … hi-1 give of_last together, those that come before them all
+    hi = lo + unit_cores  # hosts that offer lo … hi-1 provide of_last together; hosts before them provide all of theirs
     missing, n_out, host = n_cores, 0, 0
     while missing > 0:
         offered, here = host_free[host], 0

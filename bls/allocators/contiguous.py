@@ -11,7 +11,7 @@ from traces.compiled import compiled
 
 @compiled(inner=True)
 def _whole_units(request: PlacementRequest, core: int, stop: int) -> int:
-    """The lowest begin >= core of a run of n_cores cores up to `stop` that gives each host whole units; -1 if none does."""
+    """The lowest begin >= core of a run of n_cores cores up to `stop` with whole units on each host; -1 if there is none."""
     host_first, n_cores, unit_cores = request.host_first, request.n_cores, request.unit_cores
     host = 0
     while core + n_cores <= stop:
@@ -25,7 +25,7 @@ def _whole_units(request: PlacementRequest, core: int, stop: int) -> int:
             continue
         if core + n_cores > stop:
             return -1
-        # What is on the last host is whole units if all before it is.
+        # The cores on the last host are whole units if those on all hosts before it are.
         split = host + 1
         while host_first[split + 1] < core + n_cores and (host_first[split + 1] - end) % unit_cores == 0:
             split += 1

@@ -1,9 +1,9 @@
 """The contract of an allocator: one function that chooses the cores of a job among the offered ones.
 
 An allocator is a compiled function ``place(request) -> int`` of a :class:`PlacementRequest`. It returns the number of
-intervals that it has written, or 0 if the job cannot be placed on what is offered. It changes nothing else and puts no column
-elsewhere, and its answer must depend on the request alone. The engine checks the answer, applies it, and names the
-allocator if it is impossible.
+intervals that it has written, or 0 if the job cannot be placed on the offered cores. It changes nothing else and replaces no
+column, and its answer must depend on the request alone. The engine checks the answer and applies it; an error for an
+impossible answer names the allocator.
 """
 
 from collections.abc import Callable
@@ -19,14 +19,14 @@ from traces.kernels.signatures import Ints, StateKind
 class PlacementRequest(State):
     """The input of an allocator: the job's request, the offered cores, and room for the answer.
 
-    There is one in each run: the engine sets what changes before each call, and an allocator may keep nothing of it.
+    There is one in each run. The engine updates it before each call; an allocator must not keep it between calls.
     """
 
     number: int  # the job's number in the workload, the same for all of its attempts
     n_cores: int  # number of cores that the job needs, from 1
     # cores of each of the job's units, which is on one host: ``n_cores`` and the cores on each host are multiples of it
     unit_cores: int
-    limit: int  # the most leaf switches of the job's hosts; 0: any number
+    limit: int  # largest number of leaf switches of the job's hosts; 0: any number
     # the offered cores, read with ``bls.availability.free_cores``: free cores that the job may have, perhaps fewer than it
     # needs. Those of a host are trimmed to its other resources, but need not be a multiple of ``unit_cores``.
     words: Ints
@@ -41,7 +41,7 @@ class PlacementRequest(State):
     switch_lo: Ints
     switch_hi: Ints
     switch_level: Ints
-    # int64 (H,): all hosts, so that the hosts below a switch are neighbours; those of a leaf ascend. Empty without switches.
+    # int64 (H,): all hosts; hosts below a switch are consecutive, hosts of a leaf ascend. Empty without switches.
     switch_hosts: Ints
     wanted_lo: Ints  # first cores of the ascending intervals that the job requests by number; mostly empty
     wanted_hi: Ints  # one past their last cores
@@ -59,15 +59,15 @@ PLACE = types.int64(StateKind(PlacementRequest))  #: the signature of an allocat
 class Allocator:
     """A rule for choosing cores."""
 
-    name: str  #: as the literature names it, in lower case
+    name: str  #: name in the literature, in lower case
     place: Callable[..., int]  #: the rule, decorated with :func:`allocator_kernel`
     #: Whether it places every job of 1-core units, without a limit on switches, for which enough cores are offered, wherever
     #: they are. When a job can start is then a matter of counting.
     countable: bool = False
     by_hosts: bool = False  #: whether it reads ``host_free``
     whole_hosts: bool = False  #: whether it takes all cores of every host that it takes
-    parameters: tuple[int, ...] = ()  #: numbers that it is given in every call
-    asks: tuple[str, ...] = ()  #: names of the run's own numbers that replace its parameters: ``"seed"``
+    parameters: tuple[int, ...] = ()  #: numbers that it receives in every call
+    asks: tuple[str, ...] = ()  #: names of numbers of the run that replace its parameters: ``"seed"``
 
 
 def allocator_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -83,7 +83,7 @@ def allocator_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @compiled(inner=True)
 def usable(offered: int, unit_cores: int) -> int:
-    """How many of a host's offered cores a job can use: ``offered``, rounded down to a multiple of ``unit_cores``."""
+    """Number of a host's offered cores that a job can use: ``offered``, rounded down to a multiple of ``unit_cores``."""
     return offered if unit_cores == 1 else offered // unit_cores * unit_cores
 
 
@@ -94,18 +94,18 @@ def take_in_order(request: PlacementRequest, first: int, stop: int, n_cores: int
     Parameters
     ----------
     request : PlacementRequest
-        What the allocator was given; ``out_lo`` and ``out_hi`` are written.
+        The input of the allocator; ``out_lo`` and ``out_hi`` are written.
     first, stop : int
         The hosts first … stop-1.
     n_cores : int
         The number of cores to append.
     n_out : int
-        The number of intervals that the answer has already.
+        The number of intervals already in the answer.
 
     Returns
     -------
     tuple of int
-        How many intervals there are now, and how many cores are still missing.
+        The new number of intervals, and the number of cores that are still missing.
     """
     words, starts, host_first, unit_cores = request.words, request.starts, request.host_first, request.unit_cores
     if unit_cores == 1:  # hosts do not matter

@@ -1,6 +1,6 @@
-"""First fit: the lowest-numbered free cores, wherever they are.
+"""First fit: the lowest-numbered free cores.
 
-With units of more than one core, a host gives no more than its offered cores rounded down to a multiple of ``unit_cores``.
+With units of more than one core, a host provides at most its offered cores rounded down to a multiple of ``unit_cores``.
 """
 
 from bls.allocators.contract import Allocator, PlacementRequest, allocator_kernel, take_in_order
@@ -10,7 +10,7 @@ from bls.availability.free_cores import free_lowest
 @allocator_kernel
 def _place(request: PlacementRequest) -> int:
     n_hosts, n_cores = request.host_first.size - 1, request.n_cores
-    if request.unit_cores == 1:  # hosts do not matter; the way through take_in_order is longer
+    if request.unit_cores == 1:  # hosts do not matter; take_in_order would be slower
         words, starts, stop = request.words, request.starts, request.host_first[n_hosts]
         n_out, missing = free_lowest(words, starts, 0, stop, n_cores, 0, request.out_lo, request.out_hi)
         return n_out if missing == 0 else 0
@@ -20,4 +20,4 @@ def _place(request: PlacementRequest) -> int:
 
 FIRST_FIT = Allocator("first-fit", _place, countable=True)
 
-LOWEST = Allocator("lowest", _place, countable=True)  #: the same rule, named for what it does
+LOWEST = Allocator("lowest", _place, countable=True)  #: the same rule under another name

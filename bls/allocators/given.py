@@ -1,7 +1,7 @@
-"""The very cores that the job requests, when all of them are free (two-level paper, section 4.2).
+"""Exactly the cores that the job requests, when all of them are free (two-level paper, section 4.2).
 
-A job that requests none cannot be placed; nor can one of units of more than one core whose cores are no multiple of
-``unit_cores`` on some host.
+A job that requests no cores by number cannot be placed. Nor can a job whose requested cores on some host are not a multiple of
+``unit_cores``.
 """
 
 from bls.allocators.contract import Allocator, PlacementRequest, allocator_kernel

@@ -1,8 +1,8 @@
-"""Random: cores drawn from the free ones, each set of ``n_cores`` as likely as any other.
+"""Random: cores drawn from the free cores; each set of ``n_cores`` is equally likely.
 
-Units are drawn. The offered cores of each host, ascending, make groups of ``unit_cores``, without a rest; the groups of all
-hosts, ascending, are numbered 0 … m-1. Of these u = n_cores / unit_cores are drawn by Floyd's algorithm: for j = m-u, …, m-1,
-take the number drawn from 0 … j, or j itself if that number has been taken already. The job can be placed if m >= u.
+Units are drawn. The offered cores of each host, ascending, form groups of ``unit_cores``, without the remainder; the groups of
+all hosts, ascending, are numbered 0 … m-1. Of these u = n_cores / unit_cores are drawn by Floyd's algorithm: for j = m-u, …,
+m-1, take the number drawn from 0 … j, or j itself if that number has been taken already. The job can be placed if m >= u.
 
 The k-th number drawn (k = 1 … u) is (x >> 1) mod (j + 1), where x is the k-th output of splitmix64 from the state
 mix(mix(seed) xor number): x = mix(state + k · 0x9E3779B97F4A7C15), modulo 2**64, with splitmix64's
@@ -11,7 +11,7 @@ mix(mix(seed) xor number): x = mix(state + k · 0x9E3779B97F4A7C15), modulo 2**6
 
 So the cores of a job depend on the seed, its number and the offered cores, not on earlier placements.
 
-The run's seed is the one parameter. Numbers below 0 count modulo 2**63.
+The only parameter is the run's seed. Numbers below 0 count modulo 2**63.
 
 Sources: R. W. Floyd and J. Bentley, CACM 30(9), 1987, doi:10.1145/30401.315746; G. L. Steele, D. Lea and C. H. Flood,
 OOPSLA 2014, doi:10.1145/2660193.2660195.
@@ -25,7 +25,7 @@ from bls.allocators.contract import PLACE, Allocator, PlacementRequest
 from bls.availability.free_cores import bits_of, free_count, lowest_bit
 from traces.compiled import Array, compiled
 
-# Products and sums modulo 2**64 are made of 32-bit halves, so that nothing overflows: numpy warns of it, without the JIT.
+# Products and sums modulo 2**64 are computed in 32-bit halves without overflow, of which numpy would warn without the JIT.
 _U27, _U30, _U31, _U32 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32)
 _U1, _LOW = np.uint64(1), np.uint64(0xFFFFFFFF)
 _STEP = np.uint64(0x9E3779B97F4A7C15)
@@ -48,7 +48,7 @@ def _product(a: Any, b: Any) -> Any:
 
 @compiled(inner=True)
 def _mix(z: Any) -> Any:
-    """splitmix64's function of the same name."""
+    """The function ``mix`` of splitmix64."""
     z = _product(z ^ (z >> _U30), _FIRST)
     z = _product(z ^ (z >> _U27), _SECOND)
     return z ^ (z >> _U31)
@@ -70,12 +70,12 @@ def _draw(seed: int, number: int, n: int, of: int) -> Array:
 
 @compiled(inner=True)
 def _cores_of_units(request: PlacementRequest, units: Array, drawn: Array) -> int:
-    """Write the cores of the drawn units, as intervals; how many. The units of host h are units[h] … units[h+1]-1."""
+    """Write the cores of the drawn units as intervals; returns their number. Host h has the units units[h] … units[h+1]-1."""
     words, begins, unit_cores = request.words, request.host_first, request.unit_cores
     out_lo, out_hi = request.out_lo, request.out_hi
     n_out, end, host, word = 0, -1, -1, 0
-    rest = 0  # the cores of that word that have not been passed
-    passed = 0  # offered cores of the host that have been
+    rest = 0  # the cores of this word that have not been passed
+    passed = 0  # number of offered cores of the host that have been passed
     for group in range(drawn.size):
         bits = drawn[group]
         while bits != 0:
@@ -111,7 +111,7 @@ def _cores_of_units(request: PlacementRequest, units: Array, drawn: Array) -> in
 @compiled(PLACE, makes_arrays=True)
 def _place(request: PlacementRequest) -> int:
     words, host_first, unit_cores = request.words, request.host_first, request.unit_cores
-    # Where units are single cores, hosts do not matter: the machine is taken as one.
+    # If units are single cores, hosts do not matter: the machine counts as one host.
     n_hosts = 1 if unit_cores == 1 else host_first.size - 1
     units = np.zeros(n_hosts + 1, np.int64)
     for host in range(n_hosts):

@@ -1,9 +1,9 @@
 """Topology-aware: few leaf switches, as Slurm's topology/tree plug-in chooses them.
 
 docs/reference/batch-allocators.md ("Allocators") defines the three steps: the switch, the leaf switches below it, and their
-hosts. Usable cores are the offered ones of a host, rounded down to a multiple of ``unit_cores``. The whole machine counts
-as one more switch, above all; without switches it is the one leaf. Step 2 uses as few leaf switches as can be below the
-switch of step 1.
+hosts. Usable cores are the offered cores of a host, rounded down to a multiple of ``unit_cores``. The whole machine counts
+as a switch above all others; without switches it is the only leaf. Step 2 uses the smallest possible number of leaf switches
+below the switch of step 1.
 
 Source: Slurm's Topology Guide, https://slurm.schedmd.com/topology.html ("best fit" of the lowest-level switch that can
 satisfy the request; within it the leaf switches by best fit).
@@ -18,7 +18,7 @@ from traces.compiled import Array, compiled
 
 @compiled(inner=True, makes_arrays=True)
 def _by_amount(leaf_lo: Array, leaf_hi: Array, sums: Array, lo: int, hi: int) -> tuple[Array, Array]:
-    """The leaf switches within places lo … hi-1, most usable cores first, equals by number; and their usable cores."""
+    """The leaf switches at places lo … hi-1, most usable cores first, ties by number; and their usable cores."""
     n_leaves = leaf_lo.size
     keys = np.empty(n_leaves, np.int64)
     n = 0
@@ -44,7 +44,7 @@ def _within(leaf_lo: Array, leaf_hi: Array, sums: Array, lo: int, hi: int, n_cor
 
 @compiled(inner=True, makes_arrays=True)
 def _switch(request: PlacementRequest, leaf_lo: Array, leaf_hi: Array, sums: Array) -> tuple[int, int]:
-    """Step 1: the places of the switch's hosts; (0, 0) if none holds the job."""
+    """Step 1: the places of the switch's hosts; (0, 0) if no switch is suitable."""
     switch_lo, switch_hi, level = request.switch_lo, request.switch_hi, request.switch_level
     n_cores, limit = request.n_cores, request.limit
     stop = 0
@@ -70,7 +70,7 @@ def _switch(request: PlacementRequest, leaf_lo: Array, leaf_hi: Array, sums: Arr
 
 @compiled(inner=True, makes_arrays=True)
 def _shares(leaf_lo: Array, leaf_hi: Array, sums: Array, lo: int, hi: int, n_cores: int) -> Array:
-    """Step 2: what each leaf switch gives."""
+    """Step 2: the number of cores that each leaf switch provides."""
     share = np.zeros(leaf_lo.size, np.int64)
     order, amount = _by_amount(leaf_lo, leaf_hi, sums, lo, hi)
     missing, k = n_cores, 0
@@ -111,7 +111,7 @@ def _place(request: PlacementRequest) -> int:
         return 0
     share = _shares(leaf_lo, leaf_hi, sums, lo, hi, request.n_cores)
     n_out, host = 0, 0
-    while host < n_hosts:  # neighbours on one leaf give together what is missing from it
+    while host < n_hosts:  # hosts on one leaf together provide the cores taken from it
         first = host
         while host < n_hosts and leaf_of[host] == leaf_of[first]:
             host += 1

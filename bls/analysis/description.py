@@ -21,11 +21,11 @@ from traces.compiled import Array
 
 _DAY_NS = 24 * 3600 * NS_PER_S
 
-#: Steps of the time line, with their lengths in days: the longest of which the log has at least 20 is taken.
+#: Steps of the time line, with their lengths in days; the longest step that the log contains at least 20 times is used.
 _STEPS = (("year", 365.0), ("month", 30.0), ("week", 7.0), ("day", 1.0), ("hour", 1 / 24))
 _LEAST_STEPS = 20
 
-#: What SWF's numbers of the status field mean.
+#: Meanings of SWF's status numbers.
 STATUSES = {
     -1: "unknown", 0: "failed", 1: "completed", 2: "part, to be continued", 3: "last part, completed",
     4: "last part, failed", 5: "cancelled",
@@ -44,22 +44,21 @@ class Description:
     lines: int
     jobs: int
     rejects: dict[str, int]  # rejected lines by reason
-    # jobs read that were moved to their place by submit, and jobs narrowed to the platform
+    # jobs that were moved to their place by submit, and jobs narrowed to the platform
     reordered: int
     clamped: int
     # the first submit, and the time from it to the last
     first_submit_ns: int
     span_ns: int
     cores: ColumnSpread  # widths
-    # rows (lowest, highest, jobs with as many cores): every power of two is a highest
+    # rows (lowest, highest, number of jobs with these numbers of cores); every power of two is the highest of a row
     widths: tuple[tuple[int, int, int], ...]
     # run times and their estimates
     run_ns: ColumnSpread
     estimate_ns: ColumnSpread
     overestimate: ColumnSpread  # estimate / run time
     underestimated: int  # jobs that ran longer than estimated
-    # jobs that were cancelled before their start. They have no run time, and no part in what is said of run times,
-    # overestimates and work.
+    # jobs that were cancelled before their start. They have no run time, and do not count in run times, overestimates and work.
     cancelled: int
     # start of the 24 hours with most submits (it is a submit), and the number of them
     busiest_day_ns: int
@@ -68,7 +67,7 @@ class Description:
     heaviest_day_ns: int
     heaviest_day_core_s: float
     work_core_s: float  # sum of cores × run time in core-seconds
-    # offered load: work / (platform cores × span). None where all jobs are submitted at one instant.
+    # offered load: work / (platform cores × span). None if all jobs are submitted at one instant.
     load: float | None
     header: dict[str, str]  # the header's facts
     # jobs of one core, and of 2, 4, 8, … cores
@@ -78,31 +77,31 @@ class Description:
     # the distributions behind ``run_ns`` and ``estimate_ns``
     run_percentiles_ns: Percentiles
     estimate_percentiles_ns: Percentiles
-    estimates: Estimates  # how good the estimates are
-    # the share of the jobs of which ``estimates`` last-two, profile and data-driven can predict the run time at most
+    estimates: Estimates  # accuracy of the estimates
+    # the largest share of jobs whose run time ``estimates`` last-two, profile and data-driven can predict
     predictable: dict[str, float]
     arrivals: SubmitClocks  # submits by hour, day of the week and month
     months: tuple[Period, ...]  # jobs, work and offered load in every month from the first submit to the last
-    # the same in steps (year, month, week, day or hour) of which the log has at least 20, so as to draw it
+    # the same in steps (year, month, week, day or hour) that the log contains at least 20 times, for a figure
     step: str
     timeline: tuple[Period, ...]
-    wait_ns: ColumnSpread | None  # waits that the log records, from when a job could start. None where it records none.
-    users: Users | None  # how users share the machine. None where the log names none.
-    # jobs by queue, partition, quality of service and status, the most frequent first. Empty where none is known.
+    wait_ns: ColumnSpread | None  # recorded waits, from the instant at which a job could start. None without any.
+    users: Users | None  # shares of users. None if the log names no users.
+    # jobs by queue, partition, quality of service and status, the most frequent first. Empty if none is known.
     queues: tuple[Members, ...]
     partitions: tuple[Members, ...]
     qos: tuple[Members, ...]
     statuses: tuple[Members, ...]
-    memory_kb: ColumnSpread | None  # memory per core (KB) of those jobs that say it. None where none does.
-    memory_known: int  # how many do
+    memory_kb: ColumnSpread | None  # memory per core (KB) of the jobs for which it is known. None if there are none.
+    memory_known: int  # number of these jobs
 
     def as_dict(self) -> dict[str, Any]:
-        """The figures in plain values, as JSON can hold them."""
+        """The figures as plain values for JSON."""
         found: dict[str, Any] = json.loads(json.dumps(asdict(self)))
         return found
 
     def __str__(self) -> str:
-        """The figures as text for people: a line each, in aligned columns."""
+        """The figures as text, one line each, in aligned columns."""
         return spelled(as_text(self), in_python)
 
 
@@ -129,7 +128,7 @@ def describe(workload: Workload, platform: Platform) -> Description:
     widths = _widths(cores)
     step = next((name for name, days in _STEPS if span_ns >= _LEAST_STEPS * days * _DAY_NS), _STEPS[-1][0])
     months = st.periods(workload, calendar, platform.n_cores, work, "month")
-    # A wait counts from when the job could start; a job that started before has not waited.
+    # A wait counts from the instant at which the job could start; a job that started before has no wait.
     waited = np.maximum(workload.wait_ns - (workload.earliest_ns - workload.submit_ns), 0)
     waits, memory = waited[workload.wait_ns >= 0], workload.memory_kb[workload.memory_kb >= 0]
     kinds = {name: names_in(workload.header, name) for name in ("Queue", "Partition", "QOS")}
@@ -194,11 +193,11 @@ def _widths(cores: Array) -> tuple[tuple[int, int, int], ...]:
 _FACTS_SHOWN = ("Computer", "Installation", "MaxJobs", "MaxNodes", "MaxProcs", "UnixStartTime", "TimeZoneString")
 _BAR = 30
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_ROWS, _FREQUENT = 8, 5  #: members of a class, and frequent estimates, that the text shows
+_ROWS, _FREQUENT = 8, 5  #: numbers of members of a class, and of frequent estimates, in the text
 
 
 def as_text(described: Description) -> str:
-    """The figures, a line each, in aligned columns."""
+    """The figures, one line each, in aligned columns."""
     rows = [*_of_the_file(described), *_of_time(described), *_of_jobs(described), *_of_people(described)]
     width = max(len(name) for name, _ in rows) + 2
     return "\n".join(f"{name:<{width}}{value}".rstrip() for name, value in rows) + "\n"
@@ -268,7 +267,7 @@ def _of_jobs(described: Description) -> Iterator[tuple[str, str]]:
         yield "round estimates", "every estimate is the run time: the log seems to have none"
     else:
         round_ones = f"{_share(found.five_minutes, ran)} multiples of 5 min, {_share(found.hours, ran)} of an hour"
-        yield "round estimates", f"{round_ones}; {found.distinct} different ones"
+        yield "round estimates", f"{round_ones}; {found.distinct} different values"
         often = (f"{format_ns(ns)} ({_share(jobs, ran)})" for ns, jobs in found.popular[:_FREQUENT])
         yield "  frequent", "   ".join(often)
     shares = [f"{name} {100 * share:.3g} %" for name, share in described.predictable.items()]
@@ -295,16 +294,16 @@ def _histogram(described: Description) -> Iterator[tuple[str, str]]:
     digits = len(str(most))
     for lowest, highest, count in described.widths:
         name = f"{lowest}" if lowest == highest else f"{lowest}-{highest}"
-        bar = "#" * -(-count * _BAR // most)  # rounded up: one job is seen
+        bar = "#" * -(-count * _BAR // most)  # rounded up: a single job is visible
         yield f"  {name}", f"{count:<{digits}}  {bar}"
 
 
 def _of_people(described: Description) -> Iterator[tuple[str, str]]:
-    if described.users is None:
+    if (users := described.users) is None:
         yield "users", "the log names none"
     else:
-        users = described.users
-        yield "users", f"{users.users} in {users.groups} groups; {users.half} submit half of the jobs"
+        groups = f"{users.groups} group{'s' * (users.groups != 1)}"
+        yield "users", f"{users.users} in {groups}; half of the jobs by {users.half} of them"
         yield from _classes("users", users.top, described.jobs - users.unknown, described.work_core_s)
     for name in ("queues", "partitions", "qos", "statuses"):
         if rows := getattr(described, name):

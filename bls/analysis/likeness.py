@@ -1,13 +1,13 @@
-"""How far a generated workload is from its source: distances between the distributions of their jobs' properties.
+"""Distances between a generated workload and its source: distances between the distributions of their jobs' properties.
 
-The hour of the day, the weekday and the month of the submits (local time) go round: their shares are compared bin by bin, and
+The hour of the day, the weekday and the month of the submits (local time) are cyclic: their shares are compared bin by bin, and
 
 * ``ks``, the distance of Kolmogorov and Smirnov, is the largest difference between the two cumulative shares, counted from
   midnight, Monday and January;
-* ``kuiper`` is the sum of the largest difference either way, which is the same wherever one begins to count;
-* ``wasserstein`` is the work of moving the one onto the other, the shorter way round.
+* ``kuiper`` is the sum of the largest differences in both directions, which does not depend on the beginning of the count;
+* ``wasserstein`` is the work of moving one distribution to the other, along the shorter way around the cycle.
 
-The time between two submits, cores, run time and GFLOP do not go round: ``ks`` and ``wasserstein`` are those of two
+The time between two submits, cores, run time and GFLOP are not cyclic: ``ks`` and ``wasserstein`` are those of two
 samples on a line, and there is no ``kuiper``. A Wasserstein distance is in the unit of its row.
 
 The distance between two logs of the same machine is estimated by :func:`halves`: the distances between the even and the odd
@@ -29,9 +29,9 @@ from traces.base.errors import InputError, parse_real
 from traces.base.time import NS_PER_S
 from traces.compiled import Array
 
-CYCLES: Mapping[str, int] = {"hour": 24, "weekday": 7, "month": 12}  #: what goes round, with the number of its bins
+CYCLES: Mapping[str, int] = {"hour": 24, "weekday": 7, "month": 12}  #: cyclic quantities, with the number of their bins
 
-#: What is compared, with its unit.
+#: The compared quantities, with their units.
 QUANTITIES: Mapping[str, str] = {
     "hour": "h", "weekday": "d", "month": "months", "interarrival": "s", "cores": "cores", "run time": "s",
     "work": "GFLOP",
@@ -42,8 +42,8 @@ _MEASURES = ("ks", "kuiper", "wasserstein")
 
 
 def gflop(workload: Workload, core_gflops: float | None = None) -> Array:
-    """The work of each job in GFLOP: run time × the speed of all that it requests; float64 (n,). The header may give the
-    speed of a core (``CoreGflops``) and, for a further column ``gpu``, of a card (``GpuGflops``). ``core_gflops``: the
+    """The work of each job in GFLOP: run time × the speed of its requested cores and cards; float64 (n,). The header may
+    give the speed of a core (``CoreGflops``) and, for a further column ``gpu``, of a card (``GpuGflops``). ``core_gflops``: the
     speed of a core in GFLOP/s without such a header; by default 1."""
     facts = header_facts(workload.header)
     speed = _speed(facts.get("CoreGflops")) or core_gflops or 1.0
@@ -70,8 +70,8 @@ def _source_speed(source: Workload, generated: Workload) -> float | None:
 
 
 def _samples(workload: Workload, core_gflops: float | None, chosen: Array | None = None) -> dict[str, Array]:
-    """Of each cycle the shares of its bins, of each other quantity a sorted sample. ``chosen``: rows of jobs, and of the
-    times since the job before where that is of the same week."""
+    """The shares of the bins of each cycle, and a sorted sample of each other quantity. ``chosen``: rows of jobs, and of the
+    times since the previous job if this is in the same week."""
     calendar = Calendar.of(workload)
     rows = np.arange(len(workload)) if chosen is None else np.flatnonzero(chosen)
     submit = workload.submit_ns[rows]
@@ -90,9 +90,9 @@ def _samples(workload: Workload, core_gflops: float | None, chosen: Array | None
 
 
 def likeness(source: Workload, generated: Workload) -> list[dict[str, Any]]:
-    """The distances between a source and a workload made of it, of at least two jobs each: a row for each of
-    :data:`QUANTITIES` with ``quantity``, ``unit``, ``ks``, ``kuiper`` (NaN where it does not go round), ``wasserstein``. If
-    the source's header gives no speed, work is counted by the speed that the generated workload's header gives. Raises
+    """The distances between a source and a workload made from it, of at least two jobs each: a row for each of
+    :data:`QUANTITIES` with ``quantity``, ``unit``, ``ks``, ``kuiper`` (NaN if it is not cyclic), ``wasserstein``. If
+    the source's header gives no speed, work is computed with the speed in the generated workload's header. Raises
     InputError if one of them has a single job."""
     for workload in (source, generated):
         if len(workload) < 2:
@@ -121,7 +121,7 @@ def _both(even: Array) -> bool:
 
 
 def likeness_table(source: Workload, generated: Workload) -> list[dict[str, Any]]:
-    """The rows of :func:`likeness`, and next to each distance the one between the source's halves (``ks_halves``, …), NaN
+    """The rows of :func:`likeness`, with the corresponding distances between the source's halves (``ks_halves``, …), NaN
     if the source is too short to be halved."""
     even = _even_weeks(source)
     speed = _source_speed(source, generated)
@@ -164,7 +164,7 @@ def _distances(first: Mapping[str, Array], second: Mapping[str, Array]) -> list[
 
 
 def _round(first: Array, second: Array) -> tuple[float, float, float]:
-    """Distances of shares of bins that go round; a bin is one unit wide."""
+    """Distances of shares of cyclic bins; a bin is one unit wide."""
     apart = np.cumsum(first - second)  # its last is 0, up to rounding
     moved = float(np.abs(apart - np.median(apart)).sum())
     return float(np.abs(apart).max()), float(apart.max() - apart.min()), moved

@@ -1,7 +1,7 @@
 """Statistics of a log, each a pure function of a workload: arrivals, run times, estimates, users, classes, periods.
 
-``bls.analysis.description`` puts them together. Shares are fractions, times nanoseconds, work core-seconds; a percentile
-between two jobs is interpolated linearly between them, as the median is.
+``bls.analysis.description`` combines them. Shares are fractions, times nanoseconds, work core-seconds; percentiles and medians
+between two jobs are interpolated linearly.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from traces.base.time import NS_PER_S
 from traces.compiled import Array
 
 _PARTS = 20  #: bars of the histogram of run time / estimate: one for every 5 % up to 100 %
-_AT_LIMIT = 0.01  #: how near to its estimate a run time is that ended "at the limit"
+_AT_LIMIT = 0.01  #: largest relative distance from its estimate of a run time that ended "at the limit"
 _POPULAR, _TOP_USERS = 20, 10
 
 
@@ -43,16 +43,16 @@ class Percentiles:
 
 @dataclass(frozen=True)
 class SubmitClocks:
-    """When jobs are submitted, by the clocks of the log's users."""
+    """Times of submits, in the local time of the log."""
 
     zone: str  # time zone of all hours and dates here, as ``Europe/Paris``, ``UTC+01:00`` or ``UTC``
-    # time 0 of the log as an ISO date. None where the log does not say; then time 0 counts as Monday, 1 January 2001,
+    # time 0 of the log as an ISO date. None if the log does not state it; then time 0 counts as Monday, 1 January 2001,
     # 00:00 UTC.
     start: str | None
     # the first submit and the last, ISO, to the second
     first: str
     last: str
-    remarks: tuple[str, ...]  # what the header says of time that could not be used
+    remarks: tuple[str, ...]  # facts about time in the header that could not be used
     by_hour: tuple[int, ...]  # jobs by hour of the day
     by_weekday: tuple[int, ...]  # jobs by day of the week, from Monday
     by_month: tuple[int, ...]  # jobs by month of the year, from January
@@ -62,15 +62,14 @@ class SubmitClocks:
 
 @dataclass(frozen=True)
 class Estimates:
-    """How good the users' estimates are, over the jobs that have a run time."""
+    """Accuracy of the users' estimates, over the jobs that have a run time."""
 
     accuracy: Percentiles  # run time / estimate
     # jobs with run time / estimate in (0, 5 %], (5 %, 10 %] … (95 %, 100 %], and above
     accuracy_counts: tuple[int, ...]
-    # jobs whose estimate is the run time. Where a log gives no estimate, the run time stands for it, so that these are
-    # counted here.
+    # jobs whose estimate is the run time, including jobs without an estimate in the log, for which the run time is used
     exact: int
-    # jobs with a run time within 1 % of the estimate, the exact ones among them: most were ended by the limit
+    # jobs with a run time within 1 % of the estimate, including exact estimates: most were ended by the limit
     at_limit: int
     distinct: int  # different estimates
     # rows (estimate, jobs) of the 20 most frequent estimates, the most frequent first
@@ -84,29 +83,29 @@ class Estimates:
 class Members:
     """One queue, partition, quality of service, status or user, and its jobs."""
 
-    number: int  # as the log has it; -1 for those that have none
-    name: str  # as the header names it (statuses: as the format does); empty where it does not
+    number: int  # number in the log; -1 for jobs without one
+    name: str  # name in the header (statuses: in the format); empty without one
     jobs: int  # number of its jobs
     work_core_s: float  # their cores × run time
 
 
 @dataclass(frozen=True)
 class Users:
-    """How unevenly users share the machine, over the jobs whose user is known."""
+    """Shares of users in the machine, over the jobs whose user is known."""
 
     # different ones
     users: int
     groups: int
     unknown: int  # jobs without a user
-    half: int  # the fewest users who together submitted half of the jobs
-    top: tuple[Members, ...]  # the 10 with most jobs
+    half: int  # the smallest number of users that together submitted half of the jobs
+    top: tuple[Members, ...]  # the 10 users with most jobs
     # rows (k, share of the jobs that the k users with most jobs submitted, share of the work of the k users with most
     # work), for some k from 1 to all
     curve: tuple[tuple[int, float, float], ...]
 
 
 def work_core_s(workload: Workload) -> Array:
-    """Cores × run time of every job (float64, core-seconds); 0 where the run time is not known."""
+    """Cores × run time of every job (float64, core-seconds); 0 if the run time is unknown."""
     work = workload.cores.astype(np.float64) * workload.run_ns / NS_PER_S
     work[workload.run_unknown] = 0.0
     return work
@@ -129,7 +128,7 @@ def percentiles(column: Array) -> Percentiles:
 
 
 def arrivals(workload: Workload, calendar: Calendar) -> SubmitClocks:
-    """When jobs are submitted."""
+    """The times of submits."""
     submit = workload.submit_ns
     by_both = np.bincount(calendar.weekday(submit) * 24 + calendar.hour(submit), minlength=7 * 24).reshape(7, 24)
     return SubmitClocks(
@@ -147,7 +146,7 @@ def arrivals(workload: Workload, calendar: Calendar) -> SubmitClocks:
 
 
 def estimates(run_ns: Array, estimate_ns: Array) -> Estimates:
-    """How good the estimates of jobs with these run times are."""
+    """The accuracy of the estimates of jobs with these run times."""
     ratio = run_ns / estimate_ns
     # Exact at the ends of the bars: for 20 = 16 + 4, (k / 20) × 20 is k again in binary floating point.
     counts = np.bincount(np.clip(np.ceil(ratio * _PARTS), 1, _PARTS + 1).astype(np.int64) - 1, minlength=_PARTS + 1)
@@ -166,8 +165,8 @@ def estimates(run_ns: Array, estimate_ns: Array) -> Estimates:
 
 
 def members(numbers: Array, work: Array, names: dict[int, str] | None = None) -> tuple[Members, ...]:
-    """The different numbers of a column, those with most jobs first; empty if no job has one. ``numbers``, int64 (n,): of every
-    job, -1 if unknown. ``work``: :func:`work_core_s`. ``names``: of the numbers."""
+    """The different numbers of a column, those with most jobs first; empty if no job has one. ``numbers``, int64 (n,): the
+    number of every job, -1 if unknown. ``work``: :func:`work_core_s`. ``names``: names of the numbers."""
     values, place = distinct(numbers)
     jobs, done = np.bincount(place), np.bincount(place, weights=work)
     if len(values) == 1 and values[0] == -1:
@@ -178,7 +177,7 @@ def members(numbers: Array, work: Array, names: dict[int, str] | None = None) ->
 
 
 def users(workload: Workload, work: Array) -> Users | None:
-    """How users share the machine; None where the log names no user."""
+    """The shares of users in the machine; None if the log names no user."""
     known = workload.user >= 0
     all_users = members(workload.user[known], work[known]) if known.any() else ()
     if not all_users:
@@ -200,17 +199,17 @@ def users(workload: Workload, work: Array) -> Users | None:
 
 @dataclass(frozen=True)
 class Period:
-    """A stretch of the log: a year, a month, a week, a day or an hour of its calendar."""
+    """A period of the log: a year, a month, a week, a day or an hour of its calendar."""
 
-    start: str  # its beginning in the log's zone, ISO: a date, of an hour date and time
-    # what of it lies between the first submit and the last, since time 0: [start, stop)
+    start: str  # its beginning in the log's zone, ISO: a date; for an hour, date and time
+    # its part between the first submit and the last, since time 0: [start, stop)
     start_ns: int
     stop_ns: int
     whole: bool  # whether all of it does
     jobs: int  # jobs submitted in it
     work_core_s: float  # their cores × run time
-    # offered load: that work / (platform cores × length of the part). None where less than half of the period lies in
-    # the log: a large job just before the end of a log is no load of thousands.
+    # offered load: that work / (platform cores × length of the part). None if less than half of the period lies in the log,
+    # since one large job just before the end of a log would give a load of thousands.
     load: float | None
 
 
@@ -247,7 +246,7 @@ def _floor(at: datetime, kind: str) -> datetime:
 
 
 def _next(at: datetime, kind: str) -> datetime:
-    if kind == "hour":  # through UTC: an hour that daylight saving repeats comes twice
+    if kind == "hour":  # through UTC: an hour that daylight saving repeats occurs twice
         return datetime.fromtimestamp(at.timestamp() + 3600, at.tzinfo)
     day: date = at.date()
     if kind == "month":

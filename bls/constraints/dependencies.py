@@ -20,12 +20,12 @@ _SHOWN = 10
 class Dependencies(Columns):
     """The dependencies of a workload's jobs, by row. Arrays are read-only int64."""
 
-    depends_on: Array  # (n,): row of the preceding job, of several the first one in the workload; -1 for none
+    depends_on: Array  # (n,): row of the preceding job (if there are several, the first in the workload); -1 for none
     think_ns: Array  # (n,): time from that job's end to the submit; 0 for none
     waits_for: Array  # (n,): number of jobs for which each job waits
-    child_first: Array  # (n + 1,): on row ``r`` depend ``child_row[child_first[r]:child_first[r + 1]]``
+    child_first: Array  # (n + 1,): ``child_row[child_first[r]:child_first[r + 1]]`` depend on row ``r``
     child_row: Array  # (m,): rows, ascending within a parent
-    missing: int  # number of jobs with a preceding job outside the workload, for which they do not wait
+    missing: int  # number of jobs with a preceding job outside the workload; they do not wait for it
 
     def __len__(self) -> int:
         """Number of jobs that depend on another."""
@@ -38,8 +38,8 @@ class Dependencies(Columns):
 
 
 def dependencies(workload: Workload) -> Dependencies:
-    """The dependencies in a workload's ``preceding``, ``also_preceding`` and ``think_ns``. A preset job is running, so it waits
-    for nothing. Raises InputError, which names the jobs, if some wait for each other in a circle."""
+    """The dependencies in a workload's ``preceding``, ``also_preceding`` and ``think_ns``. A preset job is running, so it has
+    none. Raises InputError, which names the jobs, if dependencies are circular."""
     n = len(workload)
     by_number = np.argsort(workload.job_id)
     child, named = _links(workload)
@@ -110,7 +110,7 @@ def _circle(n: int, child: Array, parent: Array) -> list[int]:
             waits[one] -= 1
             if not waits[one]:
                 free.append(one)
-    # Rows that still wait are in a circle, or after one: going back along rows that still wait leads into it.
+    # Rows that still wait are in a circle or depend on one: following their dependencies leads into it.
     before = {one: other for one, other in zip(child.tolist(), parent.tolist(), strict=True) if waits[other]}
     row = next((row for row in range(n) if waits[row]), -1)
     if row < 0:

@@ -15,7 +15,7 @@ from bls.constraints.outages import Outages, outages
 from bls.constraints.resource_requests import Requests, fit_requests, requests
 from bls.constraints.widths import Widths, widths
 from bls.engine.state import NEVER
-from bls.machine.partitions import Partition, PartitionTable, partition_table
+from bls.machine.partitions import Partition, PartitionTable
 from bls.machine.platform import Platform
 from bls.options import BLS, MEMORY, SIGNALS, SWITCHES
 from bls.scheduler_options import ConstraintOptions, switch_limit
@@ -35,8 +35,8 @@ BEYOND_LIMITS = "beyond its partition's limits"
 
 
 def assign(workload: Workload, platform: Platform) -> tuple[Workload, Array]:
-    """The partition of each job, a row of :func:`partition_table`, the first that has the job's numbers or else the default
-    one; and the jobs that can run there. Applying it again to the result changes nothing.
+    """The jobs that can run in their partitions, and the partition of each: a row of ``Platform.partition_table``, the first
+    that has the job's numbers, or else the default. Applying it again to the result changes nothing.
 
     Other jobs are counted as rejects, each under the first reason that applies: wider than any partition (``TOO_WIDE``),
     ``NO_PARTITION``, or ``BEYOND_LIMITS``: it requests fewer or more cores or a longer time than its partition allows or can
@@ -54,7 +54,7 @@ def assign(workload: Workload, platform: Platform) -> tuple[Workload, Array]:
 
 def partitions_of(workload: Workload, platform: Platform) -> tuple[Array, dict[str, Array]]:
     """The row of each job's partition, int64 (n,), -1 for none; and masks of jobs that cannot run: bool (n,) by reason."""
-    table = partition_table(platform)
+    table = platform.partition_table
     partitions = platform.partitions or (Partition("all", default=True),)
     column = np.full(len(workload), -1, np.int64)
     fallback = -1
@@ -101,7 +101,7 @@ class JobConstraints:
 
     def interchangeable(self, platform: Platform) -> bool:
         """Whether all free cores are equivalent to every job, now and later."""
-        table = partition_table(platform)
+        table = platform.partition_table
         return (
             not self.cores_differ
             and len(table) == 1

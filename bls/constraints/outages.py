@@ -23,7 +23,7 @@ from traces.base.time import MAX_NS, NS_PER_S, parse_duration_ns
 from traces.compiled import Array
 
 NEVER = MAX_NS  #: the instant of events that never happen
-DOWN, DRAIN = "down", "drain"  #: states of a host in an outage: on a drained host running jobs go on
+DOWN, DRAIN = "down", "drain"  #: states of a host in an outage: on a drained host running jobs continue
 
 _COLUMNS = ["host", "down_s", "up_s"]
 _STATE = "state"
@@ -37,7 +37,7 @@ class OutageModel:
     """Exponentially distributed times up and down."""
 
     mtbf_ns: int  # mean time up to a failure, 1 to 2**62
-    mttr_ns: int  # mean time from it to the repair, 1 to 2**62
+    mttr_ns: int  # mean time from a failure to the repair, 1 to 2**62
     seed: int  # 0 to 2**64 - 1
 
     def __post_init__(self) -> None:
@@ -46,7 +46,7 @@ class OutageModel:
         SEED.check(self.seed, "seed")
 
     def draw(self, host: int, count: int) -> tuple[Array, Array]:
-        """The first ``count`` outages of a host: down_ns and up_ns, ``NEVER`` if they would be beyond it."""
+        """The first ``count`` outages of a host: down_ns and up_ns, at most ``NEVER``."""
         name = hashlib.sha256(f"{self.seed} {host} outages".encode()).digest()
         stream = np.random.Generator(np.random.Philox(key=np.frombuffer(name[:16], dtype="<u8")))
         drawn = stream.standard_exponential(2 * count, method="inv")

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bls.machine.partitions import partition_table
 from bls.machine.platform import MAX_AMOUNT, MEMORY, MEMORY_UNITS_KB, Platform, memory_unit
 from bls.options import MEMORY as MEMORY_SOURCE
 from bls.workloads.job_words import JobWords
@@ -215,7 +214,7 @@ def never_fits(workload: Workload, partition: Array, asked: Requests, platform: 
     """Whether the empty machine cannot meet each job's request, bool (n,); parameters as of :func:`fit_requests`."""
     units = workload.cores // asked.unit_cores
     room = np.zeros(len(workload), np.int64)
-    table = partition_table(platform)
+    table = platform.partition_table
     begins = np.cumsum([0] + [group.count for group in platform.hosts[:-1]])
     inside = np.array([table.hosts(row, platform.n_hosts) for row in range(len(table))])
     in_partition = np.add.reduceat(inside.astype(np.int64), begins, axis=1)  # hosts of each group in each partition
@@ -242,7 +241,7 @@ def _leaf_reach(platform: Platform, partition: Array, asked: Requests) -> Iterat
     """Rows of jobs with equal units, and the number of these that fit on the best 1, 2, … leaf switches."""
     if not len(asked):
         return
-    table, leaves = partition_table(platform), platform.topology
+    table, leaves = platform.partition_table, platform.topology
     cores = np.diff(platform.first_core)
     kinds, kind = np.unique(np.column_stack([partition, asked.unit_cores, asked.per_unit]), axis=0, return_inverse=True)
     kind = kind.reshape(-1)

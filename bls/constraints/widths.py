@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from bls.constraints.resource_requests import read_request_file
-from bls.machine.partitions import partition_table
 from bls.machine.platform import Platform
 from bls.options import MALLEABLE
 from bls.scheduler_options import share_of
@@ -39,9 +38,9 @@ def widths(
     said: str | os.PathLike[str], workload: Workload, platform: Platform, partition: Array, known: Array, seed: int
 ) -> Widths:
     """The widths of the jobs of a run, by the option ``malleable``. ``partition``: row of each job's partition in
-    :func:`bls.machine.partitions.partition_table`. ``known``: job numbers that a file may name besides the workload's. Raises
+    ``Platform.partition_table``. ``known``: job numbers that a file may name besides the workload's. Raises
     InputError if the file or the share cannot be used, or no job is malleable."""
-    cores, room = workload.cores, partition_table(platform).n_cores[partition]
+    cores, room = workload.cores, platform.partition_table.n_cores[partition]
     if isinstance(said, str) and (chosen := share_of(said)) is not None:
         drawn = np.random.default_rng([seed, _STREAM]).uniform(size=len(workload)) < chosen[0]
         least = np.maximum(1, np.ceil(cores * chosen[1]).astype(np.int64))

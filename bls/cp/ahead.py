@@ -1,5 +1,5 @@
-"""A plan for several days in which all jobs are known in advance, with their submits: how much better than a policy a scheduler
-with this knowledge could be.
+"""A plan for several days in which all jobs are known in advance, with their submits: it shows by how much a scheduler with
+this knowledge could improve on a policy.
 
 It is the best of the serial schedules of :mod:`bls.cp.serial`, in which no job starts before its submit, improved by
 large-neighbourhood search. It is a plan and not a bound: a better one may exist.

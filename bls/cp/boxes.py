@@ -108,7 +108,7 @@ class BoxesModel:
         self._positions: list[_Position] = []
         #: Every variable of a place, with its unit and its kind of resource; kind -1: the variable is the node.
         self._meant: list[tuple[Any, int, int]] = []
-        #: Literals that say whether the node of a unit lies between a first and a last node.
+        #: Literals that are true if the node of a unit lies between a first and a last node.
         self._of_class: list[tuple[Any, int, int, int]] = []
         self._running_boxes()
         for job, units in enumerate(problem.units.tolist()):

@@ -1,4 +1,4 @@
-"""Node classes in place of positions: the number of units of a job on each class of nodes. This model is ours, not the papers'.
+"""Node classes in place of positions: the number of units of a job on each class of nodes. This model is not from the papers.
 
 Nodes with equal resources form a *class*. For a job whose units fit one class only, the start is the only unknown; for others
 the model has one number per class. So the number of variables grows neither with nodes nor with units.

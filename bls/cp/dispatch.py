@@ -1,8 +1,8 @@
 """A dispatch: which jobs are modelled, the list, the model and its search, and the jobs that start.
 
-The list's plan is complete. The solver begins with it and can only improve it. If the solver finds nothing, or the clock stops
-it, the list starts jobs. On an idle machine both start some job at once. Only if energy has a price may all jobs be held back,
-until the planned start of the first one.
+The list's plan is complete. The solver begins with it and can only improve it. If the solver finds no plan, or the clock stops
+it, the list starts jobs. On an idle machine both start some job at once. Only if energy has a price may all jobs be held back
+until the first planned start.
 """
 
 from collections.abc import Callable

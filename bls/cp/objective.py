@@ -1,6 +1,6 @@
 """The minimised value: Z = Σ (s - q + d) / e over the modelled jobs, exact as a fraction, and as integers for the solver.
 
-With e = d, Z is the sum of the jobs' slowdowns (section 2.2). Further goals are ours: e = max(d, 10 s), bounded slowdowns,
+With e = d, Z is the sum of the jobs' slowdowns (section 2.2). The paper has no other goal. e = max(d, 10 s): bounded slowdowns,
 except that they may be less than 1; e = 1, response times in s; and with weights, Z = Σ u (a / d + b / 3600 s) (s - q + d):
 weighted slowdowns and waits in hours. u is 1; with fairness it lies between 1 and n / (m n') for n modelled jobs of m users, n'
 of them of this job's user, for which all users have the same total weight.

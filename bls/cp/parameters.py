@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from traces.base.errors import InputError, one_of, real, whole
 
 #: The models, by the names of the papers (HCP'19, PCP'19 and PCP'20), each a relaxation of the following ones; node classes
-#: are ours.
+#: are not from the papers.
 MODELS: Final = ("hcp19", "cp-classes", "pcp19", "pcp20")
 
 #: Which waiting jobs are modelled: all jobs that fit an empty machine, or the jobs that alone fit the free resources at t.
@@ -25,7 +25,7 @@ SEARCHES: Final = ("hinted", "guided", "paper", "lns", "list")
 
 
 class DispatchWeights(NamedTuple):
-    """Weights of slowdowns, waits in hours, fairness (0: jobs count alike, 1: users do), cost of energy, and kg of CO2e."""
+    """Weights of slowdowns, waits in hours, fairness (0: jobs count equally, 1: users), cost of energy, and kg of CO2e."""
 
     slowdown: float = 1.0
     wait: float = 0.0
@@ -60,9 +60,9 @@ class Parameters:
     energy: float = 0.0
     carbon: float = 0.0
     ahead_h: float = _AHEAD_H  # number of hours for which prices are known, above 0
-    # {"hinted", "guided", "paper", "lns", "list"}: begin and course of the search. ``guided`` (ours) first solves the model of
+    # {"hinted", "guided", "paper", "lns", "list"}: begin and course of the search. ``guided`` first solves the model of
     # the pool with the same limits, and makes a serial schedule in the order of its starts. ``paper`` has neither hint nor
-    # restarts. ``lns`` (ours) and ``list`` need no solver (:mod:`bls.cp.serial`).
+    # restarts. ``lns`` and ``list`` need no solver (:mod:`bls.cp.serial`).
     search: str = "hinted"
     lists: int = _LISTS  # number of lists of ``lns``, its effort: 1 to 2**31 - 1; refused with other searches
     limit_s: float = 0.005  # of the first solve, deterministic s, above 0

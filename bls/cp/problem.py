@@ -198,7 +198,7 @@ def _digits(waited: Array, duration: Array) -> list[Array]:
 
 
 def holders(available: Array, queue: Queue, place: Array | None = None) -> Array:
-    """Which jobs, each alone, fit the resources of nodes, int64 (nodes, resources), each unit on one node: bool (m,).
+    """Whether each job alone fits the resources of nodes, int64 (nodes, resources), with each unit on one node: bool (m,).
     ``place``, int64 (m,): positions of the jobs in the queue; default all."""
     if place is None:
         place = np.arange(len(queue))

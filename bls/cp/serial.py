@@ -41,10 +41,10 @@ ORDERS: Final[dict[str, Callable[[Problem, Objective], Array]]] = {
 }
 
 LAST: Final = "last"  #: the order of the starts of the previous plan, if there is one
-_ANEW: Final = 4  #: how often, at most, the best schedule is generated again in the order of its starts
+_ANEW: Final = 4  #: largest number of times that the best schedule is generated again in the order of its starts
 
 
-#: Columns of a problem that its room has, too.
+#: Columns of a problem that its room also has.
 _GIVEN: Final = ("capacity", "total", "duration_s", "units", "first_unit", "per_unit")
 
 
@@ -53,7 +53,7 @@ class SerialGeneration:
 
     - ``room``: ``POOL``, ``NODES`` or ``BOXES``
     - ``release_s``, int64 (k,): earliest start of each job, s after t; default t
-    - ``objective``: its costs, if any, say to when jobs are held back; otherwise each job starts as early as possible
+    - ``objective``: its costs, if any, determine the starts of jobs that are held back; other jobs start as early as possible
     """
 
     def __init__(
@@ -203,7 +203,7 @@ _REACH: Final = 4  #: largest distance at which a job is put back, as a fraction
 def bettered(
     problem: Problem, objective: Objective, generation: SerialGeneration, plan: Dispatch, *, lists: int, seed: int
 ) -> Dispatch:
-    """The best plan of a large-neighbourhood search with ``lists`` lists; no worse than ``plan``. Ours, not the papers'.
+    """The best plan of a large-neighbourhood search with ``lists`` lists; no worse than ``plan``. Not from the papers.
 
     Some jobs are taken out of the order and put back elsewhere. They come from three neighbourhoods in turn: any jobs, jobs
     with successive starts, or jobs with similar requests. The serial schedule of the new order replaces the old one if its Z is

@@ -2,6 +2,8 @@
 
 from enum import IntEnum, IntFlag
 
+NEVER = 2**63 - 1  #: the instant that never comes: the end of intervals without an end
+
 
 class QueueOrder(IntEnum):
     """Order of the queue."""

@@ -21,7 +21,7 @@ class Offer(State):
 
 
 class Slices(State, dim="slices"):
-    """The number of free cores over time (``bls.availability.count_profile``)."""
+    """The number of free cores over time (``bls.engine.profile``)."""
 
     first: int = 0  # first slice in use
     end: int = 0  # one past the last slice in use

@@ -1,4 +1,4 @@
-"""The declaration of a feature of the batch engine, in the file ``feature.py`` of its folder."""
+"""The declaration of a feature of the batch engine, in the file ``feature.py`` of its folder; and the input of a run."""
 
 from __future__ import annotations
 
@@ -7,12 +7,24 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from bls.engine.jobs import Jobs
 from bls.engine.settings import Settings
+from traces.compiled import Array
 from traces.kernels.state import State, fields_of
 
 if TYPE_CHECKING:
-    from bls.engine.initial_state import RunColumns
     from bls.engine.state import BatchState
+
+
+@dataclass
+class RunColumns:
+    """Input of the engine: n jobs in workload order on M cores of H hosts; int64 arrays."""
+
+    jobs: Jobs
+    partitions: dict[str, Array]  # columns of ``Partitions`` by name
+    settings: dict[str, int]  # fields of ``Settings`` that differ from their defaults
+    state: dict[str, Any]  # further fields of ``BatchState``, e.g. hosts and outages; others are empty
+    others: dict[str, Any] = field(default_factory=dict)  # input of single features, by name
 
 
 @dataclass(frozen=True)

@@ -140,7 +140,6 @@ def _double(table_of: Callable[[BatchState], tuple[State, int]], state: BatchSta
 GROW: dict[int, Callable[[BatchState], None]] = {
     BatchStatus.POOL_FULL: grow_pool,
     BatchStatus.ROWS_FULL: grow_rows,
-    BatchStatus.DECISIONS_FULL: partial(_double, lambda state: (state.decisions, 0)),
     BatchStatus.HOST_LOG_FULL: partial(_double, lambda state: (state.host_log, 2 * state.settings.host_log_room)),
     **{status: partial(_double, table_of) for feature in FEATURES for status, table_of in feature.grow.items()},
 }

@@ -22,19 +22,21 @@ REQUESTED = 5  # the running ``job`` requests another number of cores
 INSTANT = 6  # after the ends and before the arrivals of the instant ``begin``
 HOST = 7  # the host ``job`` goes down (``sign`` -1) or has come back (1) at ``begin``
 ARRIVED = 8  # ``job`` is about to join the queue
-BEFORE_PASS = 9  # before a pass, untimed: tables get room, and Python policies decide
-PASS = 10  # a timed pass begins
-TAKEN = 11  # ``job`` has taken its cores
-STARTED = 12  # ``job`` starts at ``begin``; a subscriber may change ``start_ns``
-END_KNOWN = 13  # the end of the running ``job`` has just become known
-AFTER_PASS = 14  # after a pass: features find the commands to running jobs
-BLOCKED = 15  # query: a subscriber returns 1 if ``job`` must not start now, whichever cores are free
-COUNTED = 16  # ``sign`` more jobs run, on ``begin`` more cores, as ``job`` starts, ends or changes its width
-HELD = 17  # ``job`` has ``stop`` cores from the instant ``begin`` on (``sign`` 1), or no longer (-1)
-EVENTS = 18
+BUSY = 9  # query, after the arrivals of the instant ``begin``: a subscriber returns 1 if no pass may follow now
+BEFORE_PASS = 10  # before a pass, untimed: tables get room, and Python policies decide
+PASS = 11  # a timed pass begins
+TAKEN = 12  # ``job`` has taken its cores
+PASSED = 13  # a pass has taken ``begin`` ns; ``stop`` jobs had waited; ``sign`` presets come first in ``started``
+STARTED = 14  # ``job`` starts at ``begin``; a subscriber may change ``start_ns``
+END_KNOWN = 15  # the end of the running ``job`` has just become known
+AFTER_PASS = 16  # after a pass: features find the commands to running jobs
+BLOCKED = 17  # query: a subscriber returns 1 if ``job`` must not start now, whichever cores are free
+COUNTED = 18  # ``sign`` more jobs run, on ``begin`` more cores, as ``job`` starts, ends or changes its width
+HELD = 19  # ``job`` has ``stop`` cores from the instant ``begin`` on (``sign`` 1), or no longer (-1)
+EVENTS = 20
 
-# Roles, each played by one feature of a run at the most.
-PLAN, ORDER, WIDTH, EARLIEST, PLACE_AWAKE, SLOT_AWAKE, OFFER = range(7)
+# Roles, each played by at most one feature of a run.
+PLAN, ORDER, WIDTH, EARLIEST, PLACE_NOW, SLOT_NOW, OFFER = range(7)
 MOVE_PROFILE, HOLD_POOL, HOLD_KEPT, HOLD_HOST, GIVE_BACK, RETRY = range(7, 13)
 
 #: The roles, with their parameters and results. The error for a role that no feature plays shows this text.
@@ -47,9 +49,10 @@ ROLES = Hooks(
         WIDTH: ("setting the width with which ``job`` starts: begin, 1 if the plan is a copy; stop, its slot at the requested "
                 "width; returns the end of the reservation that it gives up, 0 without one", ""),
         EARLIEST: ("finding the slot of ``job`` before stop, its cores in ``n_placed`` intervals; returns it or NEVER", ""),
-        PLACE_AWAKE: ("placing ``job`` now where hosts sleep: begin, the head's slot; stop, extra cores; "
-                      "returns the number of intervals, -1 if it would delay the head", ""),
-        SLOT_AWAKE: ("the same with a slot of now on hosts that sleep; sign, 1 if the plan is a copy", ""),
+        PLACE_NOW: ("placing ``job`` now, instead of on any free cores: begin, the head's slot; stop, extra cores; "
+                    "returns the number of intervals, -1 if it would delay the head", ""),
+        SLOT_NOW: ("checking a slot of now and placing ``job`` in it: stop, as of EARLIEST; sign, 1 if the plan is a copy; "
+                   "returns the slot, with its cores in ``n_placed`` intervals if it is now", ""),
         OFFER: ("checking ``stop`` intervals against the limits of parts; returns 1, 0 to try again, -1 if none fits", ""),
         MOVE_PROFILE: ("bringing the profile of cores to the instant begin", ""),
         HOLD_POOL: ("taking (sign -1) cores of running ``job`` from that profile for [begin, stop), or giving them back", ""),

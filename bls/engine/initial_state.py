@@ -1,6 +1,5 @@
 """Initial state of the batch engine, made from arrays."""
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -8,11 +7,10 @@ import numpy as np
 from bls.availability.free_cores import new_free, new_tree
 from bls.engine import hooks as h
 from bls.engine import state as b
-from bls.engine.feature import Feature, FeatureRun
+from bls.engine.feature import Feature, FeatureRun, RunColumns
 from bls.engine.features.order import FEATURES
-from bls.engine.jobs import Jobs
 from bls.engine.settings import Settings
-from traces.compiled import Array, function_table, own
+from traces.compiled import function_table, own
 from traces.kernels.state import fields_of
 
 _LONGEST_NS = 2**62 - 1
@@ -23,18 +21,6 @@ _GIVEN_STATES = {
     for name, field in fields_of(b.BatchState).items()
     if isinstance(field.kind, type) and any(one.dtype and one.dims is None for one in fields_of(field.kind).values())
 }
-
-
-@dataclass
-class RunColumns:
-    """Input of the engine: n jobs in workload order on M cores of H hosts; int64 arrays."""
-
-    jobs: Jobs
-    partitions: dict[str, Array]  # columns of ``Partitions`` by name
-    settings: dict[str, int]  # fields of ``Settings`` that differ from their defaults
-    state: dict[str, Any]  # further fields of ``BatchState``, e.g. hosts and outages; others are empty
-    others: dict[str, Any] = field(default_factory=dict)  # input of single features, by name
-    keep_decisions: bool = False
 
 
 def _features(given: RunColumns, settings: Settings) -> tuple[FeatureRun, list[Feature]]:
@@ -77,7 +63,6 @@ def _size(run: FeatureRun, features: list[Feature], columns: dict[str, Any], bou
         slices=4 * running + 64 if by_counts else 0,
         expected=n if settings.plans else 0,
         log=3 * n + 16 if settings.logs else 0,
-        decisions=2 * n + 16 if given.keep_decisions else 0,
         host_log=2 * settings.host_log_room,
     )
     for feature in features:

@@ -1,7 +1,6 @@
 """The table of jobs in the state of the batch engine."""
 
-from bls.availability.count_profile import PROFILE_NEVER as NEVER
-from bls.engine.codes import Cut
+from bls.engine.codes import NEVER, Cut
 from traces.compiled import compiled
 from traces.kernels.signatures import Ints
 from traces.kernels.state import State, column

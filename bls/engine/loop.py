@@ -12,8 +12,7 @@ cuts it.
 
 from bls.engine import hooks as h
 from bls.engine import state as b
-from bls.engine.job_lifecycle import answer, arrive, end_job, is_open, set_stop, tried_again
-from bls.engine.profile import drop_plan, hold_until, move_on, waiting_from
+from bls.engine.job_lifecycle import answer, arrive, end_job, is_open, set_stop, tried_again, waiting_from
 from bls.engine.scheduling_pass import make_pass
 from bls.engine.signatures import CLOCK
 from bls.engine.status import BatchStatus
@@ -36,26 +35,13 @@ def _wall_ns(state: b.BatchState) -> int:
 
 
 @compiled(merged=True)
-def _begin(state: b.BatchState, cost_ns: int, presets: int) -> int:
-    """Start the jobs of a pass, all but the first ``presets`` after ``cost_ns``; returns a status."""
+def _begin(state: b.BatchState) -> int:
+    """Start the jobs of a pass; returns a status."""
     settings, jobs = state.settings, state.jobs
     n, unanswered, status = state.n_started, 0, BatchStatus.RUNNING
-    if cost_ns > 0 and n > presets:
-        # They hold their cores for longer than planned: drop the reservations that follow them.
-        state.lost = 1
-        state.blocked_head = -1
-        drop_plan(state)
     for k in range(n):
         job = state.started[k]
-        start = jobs.start_ns[job]
-        if cost_ns > 0 and k >= presets:
-            # A job that loses its hosts, or its user, before its start takes effect is cut as it starts.
-            set_stop(state, job, b.NEVER)
-            late = min(cost_ns, jobs.stop_ns[job] - start)
-            hold_until(state, job, jobs.expected_end_ns[job] + late)
-            start += late
-            jobs.start_ns[job] = start
-        h.publish(state, h.STARTED, job, start, 0, 0)
+        h.publish(state, h.STARTED, job, jobs.start_ns[job], 0, 0)
         start = jobs.start_ns[job]
         set_stop(state, job, start + jobs.walltime_ns[job] if settings.kills == 1 else b.NEVER)
         h.publish(state, h.HELD, job, start, jobs.cores[job], 1)
@@ -86,11 +72,8 @@ def _begin(state: b.BatchState, cost_ns: int, presets: int) -> int:
 @compiled(merged=True)
 def _before_pass(state: b.BatchState) -> int:
     """Check that there is room for one pass and call the subscribers of ``BEFORE_PASS``; returns a status."""
-    settings = state.settings
-    if state.pool_used + state.free_cores + 2 * settings.widest + 2 > state.pool.lo.size:
+    if state.pool_used + state.free_cores + 2 * state.settings.widest + 2 > state.pool.lo.size:
         return BatchStatus.POOL_FULL
-    if 0 < state.decisions.at_ns.size <= state.n_decisions:
-        return BatchStatus.DECISIONS_FULL
     status = h.publish(state, h.BEFORE_PASS, -1, state.now_ns, 0, 0)
     return BatchStatus.RUNNING if status == 0 else status
 
@@ -98,7 +81,7 @@ def _before_pass(state: b.BatchState) -> int:
 @compiled(merged=True)
 def _pass(state: b.BatchState) -> int:
     """Make one timed scheduling pass and start its jobs; returns a status."""
-    settings, presets, waiting = state.settings, state.n_started, state.n_waiting
+    presets, waiting = state.n_started, state.n_waiting
     began = _wall_ns(state)
     status = make_pass(state)
     if status != BatchStatus.RUNNING:
@@ -108,33 +91,20 @@ def _pass(state: b.BatchState) -> int:
     state.passes += 1
     state.decide_ns += took
     state.max_decide_ns = max(state.max_decide_ns, took)
-    n = state.n_started
-    if state.decisions.at_ns.size > 0:
-        k, decisions = state.n_decisions, state.decisions
-        decisions.at_ns[k], decisions.wall_ns[k] = state.now_ns, took
-        decisions.waiting[k], decisions.started[k] = waiting, n - presets
-        state.n_decisions = k + 1
-    cost_ns = 0
-    if settings.charges_decisions == 1:
-        cost_ns = took if settings.decision_cost_ns < 0 else settings.decision_cost_ns
-        state.busy_until_ns = state.now_ns + cost_ns
+    h.publish(state, h.PASSED, -1, took, waiting, presets)
     state.changed, state.arrived_job = 0, -1
-    return _begin(state, cost_ns, presets) if n > 0 else BatchStatus.RUNNING
+    return _begin(state) if state.n_started > 0 else BatchStatus.RUNNING
 
 
 @compiled(merged=True)
 def _next_instant(state: b.BatchState, any_event: bool) -> int:
     """The instant of the next event, or ``NEVER``; without outages and wake-ups unless ``any_event``."""
-    settings, t = state.settings, b.NEVER
+    t = b.NEVER
     if state.next_arrival < state.arrivals.size:
         t = state.jobs.begin_ns[state.arrivals[state.next_arrival]]
     if state.running.n > 0:
         t = min(t, state.running.ns[0])
-    t = h.next_of(state, t, 1 if any_event else 0)
-    if settings.charges_decisions == 1 and state.changed == 1:
-        # Not before now: the rest of the present instant may still have to be handled.
-        t = min(t, max(state.busy_until_ns, state.now_ns))
-    return int(t)
+    return h.next_of(state, t, 1 if any_event else 0)
 
 
 @compiled(inner=True)
@@ -198,10 +168,9 @@ def _stuck(state: b.BatchState) -> int:
 @compiled(merged=True)
 def _events(state: b.BatchState) -> int:
     """Handle the next instant: ends, rarer events, arrivals; sets ``in_pass`` if a pass follows."""
-    settings = state.settings
     if state.n_ended == state.by_rank.size:
         return BatchStatus.DONE
-    if state.n_host_log + settings.host_log_room > state.host_log.host.size:
+    if state.n_host_log + state.settings.host_log_room > state.host_log.host.size:
         return BatchStatus.HOST_LOG_FULL
     t = _next_instant(state, True)
     if t > state.observe_after_ns:
@@ -219,13 +188,8 @@ def _events(state: b.BatchState) -> int:
     if status != 0:
         return status
     _arrivals(state, t)
-    if settings.charges_decisions == 1 and t < state.busy_until_ns:
-        # The scheduler is still busy with its previous decision, and handles these changes afterwards.
-        if state.arrived_job >= 0:
-            state.changed = 1
-        if settings.profiled == 1:
-            move_on(state)  # or the profile would fill with past slices
-    elif state.changed == 1 or state.arrived_job >= 0:  # otherwise only a promise was renewed
+    is_busy = h.publish(state, h.BUSY, -1, t, t, 0) != 0
+    if not is_busy and (state.changed == 1 or state.arrived_job >= 0):  # otherwise only a promise was renewed
         state.in_pass = 1
         state.n_chosen = -1
         state.n_started = state.n_answered = 0

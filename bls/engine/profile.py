@@ -1,33 +1,112 @@
-"""The queue, and the profile: the number of cores that running jobs and kept reservations leave free over time.
+"""The profile: the number of cores that running jobs and kept reservations leave free over time.
 
-A job's rank is its unique place in the policy's total order, so the queue is a set of ranks (a tree of
-``bls.availability.free_cores``) and needs no comparisons. Adding, removing and finding the next rank cost one step per level,
-with a level per factor of 32 (four for a million jobs). A heap would give the head as quickly, but not the following jobs in
-order.
+It is a step function in two arrays, for plans in which all cores are alike. Slice ``k`` lasts from ``ns[k]`` to
+``ns[k + 1]``, the last one for ever; ``free[k]`` cores are free in it. Slices ``first`` to ``end`` - 1 are in use, so that time
+advances by moving ``first``. A change costs one step per slice between its ends.
 """
 
-from bls.availability.count_profile import profile_add, profile_earliest, profile_move, profile_pack
-from bls.availability.free_cores import next_number
 from bls.engine import hooks as h
 from bls.engine import state as b
 from bls.engine.cores import Slices
-from traces.compiled import compiled
+from traces.compiled import Array, compiled
+
+_LAST_BEGIN = 2**62  #: latest begin of a plan, so that begin + length (at most 2**62 - 1) is an instant
 
 
-@compiled(merged=True)
-def waiting_from(state: b.BatchState, rank: int) -> int:
-    """Return the waiting job of the lowest rank from ``rank`` on, or -1."""
-    found = next_number(state.queue_words, state.queue_starts, rank)
-    return int(state.by_rank[found]) if found >= 0 else -1
+@compiled(inner=True)
+def profile_move(ns: Array, first: int, end: int, now: int) -> int:
+    """Advance the time to ``now``; returns the new ``first``."""
+    while first + 1 < end and ns[first + 1] <= now:
+        first += 1
+    ns[first] = now
+    return first
 
 
-@compiled(merged=True)
-def next_in_order(state: b.BatchState, place: int, n_order: int) -> tuple[int, int]:
-    """Return the next place in the order of ranks, or of ``state.order``, and its job; -1 after the last."""
-    if state.settings.order == b.STATIC:
-        rank = next_number(state.queue_words, state.queue_starts, place + 1)
-        return rank, int(state.by_rank[rank]) if rank >= 0 else -1
-    return place + 1, int(state.order[place + 1]) if place + 1 < n_order else -1
+@compiled(inner=True)
+def profile_pack(ns: Array, free: Array, first: int, end: int) -> int:
+    """Move the slices to the front of the arrays; returns the new ``end`` (``first`` is then 0)."""
+    for k in range(first, end):
+        ns[k - first], free[k - first] = ns[k], free[k]
+    return end - first
+
+
+@compiled(inner=True)
+def profile_at(ns: Array, first: int, end: int, instant: int) -> int:
+    """The last slice that begins at or before the instant, which is not before the first slice."""
+    lo, hi = first, end
+    while hi - lo > 1:
+        middle = (lo + hi) >> 1
+        if ns[middle] <= instant:
+            lo = middle
+        else:
+            hi = middle
+    return lo
+
+
+@compiled(inner=True)
+def _split(ns: Array, free: Array, at: int, end: int, instant: int) -> int:
+    """Begin a new slice at the instant, which is in slice ``at``; returns the increase of the number of slices, 0 or 1."""
+    if ns[at] == instant:
+        return 0
+    for k in range(end - 1, at, -1):
+        ns[k + 1], free[k + 1] = ns[k], free[k]
+    ns[at + 1], free[at + 1] = instant, free[at]
+    return 1
+
+
+@compiled(inner=True)
+def _join(ns: Array, free: Array, at: int, end: int) -> int:
+    """Join slice ``at`` with an equal slice before it; returns the decrease of the number of slices, 0 or 1."""
+    if free[at] != free[at - 1]:
+        return 0
+    for k in range(at, end - 1):
+        ns[k], free[k] = ns[k + 1], free[k + 1]
+    return 1
+
+
+@compiled(inner=True)
+def profile_add(ns: Array, free: Array, first: int, end: int, begin: int, stop: int, amount: int) -> int:
+    """Add ``amount`` to the free cores of [begin, stop), and join equal neighbours; returns the new ``end``. There must be room
+    for two more slices."""
+    if begin >= stop:
+        return end
+    lo = profile_at(ns, first, end, begin)
+    more = _split(ns, free, lo, end, begin)
+    lo += more
+    end += more
+    hi = lo
+    while hi < end and ns[hi] < stop:
+        hi += 1
+    if stop != b.NEVER and (hi == end or ns[hi] != stop):
+        end += _split(ns, free, hi - 1, end, stop)
+    for k in range(lo, hi):
+        free[k] += amount
+    if hi < end:
+        end -= _join(ns, free, hi, end)
+    if lo > first:
+        end -= _join(ns, free, lo, end)
+    return end
+
+
+@compiled(inner=True)
+def profile_earliest(ns: Array, free: Array, first: int, end: int, n: int, length: int, before: int) -> int:
+    """The earliest instant at which ``n`` cores are free for ``length``, if it is before ``before``; else ``NEVER``."""
+    k = first
+    while k < end:
+        if free[k] < n:
+            k += 1
+            continue
+        begin = ns[k]
+        if begin >= before or begin > _LAST_BEGIN:
+            return b.NEVER
+        stop = begin + length
+        k += 1
+        while k < end and ns[k] < stop and free[k] >= n:
+            k += 1
+        if k == end or ns[k] >= stop:
+            return int(begin)
+        # Slice k has too few free cores: the interval must begin after it.
+    return b.NEVER
 
 
 @compiled(merged=True)
@@ -102,22 +181,3 @@ def drop_slot(state: b.BatchState, job: int) -> None:
     else:
         count_cores(state.profile, begin, stop, jobs.cores[job])
     jobs.slot_ns[job] = b.NEVER
-
-
-@compiled(inner=True)
-def drop_slots(state: b.BatchState) -> None:
-    """Give up all kept reservations."""
-    jobs = state.jobs
-    job = waiting_from(state, 0)
-    while job >= 0:
-        if jobs.slot_ns[job] != b.NEVER:
-            drop_slot(state, job)
-        job = waiting_from(state, jobs.rank[job] + 1)
-    state.kept_used = state.hull_ns = 0
-
-
-@compiled(inner=True)
-def drop_plan(state: b.BatchState) -> None:
-    """Give up the kept reservations, if any: their cores may be taken now."""
-    if state.settings.keeps_reservations == 1:
-        drop_slots(state)

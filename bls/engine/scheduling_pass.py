@@ -9,8 +9,8 @@ Source: D. Lifka, "The ANL/IBM SP scheduling system", doi:10.1007/3-540-60153-8_
 
 from bls.engine import hooks as h
 from bls.engine import state as b
-from bls.engine.job_lifecycle import held_back, start, suggest, why_now
-from bls.engine.profile import drop_plan, hold_pool, move_on, next_in_order
+from bls.engine.job_lifecycle import drop_plan, held_back, next_in_order, start, suggest, why_now
+from bls.engine.profile import hold_pool, move_on
 from bls.engine.status import BatchStatus
 from traces.algorithms.event_heap import drop_top, push
 from traces.compiled import compiled
@@ -59,10 +59,7 @@ def _only_the_newcomer(state: b.BatchState) -> int:
     """The pass after a single arrival behind a blocked head, if nothing else has changed; else -1."""
     settings, jobs = state.settings, state.jobs
     job, head = state.arrived_job, state.blocked_head
-    # An expected end has passed; or a host shuts down, and could be back earlier if it were off earlier.
-    if state.lost == 1 or state.n_away > 0:
-        return -1
-    if head < 0 or state.changed == 1 or state.overdue_cores > 0:
+    if head < 0 or state.lost == 1 or state.changed == 1 or state.overdue_cores > 0:
         return -1
     if jobs.rank[job] < jobs.rank[head]:
         return -1
@@ -132,9 +129,11 @@ def _easy(state: b.BatchState, n_order: int) -> int:
             if free == 0:
                 return BatchStatus.RUNNING
             continue
-        place_awake = state.roles[h.PLACE_AWAKE]
-        count = h.call_hook(place_awake, (state, job, shadow, extra, 0)) if state.n_away > 0 else suggest(state, job)
-        if count < 0:  # it would wait for booting hosts and then delay the head
+        if h.is_played(state, h.PLACE_NOW):
+            count = h.call_hook(state.roles[h.PLACE_NOW], (state, job, shadow, extra, 0))
+        else:
+            count = suggest(state, job)
+        if count < 0:  # it would delay the head
             continue
         beyond = now + jobs.estimate_ns[job] + jobs.boot_wait_ns[job] > shadow
         if not start(state, job, count, why_now(state, job, blocked or waits)):
@@ -155,7 +154,9 @@ def make_pass(state: b.BatchState) -> int:
     if settings.profiled == 1:
         prepare(state)
     h.publish(state, h.PASS, -1, state.now_ns, 0, 0)
-    status = _only_the_newcomer(state) if settings.order == b.STATIC else -1  # only then there is a ``blocked_head``
+    # With an order that changes there is no ``blocked_head``; a feature that places jobs sees every pass.
+    known = settings.order == b.STATIC and not h.is_played(state, h.PLACE_NOW)
+    status = _only_the_newcomer(state) if known else -1
     if status < 0:
         n_order = h.call_hook(state.roles[h.ORDER], (state, -1, 0, 0, 0)) if h.is_played(state, h.ORDER) else 0
         if n_order < 0:

@@ -1,7 +1,7 @@
 """Constants of a run of the batch engine."""
 
-from bls.availability.count_profile import PROFILE_NEVER as NEVER
 from bls.engine import codes
+from bls.engine.codes import NEVER
 from traces.kernels.state import State
 
 
@@ -21,6 +21,7 @@ class Settings(State):
     switch_wait_ns: int = NEVER  # longest wait for fewer switches
 
     # Time:
+    keeps_decisions: int = 0  # passes are recorded
     charges_decisions: int = 0  # deciding takes simulated time
     decision_cost_ns: int = -1  # -1: as measured
     shortest_ns: int = 0  # shortest prediction, unless the job requests less

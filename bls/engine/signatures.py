@@ -10,10 +10,10 @@ _COLUMN = types.Column(types.int64, 1)
 _VALUES = types.Column(types.float64, 1)
 _NUMBERS = types.Column(types.float64, 2)
 
-#: The signature of ``bls.policies.score_policy.ScorePolicy.score``.
+#: The signature of ``bls.policies.contract.ScorePolicy.score``.
 SCORE = types.int64(types.int64, _COLUMN, types.int64, _COLUMN, _COLUMN, _COLUMN, _COLUMN, _NUMBERS, _VALUES, _VALUES)
 
-#: The signature of ``bls.policies.score_policy.ScorePolicy.account``.
+#: The signature of ``bls.policies.contract.ScorePolicy.account``.
 ACCOUNT = types.int64(types.int64, types.int64, types.int64, types.int64, _NUMBERS, _VALUES)
 
 DECIDE = types.int64(types.int64)  #: the signature of the function by which a Python policy decides

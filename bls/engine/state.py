@@ -1,7 +1,6 @@
 """State of the batch engine, and its codes."""
 
 from bls.allocators.contract import PlacementRequest
-from bls.availability.count_profile import PROFILE_NEVER
 from bls.engine import codes
 from bls.engine.cores import CoreProfile, Offer, Pool, Slices
 from bls.engine.features.hold.state import HoldState
@@ -15,7 +14,7 @@ from traces.kernels.signatures import Floats, Floats2, Ints, Ints2, Ints3
 from traces.kernels.state import State, column
 from traces.lifecycle import Ending, Reason
 
-NEVER, ALWAYS = PROFILE_NEVER, 2**62 + 1  #: an instant that never comes, and one after every possible begin of a slot
+NEVER, ALWAYS = codes.NEVER, 2**62 + 1  #: an instant that never comes, and one after every possible begin of a slot
 
 # The codes, as integers for kernels:
 STATIC, SCORED, DECIDED, REJECTED = map(int, codes.QueueOrder)
@@ -145,8 +144,7 @@ class BatchState(State):
     power_at_ns: int = NEVER  # next event of these
     stops_again: int = 0  # 1 if hosts failed or returned, so that others may have to be stopped
     # Sleeping hosts:
-    idle_changed_ns: int = 0  # when an awake host last became idle, was allocated, failed or returned
-    late_ns: int = 0  # while a job is placed on sleeping hosts: by how much it exceeds its estimate
+    late_ns: int = 0  # while a job is placed on sleeping hosts: the time by which it exceeds its estimate
 
     # Counts:
     n_rows: int = 0  # rows in use: jobs and their later attempts
@@ -155,7 +153,7 @@ class BatchState(State):
     n_waiting: int = 0  # jobs in the queue
     presets_left: int = 0  # jobs running at the start that are not placed yet
     n_started: int = 0  # jobs started in the latest pass that await an answer
-    n_answered: int = 0  # how many of these are answered
+    n_answered: int = 0  # answered jobs among these
     n_chosen: int = -1  # jobs chosen or rejected by a Python policy; -1 before its decision
     n_log: int = 0  # entries of the log in use
     n_decisions: int = 0  # records of passes in use
@@ -175,8 +173,6 @@ class BatchState(State):
     n_directed: int = 0  # columns of a policy's decisions about running jobs in use
     n_stopped: int = 0  # hosts out of service that are not returning
     n_host_log: int = 0  # columns of the table of states of hosts in use
-    n_away: int = 0  # hosts that are asleep or booting
-    n_idle: int = 0  # hosts that are awake, or booting, and idle
 
     by_rank: Ints = column("jobs")  # row that now has each rank
     arrivals: Ints  # rows that arrive at their submit, in order
@@ -185,7 +181,7 @@ class BatchState(State):
     arriving: Heap = column("arriving")  # jobs that arrive after the end of another, and wake-ups (``rows`` + row)
     host_events: Heap = column("outages")  # next event of each list of outages: key v is a repair, V + v an outage
     releasing: Heap = column("releasing")  # future releases: row · M + core; requests: ``WIDTH_REQUEST_KEY`` + row
-    queue_words: Ints = column("queue_words")  # ranks of waiting jobs (``bls.engine.profile``)
+    queue_words: Ints = column("queue_words")  # ranks of waiting jobs (``bls.engine.job_lifecycle``)
     queue_starts: Ints  # first word of each level
     free_words: Ints = column("free_words")  # free cores on hosts that are up (``bls.availability.free_cores``)
     free_starts: Ints  # first word of each level

@@ -1,20 +1,22 @@
-"""The run times that the scheduler plans with: ``estimates``. The users' requests, the recorded run times, these with errors,
-and predictions from jobs that have ended; and how many jobs of a log an estimator can predict.
+"""The run times with which the scheduler plans (``estimates``): the users' requests, the recorded run times, these with errors,
+and predictions from jobs that have ended; and the number of a log's jobs that an estimator can predict.
 
-To add an estimator: one in a file here, a line in :data:`ESTIMATORS`. Outside packages add theirs under the entry-point group
-``twolevel.estimators``; a single run can take one from a file, ``estimates my.py:MINE``.
+To add an estimator, write it in a file here, and add a line to :data:`ESTIMATORS`. Outside packages use the entry-point group
+``twolevel.estimators``; a single run can use one from a file, ``estimates my.py:MINE``.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bls.estimates import contract
-from bls.estimates.contract import ALIKE, CORRECTIONS_NS, AnyEstimator, HistoryEstimator, KnowingEstimator, groups
+from bls.estimates.contract import ALIKE, CORRECTIONS_NS, AnyEstimator, HistoryEstimator, KnowingEstimator
 from bls.options import ESTIMATES
+from bls.workloads.columns import distinct
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError, PluginError, at, blamed_on, parse_real, shown, with_value
 from traces.base.plugins import resolve
@@ -29,7 +31,7 @@ __all__ = [
     "estimator", "groups", "planned_ns",
 ]  # fmt: skip
 
-_STREAM = 0x77697468696E  #: names the stream that errors are drawn from
+_STREAM = 0x77697468696E  #: name of the stream of the errors
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class Promised(Requested):
 
 @dataclass(frozen=True)
 class Exact:
-    """The recorded run time; the request where no run time is known."""
+    """The recorded run time; the request if no run time is known."""
 
     name: str = "exact"
 
@@ -63,9 +65,9 @@ class Exact:
 
 @dataclass(frozen=True)
 class Within:
-    """The recorded run time, wrong by up to a share of itself: run × (1 + share × u), u uniform in [-1, 1).
+    """The recorded run time with a relative error of up to a share: run × (1 + share × u), u uniform in [-1, 1).
 
-    The errors are drawn from a stream named by the seed, in workload order, and are cut to whole ns, so that they stay within.
+    Errors are drawn from a stream of the seed, in workload order. They are truncated to whole ns, so none exceeds the share.
     """
 
     share: float  # from 0 to below 1
@@ -91,11 +93,10 @@ EXACT = Exact()
 #: estimates", IEEE TPDS 18(6) 2007, doi:10.1109/TPDS.2007.70606.
 LAST_TWO = HistoryEstimator("last-two", (("user",),), mean_of=2, least=2)
 
-#: The last run time of a job with the same profile: the user's same application from the same queue, of the same width, with
-#: the same request; else without the request, without the width, and then the application alone. Without names of applications
-#: the user's last job from the same queue of the same width remains, with the same request or without.
-#: C. Galleguillos et al., "Data-driven job dispatching in HPC systems", MOD 2017 (LNCS 10710): their heuristic goes
-#: by user, job name and queue; a log in SWF has the application's number for a name.
+#: The run time of the last job with the same profile: user, application, queue, cores and request; else without the request,
+#: without the cores, and without the queue. If the application is unknown: user, queue, cores and request; then fewer.
+#: C. Galleguillos et al., "Data-driven job dispatching in HPC systems", MOD 2017 (LNCS 10710): their heuristic uses user, job
+#: name and queue; an SWF log has the number of the application instead of a name.
 PROFILE = HistoryEstimator(
     "profile",
     (
@@ -109,10 +110,10 @@ PROFILE = HistoryEstimator(
     ),
 )
 
-#: The run time of the last job that has ended of the same user with the same profile: name, queue, resources and request. Else
-#: with a name that differs in a number at its end only; with other resources, then both; with the name alone, then with
-#: what it begins with. A log that names no jobs tells nothing, and :data:`PROFILE` goes by what it does tell.
-#: C. Galleguillos et al., "Data-driven job dispatching in HPC systems", MOD 2017 (LNCS 10710), as PCP'20 takes it.
+#: The run time of the user's last ended job with the same name, queues, resources and request; else with the same prefix of the
+#: name; else the same two without resources; else with the same name, then the same prefix. It needs a log with names of jobs;
+#: :data:`PROFILE` does not.
+#: C. Galleguillos et al., "Data-driven job dispatching in HPC systems", MOD 2017 (LNCS 10710), in the form of PCP'20.
 DATA_DRIVEN = HistoryEstimator(
     "data-driven",
     (
@@ -138,14 +139,14 @@ ESTIMATORS: dict[str, AnyEstimator] = {
 #: The estimators that predict from history, in the order in which they are recommended.
 _HISTORY = (LAST_TWO, PROFILE, DATA_DRIVEN)
 
-#: What a column is called in a message.
+#: Names of columns in messages.
 _CALLED = {"estimate_ns": "request", "name_prefix": "name", "queues": "queue", "resources": "resource"}
 
 
 def estimator(name: str | AnyEstimator, *, where: str = "") -> AnyEstimator:
     """The estimator of this name. ``name``: one of :data:`ESTIMATORS`, ``within:X%``, ``last-two:least=1``, an installed
-    package's, or ``FILE.py:NAME``. An estimator is itself. ``where``: the option it was given in. Raises InputError if there
-    is none; the message lists the known ones. Raises PluginError if it cannot be loaded or is no estimator."""
+    package's, or ``FILE.py:NAME``; an estimator is returned unchanged. ``where``: the option that gave it. Raises InputError if
+    there is none (the message lists the known ones), and PluginError if it cannot be loaded or is not an estimator."""
     where = where or str(ESTIMATES)
     if not isinstance(name, str):
         return _checked(name, type(name).__name__, where)
@@ -163,14 +164,14 @@ def estimator(name: str | AnyEstimator, *, where: str = "") -> AnyEstimator:
 def _checked(found: object, name: str, where: str) -> AnyEstimator:
     if not isinstance(found, HistoryEstimator | KnowingEstimator):
         raise InputError(
-            f"{where}: {name} is a {type(found).__name__}; "
+            f"{where}: {name} is of type {type(found).__name__}; "
             "allowed: a HistoryEstimator, or an object with a name and planned_ns(workload, seed)"
         )
     return found
 
 
 def within(text: str, where: str) -> Within:
-    """The estimator ``within:X%`` from the text after the colon. Raises InputError if it is no share from 0 to below 100 %."""
+    """The estimator ``within:X%`` from the text after the colon. Raises InputError if X is not from 0 to below 100."""
     try:
         share = parse_real(text.strip().removesuffix("%").strip()) / 100
     except ValueError:
@@ -189,8 +190,8 @@ def last_two(text: str, where: str) -> HistoryEstimator:
 
 
 def planned_ns(estimator: KnowingEstimator, workload: Workload, seed: int) -> Array:
-    """The estimates of a knowing estimator, checked. Raises PluginError if it fails, or gives something else than a run
-    time from 1 ns on for every job."""
+    """The estimates of a :class:`KnowingEstimator`. Raises PluginError if it fails, or does not return a run time of at least
+    1 ns for every job."""
     with blamed_on(f"estimator {estimator.name}: planned_ns() failed"):
         found = np.asarray(estimator.planned_ns(workload, seed))
     if found.shape != (len(workload),) or found.dtype.kind != "i" or int(found.min()) < 1:
@@ -201,12 +202,75 @@ def planned_ns(estimator: KnowingEstimator, workload: Workload, seed: int) -> Ar
     return found.astype(np.int64)
 
 
+_BY_NAME = ("name", "name_prefix")  #: those of :data:`ALIKE` that only a log which names its jobs tells
+
+
+#: The end of a name that is not part of its prefix: a number and its separator.
+_NUMBER_AT_END = re.compile(r"[\s_.:#\-]*[0-9]+$")
+_ASKED = ("nodes", "gpus", "gpu", "unit_cores")  #: further columns of logs that state what a job requested
+
+
+def _together(columns: Sequence[Array], n: int) -> Array:
+    # A number for each combination of values in n rows, 0 for all rows if there are no columns.
+    found = np.zeros(n, np.int64)
+    for column in columns:
+        # Both numbers are below n, so different pairs get different numbers, and n² fits.
+        found = distinct(found * n + distinct(column)[1])[1]
+    return found
+
+
+def name_prefix(name: str) -> str:
+    """A job's name without the number at its end and its separator: ``relax`` for ``relax_017``. It may be empty."""
+    return _NUMBER_AT_END.sub("", name)
+
+
+def alike_in(column: str, workload: Workload, asked: Requests | None) -> Array:
+    """A column of :data:`ALIKE`: int64 (n,), equal for jobs that agree in it, -1 if unknown. ``queues``: the queue and the
+    partition; one or both may be unknown. ``resources``: all requests of a job: cores, units and their resources
+    (``asked``), the log's memory, nodes and cards."""
+    if column in _BY_NAME:
+        kept = {number: name if column == "name" else name_prefix(name) for number, name in workload.names.items()}
+        place = {text: k for k, text in enumerate(dict.fromkeys(kept.values()))}
+        numbers, row = distinct(workload.application)
+        known = [place[kept[number]] if kept.get(number) else -1 for number in numbers.tolist()]
+        return np.array(known, np.int64)[row]
+    if column == "queues":
+        return _together([workload.queue, workload.partition], len(workload))
+    if column == "resources":
+        columns = [workload.cores, workload.memory_kb]
+        columns += [workload.extras[name] for name in _ASKED if name in workload.extras]
+        if asked is not None:
+            columns += [asked.unit_cores, asked.switches, *asked.per_unit.T, *asked.licences.T]
+        return _together(columns, len(workload))
+    return np.asarray(getattr(workload, column))
+
+
+def groups(estimator: HistoryEstimator, workload: Workload, asked: Requests | None = None) -> tuple[Array, int]:
+    """The group of each job at each level, int64 (levels, n), -1 for a job whose columns are not known; and the number of all
+    groups. ``asked``: the jobs' requests in addition to cores."""
+    n = len(workload)
+    found = np.full((len(estimator.levels), n), -1, np.int64)
+    count = 0
+    columns = {column: alike_in(column, workload, asked) for level in estimator.levels for column in level}
+    values = {name: distinct(column)[1] for name, column in columns.items()}
+    for place, level in enumerate(estimator.levels):
+        known = np.ones(n, bool)
+        for column in level:
+            known &= columns[column] >= 0
+        if not known.any():
+            continue
+        alike = _together([values[column][known] for column in level], int(known.sum()))
+        found[place, known] = count + alike
+        count += int(alike.max()) + 1
+    return found, count
+
+
 def predictable(estimator: HistoryEstimator, workload: Workload, asked: Requests | None = None) -> int:
-    """How many jobs can be predicted at most: those before which enough jobs of one of their groups were submitted. In a
-    simulation there may be fewer, as these jobs have to have ended."""
+    """The largest number of jobs that can be predicted: those for which enough jobs of one of their groups were submitted
+    before. A simulation may predict fewer, since the earlier jobs must also have ended."""
     covered = np.zeros(len(workload), bool)
     for group in groups(estimator, workload, asked)[0]:
-        # The jobs of a group follow one another here, in the order of their submits.
+        # Here the jobs of a group are consecutive, in the order of their submits.
         rows = np.argsort(group, kind="stable")
         rows = rows[group[rows] >= 0]
         place = np.arange(len(rows))
@@ -222,8 +286,8 @@ def predictable_by_name(workload: Workload) -> dict[str, float]:
 
 
 def recommended(workload: Workload) -> str:
-    """The advice to a user whose log has no time limits: the built-in estimator that can predict most of its jobs, with the
-    share of these; or why there is none."""
+    """The recommendation for a log without time limits: the built-in estimator that can predict the largest share of its jobs,
+    and this share; or the reason why there is none."""
     shares = predictable_by_name(workload)
     name = max(shares, key=shares.__getitem__)
     if not shares[name]:
@@ -246,9 +310,9 @@ def check_predicts(
 
 
 def _unknown(estimator: HistoryEstimator, workload: Workload, asked: Requests | None) -> str:
-    # Which columns the log does not have, where the estimator needs one of them at every level; else empty.
+    # The columns that the log lacks, if the estimator needs at least one of them at every level; else empty.
     columns = dict.fromkeys(column for level in estimator.levels for column in level)
-    unknown = {column for column in columns if np.all(contract.alike_in(column, workload, asked) < 0)}
+    unknown = {column for column in columns if np.all(alike_in(column, workload, asked) < 0)}
     if not all(unknown.intersection(level) for level in estimator.levels):
         return ""
     needed = unknown.intersection(*estimator.levels) or unknown

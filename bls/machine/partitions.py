@@ -4,7 +4,7 @@ A partition (queue, class) determines the hosts and the resources that jobs of a
 the order.
 
 Switches form one or several trees, as in Slurm's topology/tree: a leaf switch has hosts, a higher one has switches. Every host
-is on exactly one leaf. Listed tree by tree, the hosts below a switch follow one another, so that two numbers describe a switch.
+is on exactly one leaf. Hosts are listed tree by tree, so the hosts below a switch are consecutive, and two numbers describe it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,9 +21,6 @@ from traces.base.errors import InputError, one_of, shown, whole
 from traces.base.time import MAX_NS, NS_PER_S
 from traces.compiled import Array
 from traces.intervals import intervals_text, parse_intervals
-
-if TYPE_CHECKING:
-    from bls.machine.platform import Platform
 
 
 def printable_name(key: str, value: object) -> str:
@@ -251,12 +248,13 @@ def interval_columns(lists: Sequence[list[tuple[int, int]]]) -> tuple[Array, Arr
     return first, pairs[:, 0].copy(), pairs[:, 1].copy()
 
 
-def partition_table(platform: Platform) -> PartitionTable:
-    """The partitions of a platform; one of all hosts if it has none."""
-    partitions = platform.partitions or (Partition("all"),)
-    intervals = [parse_intervals(p.hosts, "hosts", platform.n_hosts) or [(0, platform.n_hosts)] for p in partitions]
+def partition_table(partitions: Sequence[Partition], first_core: Array) -> PartitionTable:
+    """Partitions as arrays; one of all hosts if there are none. Host ``h`` has the cores
+    ``first_core[h]:first_core[h + 1]``."""
+    partitions, n_hosts = partitions or (Partition("all"),), len(first_core) - 1
+    intervals = [parse_intervals(p.hosts, "hosts", n_hosts) or [(0, n_hosts)] for p in partitions]
     first, host_lo, host_hi = interval_columns(intervals)
-    core_lo, core_hi = platform.first_core[host_lo], platform.first_core[host_hi]
+    core_lo, core_hi = first_core[host_lo], first_core[host_hi]
     limits = {key: np.array([getattr(p, key) or NO_LIMIT for p in partitions], np.int64) for key in _RUNNING}
     return PartitionTable(
         names=tuple(p.name for p in partitions),

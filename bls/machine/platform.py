@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from functools import cached_property
 from typing import Any, Final, TypeVar, cast
@@ -12,7 +12,16 @@ from typing import Any, Final, TypeVar, cast
 import numpy as np
 
 from bls.machine.host_power import HostPower
-from bls.machine.partitions import Partition, Switch, SwitchColumns, existing, printable_name, topology
+from bls.machine.partitions import (
+    Partition,
+    PartitionTable,
+    Switch,
+    SwitchColumns,
+    existing,
+    partition_table,
+    printable_name,
+    topology,
+)
 from bls.machine.platform_files import PROCESSOR_GFLOPS, parse_accasim, platform_text
 from bls.options import HOST_CORES, HOST_GFLOPS, HOSTS, TOPOLOGY
 from traces.base.columns import html_table, read_only
@@ -75,7 +84,7 @@ MAX_CORES = 2**24  #: largest number of cores of a platform
 TOPOLOGIES = ("full", "shared", "star", "fat-tree", "dragonfly")
 _MAX_TOPOLOGY = 500
 
-# Wide enough for any machine; beyond it, work = cores × speed × run time would leave float64.
+# Sufficient for any machine; beyond it, work = cores × speed × run time could exceed the range of float64.
 _MIN_GFLOPS, _MAX_GFLOPS = 1e-9, 1e15
 
 
@@ -180,6 +189,11 @@ class Platform:
         """Number of cores of all hosts."""
         return sum(group.count * group.cores for group in self.hosts)
 
+    def mean_over_cores(self, of_core: Sequence[int]) -> int:
+        """The mean over all cores of what a core of each group of hosts has, rounded half up."""
+        total = sum(group.count * group.cores * each for group, each in zip(self.hosts, of_core, strict=True))
+        return (2 * total + self.n_cores) // (2 * self.n_cores)
+
     @cached_property
     def core_speed_gflops(self) -> Array:
         """Speed of every core in GFLOP/s: float64, shape (n_cores,), read-only."""
@@ -224,6 +238,11 @@ class Platform:
     def licence_amounts(self) -> Array:
         """Number of licences of each name: int64, shape (L,), read-only."""
         return read_only(np.array([amount for _, amount in self.licences], dtype=np.int64))
+
+    @cached_property
+    def partition_table(self) -> PartitionTable:
+        """The partitions as arrays; one of all hosts if there are none."""
+        return partition_table(self.partitions, self.first_core)
 
     @cached_property
     def topology(self) -> SwitchColumns:
@@ -282,7 +301,7 @@ def load_platform(path: str | os.PathLike[str], *, processor_gflops: float = PRO
     source = os.fspath(path)
     named_json = source.lower().endswith(".json")
     text = read_text(path, "platform file", "JSON" if named_json else "TOML")
-    if named_json or text.lstrip().startswith("{"):  # TOML cannot begin so
+    if named_json or text.lstrip().startswith("{"):  # a TOML text cannot begin with a brace
         name, groups = parse_accasim(text, source, processor_gflops)
         made = [from_keys(HostGroup, group, f"{source}: {where}.") for where, group in groups]
         return from_keys(Platform, {"name": name, "hosts": made}, f"{source}: ")

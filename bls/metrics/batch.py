@@ -1,11 +1,11 @@
 """Batch metrics of a schedule, defined in docs/reference/metrics.md.
 
 A job has q = submit (or the later instant from which it may join the queue), s = start, f = end, p = f - s and n =
-requested cores; h are the cores that it held, M those of the machine. A job that was requeued counts with s and p of its
-last attempt and q of its submit. :class:`bls.metrics.schedule.Schedule` selects the rows that count. The span is [min
+requested cores; h is the number of cores that it held, M that of the machine. For a requeued job, s and p are those of its
+last attempt. :class:`bls.metrics.schedule.Schedule` selects the rows that count. The span is [min
 submit, max f] over the started rows; its length is the makespan.
 
-Means, medians and percentiles are over jobs, percentiles linear between neighbours (as numpy's and pandas' default). A
+Means, medians and percentiles are over jobs; percentiles are interpolated linearly (the default of numpy and pandas). A
 value that does not exist (a mean of no jobs) is None. Sums are exact integers, rounded once; nothing is rounded before it
 is averaged.
 """
@@ -26,7 +26,7 @@ from traces.compiled import Array
 from traces.ledger import STATES, WHY
 
 _NS_PER_HOUR = 3600 * NS_PER_S
-BOUND_NS = 10 * NS_PER_S  #: τ of the bounded slowdown (Feitelson et al.; 10 s is what the field uses)
+BOUND_NS = 10 * NS_PER_S  #: τ of the bounded slowdown (Feitelson et al.; 10 s is usual)
 UNFAIRNESS: Final = ("mean_unfairness_ns", "max_unfairness_ns", "unfair_share")  #: metrics of fair start times
 
 
@@ -36,7 +36,7 @@ def batch_metrics(submit_ns: Array, start_ns: Array, end_ns: Array, cores: Array
     Parameters
     ----------
     submit_ns, start_ns, end_ns, cores : int64 (n,)
-        Jobs; start and end are -1 for one that never started.
+        Columns of the jobs; start and end are -1 for a job that never started.
     n_cores : int
         M.
 
@@ -50,7 +50,7 @@ def batch_metrics(submit_ns: Array, start_ns: Array, end_ns: Array, cores: Array
 
 
 def main_metrics(schedule: Schedule) -> dict[str, Any]:
-    """Those of :func:`schedule_metrics` that :func:`batch_metrics` has, by the same rules; they need no walk through time."""
+    """The metrics of :func:`batch_metrics` from a schedule, by the rules of :func:`schedule_metrics`; no sweep over time."""
     return _main([schedule], schedule.n_cores, BOUND_NS)
 
 
@@ -64,7 +64,7 @@ def schedule_metrics(
     ----------
     schedule : Schedule
     allocations : Allocations, optional
-        Of the schedule's rows; without them there is no fragmentation (None).
+        Allocations of the schedule's rows; without them fragmentation is None.
     host_first : int64 (H + 1,), optional
         First core of each host; needed for fragmentation if there is downtime.
     downtime : Downtime
@@ -85,9 +85,9 @@ def schedule_metrics(
 def streamed_metrics(
     parts: Iterable[Schedule], over_time: OverTime, downtime: Downtime = NO_DOWNTIME
 ) -> dict[str, Any]:
-    """The same metrics of a schedule that is never held as a whole; only ``mean_fragmentation`` may differ in the last bits.
-    ``parts``: its rows in order, in parts that are read several times. ``over_time``: its sums over [first submit, last end)
-    of the rows that started."""
+    """The same metrics of a schedule that is never in memory as a whole; only ``mean_fragmentation`` may differ in the last
+    bits. ``parts``: its rows in order, in parts that are read several times. ``over_time``: its sums over [first submit,
+    last end) of the rows that started."""
     return _all(parts, over_time, downtime, BOUND_NS)
 
 
@@ -103,7 +103,7 @@ def _all(parts: Iterable[Schedule], over_time: OverTime, downtime: Downtime, bou
 
 
 def utilisation_within(schedule: Schedule, begin_ns: int, end_ns: int, downtime: Downtime = NO_DOWNTIME) -> float:
-    """Σ h·(time held within [begin, end)) / (M · (end - begin) less downtime), as RM-Replay has it; 0 of no capacity."""
+    """Σ h·(time held within [begin, end)) / (M · (end - begin) less downtime), as in RM-Replay; 0 without capacity."""
     return _utilisation([schedule], schedule.n_cores, begin_ns, end_ns, downtime)
 
 
@@ -117,7 +117,7 @@ def _ratio(above: int, below: int) -> float:
     return above / below if below else 0.0
 
 
-#: What is measured of each job, in the measured rows of a schedule; τ is given, too.
+#: Values of each job, as functions of a schedule (its measured rows) and τ.
 _COLUMNS: Final[Mapping[str, Callable[[Schedule, int], Array]]] = {
     "wait_ns": lambda part, _: part.times[1] - part.times[0],
     "response_ns": lambda part, _: part.times[2] - part.times[0],
@@ -133,12 +133,12 @@ _PERCENT: Final = {"median": 50, "p95": 95, "p99": 99}
 
 
 def _figures(parts: Iterable[Schedule], bound_ns: int, name: str, *figures: str) -> dict[str, Any]:
-    """Figures (mean, max, median, p95, p99) of a column, put together from the parts' and held no longer than that takes."""
+    """Figures (mean, max, median, p95, p99) of a column, which is joined from the parts and dropped afterwards."""
     of = _COLUMNS[name]
-    whole = bytearray()  # which grows where it is
+    whole = bytearray()  # grows in place
     for part in parts:
         column = of(part, bound_ns)
-        if isinstance(parts, list):  # of the one part that there is
+        if isinstance(parts, list):  # there is only one part
             break
         whole += column.tobytes()
     else:
@@ -149,7 +149,7 @@ def _figures(parts: Iterable[Schedule], bound_ns: int, name: str, *figures: str)
         "max": column.max().item() if some else None,
     }
     if percents := [figure for figure in figures if figure in _PERCENT]:
-        # These put the column into another order, on which the mean of floats depends.
+        # These reorder the column, and the mean of floats depends on its order.
         quantiles = exact_quantiles(column, *(_PERCENT[figure] for figure in percents), in_place=True)
         found |= zip(percents, quantiles, strict=True)
     return {f"{figure}_{name}": found[figure] for figure in figures}
@@ -197,7 +197,7 @@ def _main(parts: Iterable[Schedule], n_cores: int, bound_ns: int) -> dict[str, A
 
 def _jobs_in_detail(parts: Iterable[Schedule], bound_ns: int) -> dict[str, Any]:
     def weighted_ns(*names: str) -> int:
-        # Σ n·p·…, the sums of AWRT and AWWT; without further factors it is their weight.
+        # Σ n·p·…, the sums of AWRT and AWWT; without further factors the sum of their weights.
         def one(part: Schedule) -> int:
             _, start, end = part.times
             columns = (_COLUMNS[name](part, bound_ns) for name in names)
@@ -285,7 +285,7 @@ class OverTime:
         blocks = free_blocks(schedule, allocations, host_first, downtime, (begin_ns, end_ns))
         lasting = lasting_ns(blocks.instant_ns, begin_ns, end_ns)
         some = (blocks.cores > 0) & (lasting > 0)
-        # As numpy's average has it.
+        # The same formula as numpy's average.
         self._fragmentation += float(np.multiply(blocks.fragmentation[some], lasting[some]).sum())
         self._weight += float(lasting[some].sum(dtype=np.float64))
 
@@ -324,7 +324,7 @@ def _counts(parts: Iterable[Schedule]) -> dict[str, Any]:
 
 
 def slowdown(submit_ns: Array, start_ns: Array, end_ns: Array, *, known: bool = False) -> Array:
-    """(f - q) / p of each job, float64; where p = 0 NaN, or with ``known`` no row."""
+    """(f - q) / p of each job, float64. If p = 0 it is NaN; with ``known`` such rows are omitted."""
     run = (end_ns - start_ns).astype(np.float64)
     run[run == 0] = np.nan
     found = (end_ns - submit_ns) / run
@@ -346,7 +346,7 @@ def per_processor_slowdown(
 
 def specific_response_sums(submit_ns: Array, start_ns: Array, end_ns: Array, cores: Array) -> tuple[int, int]:
     """Σ n·(F⁴ - W⁴) and Σ n·(F³ - W³) with F = f - q and W = s - q, exactly: PSF is 3/4 of their ratio. PSF is the
-    priority-weighted specific response time as RAPS reports it."""
+    priority-weighted specific response time of RAPS."""
     above = below = 0
     for response_ns, wait_ns, n in ex.blocks(end_ns - submit_ns, start_ns - submit_ns, cores):
         response, wait = ex.limbs(response_ns), ex.limbs(wait_ns)

@@ -1,4 +1,4 @@
-"""Sums that int64 cannot hold: core-nanoseconds and the like, added up exactly."""
+"""Exact sums that exceed int64, such as core-nanoseconds."""
 
 from collections.abc import Iterator
 from fractions import Fraction
@@ -12,16 +12,16 @@ from traces.compiled import Array
 _HALF = 31
 _LOW = (1 << _HALF) - 1
 
-# Products are of limbs of so many bits, so that sums of 64 products of two are int64: a list of arrays, the lowest first. All
-# but the last are from 0; a few may be added up before they are multiplied.
+# Numbers are lists of limbs (arrays), the lowest first, with this number of bits, so that sums of 64 products of two limbs fit
+# int64. All limbs but the last are at least 0; a few may be added before they are multiplied.
 _BITS = 28
 _LIMB = (1 << _BITS) - 1
-_BLOCK = 1 << 14  #: rows that are worked on at once: their limbs stay in the processor's cache
+_BLOCK = 1 << 14  #: number of rows processed at once: their limbs stay in the processor's cache
 Limbs: TypeAlias = list[Array]
 
 
 def exact_sum(values: Array) -> int:
-    """The sum of int64 values, whatever its size: the upper and the lower halves are added apart."""
+    """The sum of int64 values, of any size: the upper and the lower halves are added separately."""
     return sum((int((some >> _HALF).sum()) << _HALF) + int((some & _LOW).sum()) for (some,) in blocks(values))
 
 
@@ -53,12 +53,12 @@ def limbs_product(a: Limbs, b: Limbs) -> Limbs:
 
 
 def limbs_total(a: Limbs) -> int:
-    """The sum of all numbers, of no more than 2**32 rows."""
+    """The sum of all numbers of at most 2**32 rows."""
     return sum(int(limb.sum()) << _BITS * place for place, limb in enumerate(a))
 
 
 def blocks(*columns: Array) -> Iterator[tuple[Array, ...]]:
-    """Columns of equal length, a block of rows after the other."""
+    """Columns of equal length, block by block of rows."""
     for first in range(0, len(columns[0]), _BLOCK):
         yield tuple(column[first : first + _BLOCK] for column in columns)
 
@@ -69,13 +69,13 @@ def exact_product_sum(*columns: Array) -> int:
 
 
 def exact_mean(values: Array) -> float | None:
-    """The mean of int64 values, rounded once; None of none."""
+    """The mean of int64 values, rounded once; None without values."""
     return float(Fraction(exact_sum(values), len(values))) if len(values) else None
 
 
 def exact_quantiles(values: Array, *percents: int, in_place: bool = False) -> list[float | None]:
-    """Quantiles as numpy's and pandas' default has them (linear between neighbours), each rounded once; None of no values.
-    ``values``, int64 or float64 (n,): without NaN. ``in_place``: they may be put into another order. ``percents``: 0 to 100."""
+    """Quantiles by linear interpolation (the default of numpy and pandas), each rounded once; None without values.
+    ``values``, int64 or float64 (n,): without NaN. ``in_place``: they may be reordered. ``percents``: 0 to 100."""
     if not len(values):
         return [None] * len(percents)
     places = [divmod((len(values) - 1) * percent, 100) for percent in percents]

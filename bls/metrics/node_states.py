@@ -1,8 +1,8 @@
-"""The state of every host over time, as RM-Replay's traces have it (host, begin, end, state).
+"""The state of every host over time (host, begin, end, state), as in the traces of RM-Replay.
 
 The state is the first that applies: ``down``, during an outage; ``maintenance``, during a maintenance window; ``allocated``, if
 jobs hold all its cores; ``mixed``, if they hold some; ``reserved``, if a present reservation has some; else ``idle``.
-RM-Replay's own traces hold only the changes from idle to down and back; the other names are Slurm's.
+RM-Replay's traces contain only the changes from idle to down and back; the other names are Slurm's.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from traces.kernels.state import State
 #: The names of the numbers in ``HostStates.state``.
 HOST_STATES = ("idle", "mixed", "allocated", "down", "maintenance", "reserved")
 _IDLE, _MIXED, _ALLOCATED, _DOWN, _MAINTENANCE, _RESERVED = range(6)
-_N_KINDS = 4  # what can be on a core: a job, an outage, a maintenance window, a reservation
+_N_KINDS = 4  # kinds of use of a core: by a job, an outage, a maintenance window, a reservation
 
 
 @dataclass(frozen=True)
@@ -33,24 +33,24 @@ class CoreTimes:
 
 
 def core_windows(lo: Array, hi: Array, begin_ns: Array, end_ns: Array) -> CoreTimes:
-    """Windows of the cores [lo, hi); an end of -1 is never."""
+    """Windows of the cores [lo, hi); an end of -1 means never."""
     end = np.array(end_ns, np.int64)
     end[end < 0] = np.iinfo(np.int64).max
     return CoreTimes(np.asarray(lo, np.int64), np.asarray(hi, np.int64), np.asarray(begin_ns, np.int64), end)
 
 
 def host_windows(host_first: Array, host: Array, begin_ns: Array, end_ns: Array) -> CoreTimes:
-    """Windows of whole hosts, by number; an end of -1 is never."""
+    """Windows of whole hosts, by number; an end of -1 means never."""
     host = np.asarray(host, np.int64)
     return core_windows(host_first[host], host_first[host + 1], begin_ns, end_ns)
 
 
-NO_WINDOWS = CoreTimes(*np.zeros((4, 0), np.int64))  #: no windows at all
+NO_WINDOWS = CoreTimes(*np.zeros((4, 0), np.int64))  #: no windows
 
 
 @dataclass(frozen=True)
 class HostStates:
-    """One row an interval in which a host's state stays the same; by host, then by time, without a gap."""
+    """One row per interval in which a host's state stays the same; by host, then by time, without gaps."""
 
     host: Array  # int64 (k,): host number
     # int64 (k,): half-open; none is empty, and neighbours of one host differ in state
@@ -101,7 +101,7 @@ def host_states(
 
 
 class _Events(State):
-    # What begins (+1) and ends (-1), in order of time, and on which cores; all int64.
+    # Begins (+1) and ends (-1) of uses, in order of time, and their cores; all int64.
     time: Ints
     item: Ints
     sign: Ints
@@ -115,7 +115,7 @@ class _Events(State):
 
 @compiled()
 def _state(cores: int, held: int, down: int, maintenance: int, reserved: int) -> int:
-    """The state of a host, by its number of cores and how many of them are in each kind of use."""
+    """The state of a host, by its number of cores and the numbers of cores in each kind of use."""
     if down > 0:
         return _DOWN
     if maintenance > 0:
@@ -127,7 +127,7 @@ def _state(cores: int, held: int, down: int, maintenance: int, reserved: int) ->
 
 @compiled(inner=True)
 def _put(out: Array, place: Array, h: int, since_ns: int, until_ns: int, state: int) -> None:
-    """Write a row of host ``h``, where rows are written, and count it; one that lasts no time is none."""
+    """Count a row of host ``h``, and write it if there are columns; rows without duration are omitted."""
     if until_ns <= since_ns:
         return
     if out.size > 0:
@@ -140,8 +140,8 @@ def _put(out: Array, place: Array, h: int, since_ns: int, until_ns: int, state: 
 
 @compiled(makes_arrays=True)
 def _walk(begin_ns: int, until_ns: int, events: _Events, place: Ints, out: Ints2) -> None:
-    """Walk through all events; without columns to fill, ``place[h]`` counts the rows of host h, with them it is where its next
-    one goes."""
+    """Walk through all events. Without columns to fill, ``place[h]`` counts the rows of host h; with columns it is the index of
+    its next row."""
     time, item, lo, hi, host_first = events.time, events.item, events.lo, events.hi, events.host_first
     n_hosts = host_first.size - 1
     on_host = np.zeros((n_hosts, _N_KINDS), np.int64)
@@ -152,7 +152,7 @@ def _walk(begin_ns: int, until_ns: int, events: _Events, place: Ints, out: Ints2
     n_touched = 0
     for e in range(time.size + 1):
         if e == time.size or (e > 0 and time[e] != time[e - 1]):
-            # All that happened at one instant is known: which states have changed?
+            # All events of one instant have been read: find the states that have changed.
             for k in range(n_touched):
                 h = touched[k]
                 is_touched[h] = False

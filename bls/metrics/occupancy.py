@@ -1,7 +1,7 @@
 """The machine and its queue over time: step functions of a schedule, made in one sweep over its events.
 
-A row of a step function holds from its instant until the next row's. What happens at one instant is seen together:
-a job that waits or runs for no time is never seen.
+A row of a step function is valid from its instant until that of the next row. Events of one instant are combined: a job that
+waits or runs for no time does not appear.
 """
 
 from dataclasses import dataclass
@@ -18,18 +18,18 @@ from traces.kernels.state import State
 
 @dataclass(frozen=True)
 class Occupancy:
-    """How many wait and how many cores are held, over time. Before the first row, all is 0."""
+    """The numbers of waiting jobs and of held cores over time. Before the first row, all are 0."""
 
     instant_ns: Array  # int64 (k,): strictly increasing
     queue_length: Array  # int64 (k,): rows eligible and not yet started
-    queued_cores: Array  # int64 (k,): cores that they request together
-    smallest_waiting: Array  # int64 (k,): the fewest cores that one of them requests; 0 if none waits
+    queued_cores: Array  # int64 (k,): cores that these rows request in total
+    smallest_waiting: Array  # int64 (k,): the smallest request of these rows; 0 if none waits
     busy_cores: Array  # int64 (k,): cores held
     down_cores: Array  # int64 (k,): cores of hosts that are down
 
 
 def lasting_ns(instant_ns: Array, begin_ns: int, end_ns: int) -> Array:
-    """For how long each row of a step function holds within [begin, end): int64 (k,), 0 for a row outside."""
+    """The time for which each row of a step function is valid within [begin, end): int64 (k,), 0 for a row outside."""
     inside = np.clip(instant_ns, begin_ns, end_ns)
     return np.diff(inside, append=np.int64(end_ns))
 
@@ -38,7 +38,7 @@ def occupancy(
     schedule: Schedule, downtime: Downtime = NO_DOWNTIME, span_ns: tuple[int, int] | None = None
 ) -> Occupancy:  # fmt: skip
     """The queue and the held cores of a schedule over time. Every attempt waits from the instant at which it became eligible
-    until it starts, or leaves at a known time without a start. ``span_ns``: the span of downtime, by default the schedule's."""
+    until it starts, or leaves the queue at a known time. ``span_ns``: the span of downtime, by default the schedule's."""
     started = schedule.started
     gone = np.where(started, schedule.start_ns, schedule.left_ns)
     waits = np.flatnonzero((schedule.eligible_ns >= 0) & (gone > schedule.eligible_ns))
@@ -47,13 +47,13 @@ def occupancy(
     down = downtime.within(*(span_ns or schedule.span_ns))
 
     asked, held = schedule.cores[waits], holds.cores[runs]
-    # Begins and ends of waiting, of running, of being down.
+    # Begins and ends of waits, of runs, and of downtime.
     running = holds.start_ns[runs], holds.end_ns[runs]
     time = np.concatenate((schedule.eligible_ns[waits], gone[waits], *running, down.down_ns, down.up_ns))
     # Waiting jobs by size: the smallest size that waits is the next rank of a queue of sizes.
     size, rank = distinct(asked)
     words, starts = new_tree(len(size))
-    columns = np.zeros((6, len(time)), np.int64)  # what is not written to is no memory
+    columns = np.zeros((6, len(time)), np.int64)  # rows that are not written to take no memory
     given = (time, np.argsort(time, kind="stable"), asked, held, down.cores, rank, size)
     time, order, asked, held, down_cores, rank, size = (own(column, np.int64) for column in given)
     waiting = np.zeros(len(size), np.int64)
@@ -66,8 +66,8 @@ def _sweep(
     time: Ints, order: Ints, asked: Ints, held: Ints, down_cores: Ints, rank: Ints, size: Ints, waiting: Ints, words: Ints,
     starts: Ints, out: Ints2,
 ) -> int:  # fmt: skip
-    """Fill the columns of ``Occupancy`` from the left, and return how far; the events are taken in ``order`` of time. One
-    that is undone at the same instant leaves no trace, in whichever order."""
+    """Fill the columns of ``Occupancy`` from the left, and return the number of rows; events are handled in ``order`` of time.
+    Opposite events of one instant cancel each other, in any order."""
     n_waits, n_runs = asked.size, held.size
     length = queued = busy = down = 0
     row = -1
@@ -108,13 +108,13 @@ class FreeBlocks:
     """The maximal blocks of consecutive free cores over time; the first row is the begin of the span."""
 
     instant_ns: Array  # int64 (k,): strictly increasing
-    cores: Array  # int64 (k,): Σ f, the free cores: neither held nor of a host that is down
-    blocks: Array  # int64 (k,): how many blocks they are
+    cores: Array  # int64 (k,): Σ f, the number of free cores: neither held nor on a host that is down
+    blocks: Array  # int64 (k,): number of blocks of these
     squares: Array  # int64 (k,): Σ f² over the blocks, f = cores of a block
 
     @property
     def fragmentation(self) -> Array:
-        """1 - Σ f² / (Σ f)² of each row, float64; NaN where nothing is free."""
+        """1 - Σ f² / (Σ f)² of each row, float64; NaN if no core is free."""
         total = self.cores.astype(np.float64)
         total[total == 0] = np.nan
         return np.asarray(1.0 - self.squares / (total * total))
@@ -124,7 +124,7 @@ def free_blocks(
     schedule: Schedule, allocations: Allocations, host_first: Array, downtime: Downtime = NO_DOWNTIME,
     span_ns: tuple[int, int] | None = None,
 ) -> FreeBlocks:  # fmt: skip
-    """The free blocks of a schedule over its span. A block may reach over the border of hosts: only the numbers of the
+    """The free blocks of a schedule over its span. A block may span several hosts: only the numbers of the
     cores count. ``allocations``: of its rows; unused if it has ``holdings``. ``host_first``, int64 (H + 1,): the first core
     of each host. ``span_ns``: the span of downtime, by default the schedule's. Raises ValueError if a core is held twice at
     one instant, or while its host is down."""
@@ -142,7 +142,7 @@ def free_blocks(
     stop = np.concatenate((allocations.first[runs + 1], own_rows + 1))
     taken = np.concatenate((held.start_ns[running], down.down_ns))
     given = np.concatenate((held.end_ns[running], down.up_ns))
-    out = np.zeros((4, 1 + 2 * len(taken)), np.int64)  # what is not written to is no memory
+    out = np.zeros((4, 1 + 2 * len(taken)), np.int64)  # rows that are not written to take no memory
     orders = (np.argsort(instants, kind="stable") for instants in (taken, given))
     events = _Events(*(own(column, np.int64) for column in (taken, given, *orders, first, stop, lo, hi)))
     words, starts = new_tree(schedule.n_cores)
@@ -154,7 +154,7 @@ def free_blocks(
 
 
 class _Events(State):
-    # When cores are taken and given back, the orders of both, and which cores; all int64.
+    # Instants at which cores are taken and given back, the orders of both, and the cores; all int64.
     taken: Ints
     given: Ints
     by_taken: Ints
@@ -175,7 +175,7 @@ def _blocks(
     begin_ns: int, n_cores: int, events: _Events, words: Ints, starts: Ints, free_end: Ints, free_begin: Ints,
     out: Ints2,
 ) -> int:  # fmt: skip
-    """Fill ``out`` from the left, and return how far; 0 where a core is held twice."""
+    """Fill ``out`` from the left, and return the number of rows; 0 if a core is held twice."""
     # A free block [a, b): free_end[a] = b, free_begin[b] = a, and a is in a queue of begins. The queue finds the next
     # rank above; begins are wanted below, so core a has the rank n_cores - 1 - a. At an instant cores are given back
     # before any are taken.

@@ -18,7 +18,7 @@ _CANCELLED, _REQUEUED = STATES.index("cancelled"), STATES.index("requeued")
 
 
 class HeldCores(NamedTuple):
-    """The cores that rows of a schedule held over time; int64 (k,) each. A row that released some has several entries."""
+    """The cores that rows of a schedule held over time; int64 (k,) each. A row that released cores has several entries."""
 
     row: Array
     start_ns: Array
@@ -33,11 +33,11 @@ _BY_DEFAULT: Any = None  #: filled in by :class:`Schedule`
 class Schedule:
     """One row per attempt of a job to run; times in ns.
 
-    By default a row held the requested cores and was eligible at its submit; a row that started did so as head and
-    completed, one that did not was cancelled at an unknown time. Raises ValueError if the columns differ in length.
+    By default a row held the requested cores and was eligible at its submit; a row that started was the head and
+    completed; a row that did not start was cancelled at an unknown time. Raises ValueError if the columns differ in length.
 
-    ``started`` rows count in spans, utilisation and core-hours; those of them that ``ran``, the final rows of the counted
-    jobs, in the number of jobs and throughput; those of them that are ``measured``, without preset jobs, in statistics of
+    ``started`` rows count in spans, utilisation and core-hours. Those that ``ran``, the final rows of the counted
+    jobs, count in the number of jobs and throughput. Those that are ``measured``, without preset jobs, count in statistics of
     waits, responses and slowdowns. Rows that never started count by state and why, and in the queue until ``left_ns``.
     """
 
@@ -47,17 +47,17 @@ class Schedule:
     end_ns: Array
     cores: Array  # int64 (n,): requested cores
     n_cores: int  # M, the cores of the machine
-    held_cores: Array = _BY_DEFAULT  # int64 (n,): cores held; more than requested where hosts are given whole
+    held_cores: Array = _BY_DEFAULT  # int64 (n,): cores held; more than requested if hosts are not shared
     # int64 (n,): numbers of :data:`WHY` and :data:`STATES`
     why: Array = _BY_DEFAULT
     state: Array = _BY_DEFAULT
-    # int64 (n,): instant at which the row joined the queue; -1 if it was withdrawn before
+    # int64 (n,): instant at which the row joined the queue; -1 if it was cancelled before
     eligible_ns: Array = _BY_DEFAULT
-    # int64 (n,): instant from which the job's wait counts: its submit, or later where it could not join the queue before
+    # int64 (n,): instant from which the job's wait counts: its submit, or the later instant from which it may join the queue
     begin_ns: Array = _BY_DEFAULT
-    # int64 (n,): instant at which a row that never started left the queue; -1 where it is not known
+    # int64 (n,): instant at which a row that never started left the queue; -1 if it is unknown
     left_ns: Array = _BY_DEFAULT
-    # which cores the rows held until when, where some were released before the end; None where none were
+    # the cores that the rows held over time, if any were released before the end; else None
     holdings: Holdings | None = None
     # bool (n,) or None: rows of the jobs that are counted: the span, all numbers of jobs and rows, waits and core-hours
     # are theirs. All rows fill the machine and the queue within the span. None: all are counted.
@@ -92,14 +92,14 @@ class Schedule:
 
     @cached_property
     def held(self) -> HeldCores:
-        """Which cores were held until when."""
+        """The cores that were held over time."""
         if self.holdings is not None:
             return HeldCores(self.holdings.job, self.holdings.start_ns, self.holdings.end_ns, self.holdings.cores)
         rows = np.flatnonzero(self.started)
         return HeldCores(rows, self.start_ns[rows], self.end_ns[rows], self.held_cores[rows])
 
     def of_counted(self, rows: Array) -> Array:
-        """Bool (n,): the counted rows among some, given in the same way."""
+        """Bool (n,): the counted rows among ``rows``, bool (n,)."""
         return rows if self.counted is None else rows & self.counted
 
     @property
@@ -109,7 +109,7 @@ class Schedule:
 
     @property
     def measured(self) -> Array:
-        """Bool (n,): those of them that the simulation started."""
+        """Bool (n,): the rows of :attr:`ran` that the simulation started."""
         return np.asarray(self.ran & (self.why != _PRESET))
 
     @cached_property
@@ -129,7 +129,7 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Allocations:
-    """Which cores each row held: row ``i`` the half-open intervals ``first[i]:first[i + 1]`` of ``lo``, ``hi``."""
+    """The cores that each row held: row ``i`` held the half-open intervals ``first[i]:first[i + 1]`` of ``lo``, ``hi``."""
 
     first: Array  # int64 (n + 1,)
     # int64: global core numbers, disjoint within a row
@@ -163,7 +163,7 @@ NO_DOWNTIME = Downtime(*np.zeros((4, 0), np.int64))  #: every host is up at ever
 
 @compiled()
 def _join(host: Ints, cores: Ints, down: Ints, up: Ints) -> int:
-    """Join neighbours of one host that touch or overlap, in place; returns how many are left."""
+    """Join neighbours of one host that touch or overlap, in place; returns the number that remains."""
     n = 0
     for i in range(host.size):
         if n > 0 and host[n - 1] == host[i] and down[i] <= up[n - 1]:

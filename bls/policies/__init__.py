@@ -1,20 +1,33 @@
-"""The batch policies, named as the literature names them; each, or each family of short ones, in a file of its own.
+"""The batch policies, named as in the literature; one file for each policy, or for each family of short policies.
 
-To add one: a file here, a line in :data:`POLICIES`. Outside packages add theirs under the entry-point group
-``twolevel.policies``; a single run can take one from a file, ``bls my.py:MyPolicy``. A policy that is a frozen dataclass
+To add a policy, write a file here, and add a line to :data:`POLICIES`. Outside packages use the entry-point group
+``twolevel.policies``; a single run can use a policy from a file, ``bls my.py:MyPolicy``. A policy that is a frozen dataclass
 takes parameters, ``bls NAME:key=value,key=value``; a policy that parses the text after its name itself is in :data:`WRITTEN`.
 """
 
 from collections.abc import Callable
 
 from bls.options import BLS
-from bls.policies.contract import AnyPolicy, BatchPolicy, DecidingPolicy, KnownJobs, Policy, ScoringPolicy, ranks
+from bls.policies.contract import (
+    AnyPolicy,
+    BatchPolicy,
+    DecidingPolicy,
+    KnownJobs,
+    Policy,
+    ScorePolicy,
+    Scoring,
+    ScoringPolicy,
+    account_kernel,
+    ranks,
+    score_kernel,
+    scoring,
+    unscored,
+)
 from bls.policies.expression import expression
 from bls.policies.multifactor.priority import multifactor
 from bls.policies.orders import EDF, FCFS, LEAST_ENERGY, LEAST_POWER, LJF, MOST_POWER, REJECT, SAF, SJF
 from bls.policies.planning.planner import CP_CLASSES, HCP19, PCP19, PCP20
 from bls.policies.regression import F1, F2, F3, F4
-from bls.policies.score_policy import ScorePolicy, Scoring, account_kernel, score_kernel, scoring, unscored
 from bls.policies.slurm.parameters import SlurmCycle
 from bls.policies.waited import UNICEF, WFP3
 from traces.base.errors import InputError, at
@@ -61,7 +74,7 @@ def reads_deadlines(given: str | AnyPolicy) -> bool:
 
 
 def reads_signals(given: str | AnyPolicy) -> bool:
-    """Whether a policy may read signals: one that needs some, and every policy from outside the project."""
+    """Whether a policy may read signals: it needs some, or is from outside the project."""
     name = given if isinstance(given, str) else given.name
     plain = name.partition(":")[0]
     if plain in WRITTEN:
@@ -98,7 +111,9 @@ def policy(name: str, *, where: str = "") -> AnyPolicy:
     found = resolve("batch policy", plain, builtin, group, object, where, also=also)
     if not isinstance(found, BatchPolicy):
         what = "a name, and keys(jobs), scored(jobs) or decide(view)"
-        raise InputError(f"{where}: {plain}: {type(found).__name__}, which has no name; allowed: a policy: {what}")
+        raise InputError(
+            f"{where}: {plain} is of type {type(found).__name__}, which has no name; allowed: a policy: {what}"
+        )
     if not isinstance(found, DecidingPolicy | ScoringPolicy | Policy):
         without = "no keys(jobs), no scored(jobs) and no decide(view)"
         raise InputError(f"{where}: {plain} has {without}; allowed: one of them")

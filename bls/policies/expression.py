@@ -1,9 +1,9 @@
-"""``expr:EXPRESSION``: scores written by the user, an expression over a job's numbers, compiled from a checked syntax tree.
+"""``expr:EXPRESSION``: a score that the user writes as an expression over the numbers of a job.
 
-The text is parsed by Python's own parser, and every node of the tree is checked: numbers, the names of
+Python's parser parses the text, and every node of the tree is checked: numbers, the names of
 docs/reference/batch-orders.md ("Expressions"), arithmetic and a few functions are allowed. The result is a postfix program,
-evaluated by one kernel for all expressions; the text is never executed. As in CQSim, the job with the largest score goes first.
-Operators are Python's, on floats. Every intermediate value must be finite, even if the rest would hide it.
+evaluated by one kernel for all expressions; the text is never executed. As in CQSim, the job with the largest score is first.
+Operators are those of Python on floats. Every intermediate value must be finite, even if the result does not depend on it.
 """
 
 import ast
@@ -16,8 +16,7 @@ from functools import partial
 import numpy as np
 
 from bls.options import BLS, PLATFORM
-from bls.policies.contract import KnownJobs, Policy
-from bls.policies.score_policy import ScorePolicy, same_memory, score_kernel
+from bls.policies.contract import KnownJobs, Policy, ScorePolicy, same_memory, score_kernel
 from traces.base.errors import InputError, shown
 from traces.base.plugins import is_number
 from traces.compiled import Array, compiled, own
@@ -25,12 +24,12 @@ from traces.kernels.signatures import Floats, Floats2, Ints
 
 NAMES = ("s", "t", "n", "w", "z", "l", "power_w", "energy_j")
 
-POWERED = frozenset(("power_w", "energy_j"))  #: those that the platform has to know
-MAX_LENGTH = 1000  #: the longest expression, characters, and the most operations within one another
+POWERED = frozenset(("power_w", "energy_j"))  #: names that need the power of the platform
+MAX_LENGTH = 1000  #: largest length of an expression, in characters, and largest number of nested operations
 MAX_DEPTH = 100
 
-# Opcodes: first what puts a value onto the stack (the names in the order of NAMES, then a constant), then what changes the
-# uppermost, then what makes one of the two uppermost.
+# Opcodes: first those that push a value onto the stack (the names in the order of NAMES, then a constant), then those that
+# change the top value, then those that combine the two top values.
 _NAME = 0
 _CONSTANT = 8
 _NEGATE, _ABS, _SQRT, _LOG, _LOG2, _LOG10, _EXP = range(9, 16)
@@ -39,7 +38,7 @@ _ADD, _SUBTRACT, _MULTIPLY, _DIVIDE, _FLOOR_DIVIDE, _REMAINDER, _POWER, _MIN, _M
 _UNARY = {"abs": _ABS, "sqrt": _SQRT, "log": _LOG, "log2": _LOG2, "log10": _LOG10, "exp": _EXP}
 _FOLDED = {"min": _MIN, "max": _MAX}
 
-#: The functions: min and max of two values or more, the others of one; log is the natural one.
+#: The functions: min and max of two or more values, the others of one; log is the natural logarithm.
 FUNCTIONS = (*_FOLDED, *_UNARY)
 
 _OPERATORS: dict[type[ast.operator], int] = {
@@ -50,13 +49,13 @@ _OPERATORS: dict[type[ast.operator], int] = {
 _ALLOWED = f"allowed: numbers, {' '.join(NAMES)}, + - * / // % ** ( ), {' '.join(FUNCTIONS)}"
 _FOREIGN = re.compile(r"[^A-Za-z0-9_ .,+\-*/%()]")
 
-# Beyond this, exp(v) is beyond every float.
+# Above this, exp(v) exceeds every float.
 _EXP_LIMIT = math.log(np.finfo(float).max)
 
-# Where things are in `memory`: the cores of the machine, values the stack must hold, then pairs (opcode, operand).
+# Indices in `memory`: the cores of the machine, the depth of the stack, then pairs (opcode, operand).
 _CORES, _DEPTH, _CODE = 0, 1, 2
 
-# Jobs evaluated together: an instruction is looked up once for all of them, and their values stay in the cache.
+# Number of jobs evaluated together: each instruction is decoded once for all of them, and their values stay in the cache.
 _BLOCK = 256
 
 
@@ -64,14 +63,14 @@ _BLOCK = 256
 class ExpressionCode:
     """A checked expression."""
 
-    text: str  # as it was written
+    text: str  # the expression as the user wrote it
     code: tuple[tuple[int, float], ...]  # opcodes with their operands, in postfix order
-    depth: int  # how many values the stack holds at most
-    names: frozenset[str]  # which of :data:`NAMES` it uses
+    depth: int  # largest number of values on the stack
+    names: frozenset[str]  # the names of :data:`NAMES` that it uses
 
     @property
     def by_estimates(self) -> bool:
-        """Whether the scores are made of requested run times of the job itself."""
+        """Whether the scores depend on the requested run time of the job itself."""
         return not self.names.isdisjoint(("t", "energy_j"))
 
     @property
@@ -87,7 +86,7 @@ class ExpressionCode:
 
 
 def parse(text: str, where: str = "expression") -> ExpressionCode:
-    """The program of an expression. Raises InputError, with the column from 1, if it is none or a part is not allowed."""
+    """The program of an expression. Raises InputError, with the column from 1, if it is not a valid expression."""
     text = text.strip(" ")
     start = f"{where}: {shown(text)}"
     if len(text) > MAX_LENGTH:
@@ -96,7 +95,7 @@ def parse(text: str, where: str = "expression") -> ExpressionCode:
         raise InputError(f"{start}: column {foreign.start() + 1}: {shown(foreign[0])} is not allowed; {_ALLOWED}")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of odd things that are refused below
+            warnings.simplefilter("ignore")  # Python warns of some expressions that are refused below
             tree = ast.parse(text, mode="eval")
     except SyntaxError as error:
         column = min(error.offset or 1, len(text) + 1)
@@ -109,7 +108,7 @@ def parse(text: str, where: str = "expression") -> ExpressionCode:
 
 
 class _Maker:
-    """Walks the syntax tree of a text and writes its program; ``start`` begins every error."""
+    """Walks the syntax tree of a text and writes its program. Every error begins with ``start``."""
 
     def __init__(self, start: str, text: str) -> None:
         self.start = start
@@ -121,7 +120,7 @@ class _Maker:
         return InputError(f"{self.start}: column {node.col_offset + 1}: {what}")
 
     def add(self, node: ast.expr, depth: int) -> int:
-        """Write what computes a node; returns how many values the stack holds on the way at most."""
+        """Write the instructions for a node; returns the largest number of values on the stack meanwhile."""
         if depth > MAX_DEPTH:
             raise self.error(node, f"too deep; allowed: {MAX_DEPTH} operations within one another")
         match node:
@@ -176,7 +175,7 @@ class _Maker:
 
 @compiled(inner=True)
 def _change(opcode: int, x: Array, count: int) -> None:
-    """One operation on each of the first values of x. What has no value is caught here, where Python itself would raise."""
+    """One operation on each of the first values of x. Undefined results become NaN, where Python itself would raise."""
     for k in range(count):
         v = x[k]
         if opcode == _NEGATE:
@@ -229,15 +228,15 @@ def evaluate(
     memory: Floats, now_ns: int, rows: Ints, n_rows: int, submit_ns: Ints, estimate_ns: Ints, cores: Ints, numbers: Floats2,
     out: Floats,
 ) -> int:  # fmt: skip
-    """The values of an expression for jobs that wait.
+    """The values of an expression for waiting jobs.
 
-    - ``memory``, ndarray of float64: the program, :meth:`Program.memory`
-    - ``rows``, ndarray of int64: the rows of all that wait, the first ``n_rows`` of them
+    - ``memory``, ndarray of float64: the program, :meth:`ExpressionCode.memory`
+    - ``rows``, ndarray of int64: the rows of the waiting jobs, its first ``n_rows`` values
     - ``submit_ns``, ``estimate_ns``, ``cores``, ndarray of int64: the jobs' columns, by row
-    - ``numbers``, float64 (1, n) or (0, n): what they draw, W, where the expression requests it
-    - ``out``, ndarray of float64: where the values go, in the order of ``rows``; NaN where there is no finite one
+    - ``numbers``, float64 (1, n) or (0, n): the power of the jobs, W, if the expression uses it
+    - ``out``, ndarray of float64: receives the values, in the order of ``rows``; NaN if a value is not finite
 
-    Returns int: 0, or 1 + the row of the first job that has no finite value.
+    Returns int: 0, or 1 + the row of the first job without a finite value.
     """
     shortest_ns = 0
     for k in range(n_rows):
@@ -304,8 +303,8 @@ def score_expression(
 
 
 def values(program: ExpressionCode, jobs: KnownJobs, name: str) -> Array:
-    """The value of an expression that does not change with time for every job: float64 (n,). ``name``: the policy's. Raises
-    InputError if it has no finite value for a job."""
+    """The value for every job of an expression that does not change with time: float64 (n,). ``name``: the name of the policy.
+    Raises InputError if it has no finite value for a job."""
     n = len(jobs.job_id)
     found = np.empty(n)
     submit_ns, estimate_ns, cores = (own(column, np.int64) for column in (jobs.submit_ns, jobs.estimate_ns, jobs.cores))
@@ -319,7 +318,7 @@ def values(program: ExpressionCode, jobs: KnownJobs, name: str) -> Array:
 
 @dataclass(frozen=True)
 class StaticExpression:
-    """Key: -score, of an expression that does not change with time."""
+    """Key: -score, for an expression that does not change with time."""
 
     name: str
     program: ExpressionCode
@@ -329,17 +328,17 @@ class StaticExpression:
         return np.negative(values(self.program, jobs, self.name))
 
     def predicted(self) -> "StaticExpression | ScorePolicy":
-        """The same order, scored in every pass where it goes by estimates."""
+        """The same order; scored in every pass if it depends on estimates."""
         return _scored(self.name, self.program) if self.program.by_estimates else self
 
 
 def smallest_first(name: str, text: str) -> StaticExpression:
-    """The policy that starts with the smallest value of an expression that does not change with time."""
+    """The policy whose first job has the smallest value of an expression that does not change with time."""
     return StaticExpression(name, parse(f"-({text})"))
 
 
 def expression(text: str, where: str = "") -> Policy | ScorePolicy:
-    """The policy of an expression: a static one if it has neither w nor l in it. Raises InputError as :func:`parse`."""
+    """The policy of an expression, a static policy if neither w nor l occurs in it. Raises InputError as :func:`parse`."""
     program = parse(text, f"{where or BLS}: expr")
     name = f"expr:{program.text}"
     return _scored(name, program) if program.dynamic else StaticExpression(name, program)

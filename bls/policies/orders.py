@@ -1,12 +1,12 @@
-"""Orders by one number of each job: its submit, its deadline, its size, or what it draws.
+"""Orders by one number of each job: its submit, its deadline, its size, or its power.
 
 - fcfs, first come, first served: the earliest submit first.
 - edf, earliest deadline first: submit + slack × estimate. The two-level paper says only "minimum deadline".
 - sjf, ljf and saf: shortest job, longest job and smallest area first, by requested run times and cores.
-- least-power, most-power and least-energy: by the power of the requested cores at full speed, as far as the scheduler knows
-  it, and by that × the requested run time.
-- reject: no job ever runs; each leaves the queue in the pass after its arrival, which measures the cost of the simulator. It
-  is the "Reject" dispatcher of AccaSim (Galleguillos et al., Cluster Computing 2020, doi:10.1007/s10586-019-02905-5).
+- least-power, most-power and least-energy: by the power of the requested cores at full speed that the scheduler knows, and by
+  this power × the requested run time.
+- reject: no job runs; each is rejected in the pass after its arrival, to measure the cost of the simulator. This is the
+  "Reject" dispatcher of AccaSim (Galleguillos et al., Cluster Computing 2020, doi:10.1007/s10586-019-02905-5).
 """
 
 from dataclasses import dataclass
@@ -15,9 +15,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from bls.policies.contract import KnownJobs
+from bls.policies.contract import KnownJobs, ScorePolicy, same_memory, score_kernel
 from bls.policies.expression import smallest_first
-from bls.policies.score_policy import ScorePolicy, same_memory, score_kernel
 from traces.compiled import Array
 
 _LARGEST = 2**63 - 1
@@ -36,7 +35,7 @@ class Fcfs:
 
 @dataclass(frozen=True)
 class Reject(Fcfs):
-    """Key: submit, though no job waits for long."""
+    """Key: submit; it has no effect, since all jobs are rejected at once."""
 
     name: str = "reject"
 
@@ -58,7 +57,7 @@ def _score_size(
     now_ns: int, waiting: Array, n_waiting: int, eligible_ns: Array, submit_ns: Array, estimate_ns: Array, cores: Array,
     numbers: Array, memory: Array, key: Array,
 ) -> int:  # fmt: skip
-    """Key: estimate, in ns, or where ``memory[1]`` is 1 estimate × cores, multiplied exactly; ``memory[0]`` is its sign."""
+    """Key: estimate in ns, or estimate × cores if ``memory[1]`` is 1, multiplied exactly; ``memory[0]`` is its sign."""
     for k in range(n_waiting):
         row = waiting[k]
         length, n = estimate_ns[row], 1 if memory[1] == 0.0 else cores[row]
@@ -69,7 +68,7 @@ def _score_size(
 
 @dataclass(frozen=True)
 class JobSize:
-    """Key: length, of ``sjf``; -length, of ``ljf``; area, of ``saf``."""
+    """Key: estimate for ``sjf``, -estimate for ``ljf``, area for ``saf``."""
 
     name: str
 
@@ -86,7 +85,7 @@ class JobSize:
 
 
 def _areas(jobs: KnownJobs) -> Array:
-    # In the jobs' common unit of time, or their ranks; the order is that of the exact areas.
+    # Areas in the jobs' common unit of time, or ranks of the areas; the order is that of the exact areas.
     unit = max(1, int(np.gcd.reduce(jobs.estimate_ns)))  # a whole second, for most logs
     estimate = jobs.estimate_ns // unit
     if int(estimate.max(initial=0)) * int(jobs.cores.max(initial=0)) <= np.iinfo(np.int64).max:

@@ -2,8 +2,8 @@
 
 F1: log10(r)·n + 870·log10(q); F2: √r·n + 25600·log10(q); F3: r·n + 6.86e6·log10(q); F4: r·√n + 5.3e5·log10(q).
 q is the submit instant since the workload's time 0, r the requested run time, both in seconds, n the requested cores.
-An instant before 1 s counts as 1 s, as the logarithm would be negative there and -∞ at 0. So does, in F1, a run time below
-1 s, for which the score would fall as the job gets wider.
+A q below 1 s counts as 1 s, since its logarithm would be negative, and -∞ at 0. In F1 an r below 1 s also counts as 1 s, since
+the score would otherwise decrease with the number of cores.
 
 Source: Carastan-Santos and de Camargo, "Obtaining Dynamic Scheduling Policies with Simulation and Machine Learning",
 SC'17; the constants are those of its re-implementations in studies of learned scheduling.

@@ -1,1 +1,1 @@
-"""Power: what hosts and jobs draw over time, exactly, and limits to it."""
+"""Power of hosts and jobs over time, computed exactly, and power limits."""

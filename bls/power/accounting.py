@@ -1,17 +1,18 @@
 """The power of a machine over time, and the energy of its jobs and hosts: exact integers, from the ledger of a run.
 
-A core that a job holds is active, in the state that its speed is scaled to; or, where work is told apart, while it is in a
-task. Others are idle. W are whole mW, an energy is mW · ns, a pJ; int64 would overflow within seconds, so an energy is kept
-as whole MJ and the remaining pJ.
+A core is active while a job holds it or, if tasks are distinguished, while it executes a task; its power depends on the state
+to which its speed is scaled. Other cores are idle. Powers are whole mW, so energies are whole pJ (mW · ns). Since int64 would
+overflow within seconds, an energy is stored as whole MJ and the remaining pJ.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import NamedTuple
 
 import numpy as np
 
+from bls.engine import state as b
 from bls.metrics.exact import exact_product_sum
 from bls.metrics.schedule import Downtime
 from bls.options import POWER
@@ -25,14 +26,14 @@ from traces.holdings import core_spans, holdings
 from traces.intervals import intervals_of
 from traces.ledger import Ledger
 
-PJ_PER_J = 10**12  #: pJ in a joule, and in a megajoule, which is a billion billion of them
+PJ_PER_J = 10**12  #: pJ per joule; a megajoule is 10**18 pJ
 _BILLION = 10**9
 _PJ_PER_MJ = _BILLION**2
 
 
 @dataclass(frozen=True)
 class Energy(Columns):
-    """Energies, exactly: ``mj`` whole MJ and ``pj`` pJ from 0, less than a MJ; int64 (n,) each."""
+    """Exact energies: ``mj``, whole MJ, and ``pj``, the remaining pJ, from 0 to below 1 MJ; int64 (n,) each."""
 
     mj: Array
     pj: Array
@@ -40,7 +41,7 @@ class Energy(Columns):
     @classmethod
     def of(cls, power_mw: Array, lasts_ns: Array) -> "Energy":
         """The energy at a power, up to ``bls.power.table.MOST_MW``, for a duration."""
-        # Both in billions and the rest, multiplied as by hand: no part leaves int64, in which power · time is soon too much.
+        # Both are split into billions and a remainder and multiplied in parts, which fit int64; power · time would not.
         high, low = np.divmod(power_mw, _BILLION)
         seconds, rest = np.divmod(lasts_ns, _BILLION)
         carry, last = np.divmod(low * rest, _BILLION)
@@ -48,30 +49,30 @@ class Energy(Columns):
         return cls(high * seconds + more, middle * _BILLION + last)
 
     def by(self, place: Array, n: int) -> "Energy":
-        """The sums of those with the same place, of n places."""
+        """The sums of the energies with equal ``place``, for n places."""
         order = np.argsort(place, kind="stable")
         mj, high, low = np.zeros((3, n), np.int64)
         np.add.at(mj, place[order], self.mj[order])
-        np.add.at(high, place[order], self.pj[order] // _BILLION)  # in halves: a few pj together are too much
+        np.add.at(high, place[order], self.pj[order] // _BILLION)  # in halves: a sum of a few pj would overflow
         np.add.at(low, place[order], self.pj[order] % _BILLION)
         more, middle = np.divmod(high + low // _BILLION, _BILLION)
         return Energy(mj + more, middle * _BILLION + low % _BILLION)
 
     def plus(self, other: "Energy") -> "Energy":
-        """Those of both, row by row."""
+        """The sum of both, row by row."""
         pj = self.pj + other.pj
         return Energy(self.mj + other.mj + pj // _PJ_PER_MJ, pj % _PJ_PER_MJ)
 
     def pj_each(self) -> list[int]:
-        """Each in pJ."""
+        """Each energy in pJ."""
         return [mj * _PJ_PER_MJ + pj for mj, pj in zip(self.mj.tolist(), self.pj.tolist(), strict=True)]
 
     def joules(self) -> Array:
-        """Each in J, rounded once: float64 (n,)."""
+        """Each energy in J, rounded once: float64 (n,)."""
         return np.array([pj / PJ_PER_J for pj in self.pj_each()], np.float64)
 
     def total_pj(self) -> int:
-        """All together."""
+        """The sum of all energies, pJ."""
         return sum(self.pj_each())
 
 
@@ -85,7 +86,7 @@ class PowerSeries(Columns):
 
     @classmethod
     def of_steps(cls, at: Array, values: Array, until_ns: int) -> "PowerSeries":
-        """The series of values that hold from instants on, of which neighbours may be equal."""
+        """The series of values from the instants ``at`` on; neighbours may be equal."""
         another = np.append(True, values[1:] != values[:-1])
         return cls(at[another], values[another], until_ns)
 
@@ -93,7 +94,7 @@ class PowerSeries(Columns):
         return len(self.instant_ns)
 
     def energy_pj(self, begin_ns: int | None = None, end_ns: int | None = None) -> int:
-        """The integral over [begin, end), by default over all of it; nothing is drawn outside of it."""
+        """The integral over [begin, end), by default over the whole series; the power is 0 outside of it."""
         low = int(self.instant_ns[0]) if begin_ns is None else begin_ns
         high = self.until_ns if end_ns is None else end_ns
         first = max(0, int(np.searchsorted(self.instant_ns, low, side="right")) - 1)
@@ -104,12 +105,12 @@ class PowerSeries(Columns):
         return exact_product_sum(lasts[some], self.power_mw[steps][some]) if some.any() else 0
 
     def at(self, instant_ns: Array) -> Array:
-        """The power at instants, none before the begin: int64, mW."""
+        """The power at instants, which must not be before the begin: int64, mW."""
         return np.asarray(self.power_mw[np.searchsorted(self.instant_ns, instant_ns, side="right") - 1])
 
     @property
     def peak_mw(self) -> int:
-        """The most that is drawn at any time."""
+        """The highest power."""
         return int(self.power_mw.max(initial=0))
 
 
@@ -117,7 +118,7 @@ class PowerAccounts(NamedTuple):
     """The power and energy of a run."""
 
     series: PowerSeries  # of the machine, from the first submit to the last end
-    jobs: Energy  # of the cores that each row of the ledger's jobs held, while it did
+    jobs: Energy  # of the cores that each row of the ledger's jobs held, while it held them
 
 
 class JobPieces(NamedTuple):
@@ -128,13 +129,13 @@ class JobPieces(NamedTuple):
     start_ns: Array
     end_ns: Array
     more_mw: Array  # power beyond idle cores
-    drawn_mw: Array  # all power; the part without a task belongs to the cores that are held
+    drawn_mw: Array  # total power; power without a task is part of the held cores
 
 
 @dataclass(frozen=True, eq=False)
 class HostPassages:
-    """State changes of hosts that were stopped, or slept: int64 (k,) each, those of a host in the order of time; the states
-    are those of ``bls.engine.state``."""
+    """State changes of hosts that were stopped, or slept: int64 (k,) each; the changes of a host are in the order of time. The
+    states are those of ``bls.engine.state``."""
 
     instant_ns: Array
     host: Array
@@ -142,7 +143,7 @@ class HostPassages:
 
     @cached_property
     def _by_host(self) -> tuple[Array, Array, Array]:
-        # Hosts, states and instants, host by host; of tens of millions, short integers are sorted by their digits.
+        # Hosts, states and instants, host by host. Short integers are sorted by radix, for tens of millions of rows.
         key = self.host.astype(np.uint16) if self.host.max(initial=0) < 2**16 else self.host
         order = np.argsort(key, kind="stable")
         return self.host[order], self.state[order], self.instant_ns[order]
@@ -156,16 +157,16 @@ class HostPassages:
 
 
 class PowerRun(NamedTuple):
-    """A run whose power is computed."""
+    """The input of the accounts: the machine and jobs of a run."""
 
     ledger: Ledger
     table: PowerTable
     downtime: Downtime  # when hosts were down: they draw as if they were off
     stopped: HostPassages | None  # when hosts were out of service, as power was limited, or asleep
-    of: str  # {"held", "working"}: whether a core that is held is active, or one that is in a task
+    of: str  # {"held", "working"}: whether cores are active while they are held, or while they are in a task
     begin_ns: int  # begin of the accounts
     until_ns: int  # their end
-    classes: PowerClasses | None = None  # power by the rows of the table of jobs; None: all as the platform says
+    classes: PowerClasses | None = None  # power by the rows of the table of jobs; None: the platform's for all
 
 
 def account(run: PowerRun) -> PowerAccounts:
@@ -185,9 +186,9 @@ def job_pieces(
     by_host: bool = False,
     clipped: Callable[[Array, Array], tuple[Array, Array, Array]] | None = None,
 ) -> list[JobPieces]:
-    """The power of the cores of jobs: of held cores, and, where tasks are distinguished, the additional power of tasks.
-    ``clipped`` returns which of some intervals of cores, lo and hi, have cores that count, and these cores; without it all
-    count. Raises InputError as :func:`account`."""
+    """The power of the cores of jobs: of held cores, and, if tasks are distinguished, the additional power of tasks.
+    ``clipped`` clips intervals of cores (lo, hi) to the cores that count: it returns the interval of each piece, and its
+    bounds; by default all cores count. Raises InputError as :func:`account`."""
     table, active = run.table, run.of == "held"
     first = np.append(0, np.cumsum(np.repeat(table.cores, table.n_hosts))) if by_host else table.first_core
     job, lo, hi, start, end, scale = held_cores(run.ledger)
@@ -211,8 +212,8 @@ def job_pieces(
 
 
 def cut_at(first: Array, lo: Array, hi: Array) -> tuple[Array, Array, Array]:
-    """Cut intervals of cores where parts of the machine end, which begin with the cores ``first``: which interval each piece
-    is of, which part, and how many cores it has."""
+    """Cut intervals of cores at the parts of the machine, which begin with the cores ``first``. Returns the interval, the part
+    and the number of cores of each piece."""
     low = np.searchsorted(first, lo, side="right") - 1
     count = np.searchsorted(first, hi, side="left") - low
     row, part = np.repeat(np.arange(len(lo)), count), intervals_of(low, count)
@@ -222,14 +223,14 @@ def cut_at(first: Array, lo: Array, hi: Array) -> tuple[Array, Array, Array]:
 def away_hosts(
     table: PowerTable, down: Downtime, stopped: HostPassages | None, until_ns: int
 ) -> tuple[Array, Array, Array]:
-    """Hosts that are not in service: columns of start_ns, end_ns, and how much more than an idle one each draws, mW."""
+    """Hosts that are not in service: columns of start_ns, end_ns, and the power of each beyond that of an idle host, mW."""
     more = (table.off_mw - table.host_idle_mw)[table.group_of_host(down.host)]
     columns = [(down.down_ns, down.up_ns, more)]
     if stopped is not None:
         host, state, start, _ = stopped.spans(until_ns)
         draws = np.stack([table.host_idle_mw, table.host_idle_mw, table.shutdown_mw, table.off_mw, table.boot_mw])
         more = (draws - table.host_idle_mw)[state, table.group_of_host(host)]
-        # What changes as a host comes to a state, for good: half as many instants to put in order, of perhaps tens of millions.
+        # The change of power at each change of state: half as many instants to sort as begins and ends.
         change = more.copy()
         change[1:] -= np.where(host[1:] == host[:-1], more[:-1], 0)
         columns.append((start, np.full(len(start), until_ns), change))
@@ -239,12 +240,12 @@ def away_hosts(
 
 def ascending(*columns: Array) -> Array:
     """The values of columns, each once, ascending."""
-    found = np.sort(np.concatenate(columns))  # np.unique takes thrice as long
+    found = np.sort(np.concatenate(columns))  # np.unique takes three times as long
     return np.asarray(found[np.append(True, found[1:] != found[:-1])[: len(found)]])
 
 
 def covered(at: Array, start: Array, end: Array) -> Array:
-    """How many of the spans [start, end) contain each instant."""
+    """Number of spans [start, end) that contain each instant."""
     begun, over = (np.searchsorted(np.sort(instants), at, side="right") for instants in (start, end))
     return np.asarray(begun - over)
 
@@ -272,7 +273,7 @@ def step_series(
 
 
 def held_cores(ledger: Ledger) -> tuple[Array, ...]:
-    """Which cores [lo, hi) jobs held from when to when, at which scale of their speeds: job, lo, hi, start, end, scale."""
+    """The cores [lo, hi) that jobs held, by time and scale of speed: columns job, lo, hi, start, end, scale."""
     jobs, scales = ledger.jobs, ledger.scales
     by_core = np.zeros(len(jobs), np.bool_)
     if scales is not None:
@@ -298,7 +299,7 @@ def held_cores(ledger: Ledger) -> tuple[Array, ...]:
 
 
 def _spread(job: Array, core: Array, command_job: Array, command_core: Array) -> tuple[Array, Array]:
-    # Which scales are of which spans of cores: places of the former, and of one span of each core of the latter.
+    # The scales that belong to each span of cores: indices of scales, and of spans.
     at, spread = [], []
     seen: dict[int, dict[int, int]] = {}
     for place, (one, number) in enumerate(zip(job.tolist(), core.tolist(), strict=True)):
@@ -314,11 +315,11 @@ def _spread(job: Array, core: Array, command_job: Array, command_core: Array) ->
 def _scaled(
     found: tuple[Array, ...], unit: Array, command_unit: Array, command_ns: Array, scale: Array
 ) -> tuple[Array, ...]:
-    # Spans cut where their unit's scale changes: of the told units, by unit, then by instant.
+    # Spans cut where the scale of their unit changes: units with commands, by unit, then by instant.
     scaled = np.zeros(int(max(unit.max(initial=0), command_unit.max(initial=0))) + 1, np.bool_)
     scaled[command_unit] = True
     apart: Array = scaled[unit]
-    if not apart.all():  # most are never scaled
+    if not apart.all():  # most cores are never scaled
         rest = tuple(column[~apart] for column in found)
         whole = np.full(len(rest[0]), WHOLE, np.int64)
         others = _scaled(tuple(column[apart] for column in found), unit[apart], command_unit, command_ns, scale)
@@ -328,7 +329,7 @@ def _scaled(
     rank = rank.reshape(-1)
     n, k, many = len(command_ns), len(start), len(instants) + 1
     key = command_unit * many + rank[:n]
-    # The latest scale that is in force as a span begins, and those that come within it.
+    # The scale in force at the begin of a span, and the scales that follow within it.
     first = np.searchsorted(key, unit * many + rank[n : n + k], side="right")
     stop = np.maximum(first, np.searchsorted(key, unit * many + rank[n + k :], side="left"))
     count = stop - first + 1
@@ -345,8 +346,8 @@ def _scaled(
 
 
 def working_cores(ledger: Ledger) -> tuple[Array, ...]:
-    """Which cores were in tasks from when to when, at which scale of their speeds: job, core, start, end, scale. Raises
-    InputError if there are no records of tasks."""
+    """The cores that were in tasks, by time and scale of speed: columns job, core, start, end, scale. Raises InputError if
+    there are no records of tasks."""
     tasks, scales = ledger.tasks, ledger.scales
     if tasks is None:
         allowed = "with applications, and with records of tasks"
@@ -365,3 +366,97 @@ def working_cores(ledger: Ledger) -> tuple[Array, ...]:
         *found_columns, scale = _scaled(found, unit, spread[order], scales.command_ns[at], scales.scale[at])
         found = tuple(found_columns)
     return *found, scale
+
+
+def sleep_totals(states: HostPassages, until_ns: int) -> tuple[int, int, int]:
+    """Numbers of sleeps and boots of hosts until an instant, and the total time for which hosts were off, ns."""
+    _, state, start, end = states.spans(until_ns)
+    off = state == b.OFF
+    lasts = np.maximum(np.minimum(end, until_ns) - start, 0)[off]
+    return int((state == b.SHUTTING).sum()), int((state == b.BOOTING).sum()), sum(lasts.tolist())
+
+
+class HostIntervals(NamedTuple):
+    """Half-open intervals of hosts: int64 (n,) each; by host, then by time, without gaps within a host."""
+
+    host: Array
+    begin_ns: Array
+    end_ns: Array
+
+
+@dataclass(frozen=True)
+class HostEnergies(Columns):
+    """The energy of hosts during intervals, by use; an ``Energy`` of n rows each."""
+
+    jobs: Energy  # by cores that jobs held
+    idle_cores: Energy  # by cores that no job held, of a host that was up
+    base: Energy  # by hosts that were up, without their cores
+    off: Energy  # by hosts that were not up: off, shutting down, booting, or down
+
+    @property
+    def total(self) -> Energy:
+        """The sum of all uses."""
+        return self.jobs.plus(self.idle_cores).plus(self.base).plus(self.off)
+
+
+class _Pieces(NamedTuple):
+    # Temporary changes of the power of hosts, int64 (k,) each.
+    host: Array
+    start_ns: Array
+    end_ns: Array
+    mw: Array  # may be negative
+
+
+def host_energies(run: PowerRun, intervals: HostIntervals) -> HostEnergies:
+    """The energy of hosts during intervals, by use; over all hosts and the whole run it is that of the machine. Raises
+    InputError as :func:`account`."""
+    host, begin, end = intervals
+    table, lasts = run.table, end - begin
+    of_host, idle = table.group_of_host(host), table.cores * table.idle_mw
+    pieces = job_pieces(run, by_host=True)
+    parts = [_during(intervals, _Pieces(one.part, one.start_ns, one.end_ns, one.drawn_mw)) for one in pieces]
+    held = pieces[0]  # these cores are not idle
+    held_idle = _Pieces(held.part, held.start_ns, held.end_ns, held.more_mw - held.drawn_mw)
+    first, until = (int(begin.min()), int(end.max())) if len(host) else (0, 0)
+    away = _away(table, run.downtime.within(first, until), run.stopped, until)
+    group = table.group_of_host(away.host)
+    # The power of an idle host while it is up, without the cores that jobs hold.
+    idle_cores = (held_idle, away._replace(mw=-idle[group]))
+    base = Energy.of(table.base_mw[of_host], lasts).plus(_during(intervals, away._replace(mw=-table.base_mw[group])))
+    idle_parts = [Energy.of(idle[of_host], lasts), *(_during(intervals, one) for one in idle_cores)]
+    jobs, idles = (reduce(Energy.plus, some) for some in (parts, idle_parts))
+    return HostEnergies(jobs=jobs, idle_cores=idles, base=base, off=_during(intervals, away))
+
+
+def _away(table: PowerTable, down: Downtime, stopped: HostPassages | None, until_ns: int) -> _Pieces:
+    # The power of hosts that are not up; a host that is out of service and idle is up.
+    columns = [(down.host, down.down_ns, down.up_ns, table.off_mw[table.group_of_host(down.host)])]
+    if stopped is not None:
+        host, state, start, end = stopped.spans(until_ns)
+        draws = {b.SHUTTING: table.shutdown_mw, b.OFF: table.off_mw, b.BOOTING: table.boot_mw}
+        for what, watts in draws.items():
+            some = state == what
+            columns.append((host[some], start[some], end[some], watts[table.group_of_host(host[some])]))
+    return _Pieces(*(np.concatenate(column) for column in zip(*columns, strict=True)))
+
+
+def _during(intervals: HostIntervals, pieces: _Pieces) -> Energy:
+    # Sums of the pieces during intervals: the instants of each host are the bounds of its pieces and of its intervals.
+    host, begin, _ = intervals
+    n = len(host)
+    some = pieces.mw != 0
+    of, start, end, mw = (column[some] for column in pieces)
+    hosts = np.concatenate([of, of, host, host])
+    at = np.concatenate([start, end, begin, intervals.end_ns])
+    change = np.concatenate([mw, -mw, np.zeros(2 * n, np.int64)])
+    # The number of the interval that begins there; none after the end of an interval, unless another begins.
+    opens = np.concatenate([np.zeros(2 * len(of), np.int64), np.ones(n, np.int64), np.zeros(n, np.int64)])
+    closes = np.concatenate([np.zeros(2 * len(of) + n, np.int64), np.ones(n, np.int64)])
+    order = np.lexsort((at, hosts))
+    hosts, at = hosts[order], at[order]
+    power, opened, closed = (np.cumsum(column[order]) for column in (change, opens, closes))
+    if not len(at):
+        return Energy(np.zeros(n, np.int64), np.zeros(n, np.int64))
+    # Each value applies up to the next instant of the same host; there is none after the last instant.
+    inside = (hosts[:-1] == hosts[1:]) & (at[:-1] < at[1:]) & (opened[:-1] > closed[:-1])
+    return Energy.of(power[:-1][inside], (at[1:] - at[:-1])[inside]).by(opened[:-1][inside] - 1, n)

@@ -23,10 +23,10 @@ from traces.intervals import intervals_of
 
 _PJ_PER_KWH: Final = 3_600_000 * PJ_PER_J
 
-#: Metrics that prices and emissions give: of the machine, and of the cores that jobs held.
+#: Metrics from prices and emissions: of the machine, and of the cores that jobs held.
 COST_METRICS: Final = ("cost", "cost_jobs", "co2e_g", "co2e_jobs_g")
 
-FACILITY_METRICS: Final = ("facility_energy_j", "facility_mean_pue", "facility_peak_w")  #: metrics that a PUE gives
+FACILITY_METRICS: Final = ("facility_energy_j", "facility_mean_pue", "facility_peak_w")  #: metrics from a PUE
 
 
 class FinishedPower(NamedTuple):
@@ -40,7 +40,7 @@ class FinishedPower(NamedTuple):
 class EnergyCosts(NamedTuple):
     """Costs and emissions of a run."""
 
-    metrics: dict[str, float]  # those of :data:`COST_METRICS` that the signals have
+    metrics: dict[str, float]  # the metrics of :data:`COST_METRICS` for which there are signals
     jobs: dict[str, Array]  # float64 (rows,): ``cost`` and ``co2e_g`` of each row of the table of jobs
 
 
@@ -74,7 +74,7 @@ def _spent(
     signals: Signals, pieces: Iterable[tuple[Array, Array, Array, Array]], n: int
 ) -> tuple[dict[str, Array], dict[str, float]]:
     # Costs and emissions, each rounded once, by metric: of each consumer, float64 (n,), and of all. ``pieces``, (place,
-    # start_ns, end_ns, mw), int64 each: which of the n consumers draws this power from the start to the end.
+    # start_ns, end_ns, mw), int64 each: consumer ``place`` of n draws this power from the start to the end.
     k = len(signals.instant_ns)
     exact = {name: [0] * n for name in signals.values}
     for place, start, end, mw in pieces:

@@ -1,8 +1,8 @@
-"""The power of the cores of a job, and their speed, by its application: a factor on watts, and a memory-bound share; and
-the jobs that may be slowed (docs/reference/power.md).
+"""The power and speed of the cores of a job, by a power factor and a memory-bound share; and the jobs that may be slowed
+(docs/reference/power.md).
 
-The memory-bound share is 1 - β of C.-H. Hsu and U. Kremer (PLDI 2003), with β as M. Etinski, J. Corbalan, J. Labarta and M.
-Valero have it (*Optimizing job performance under a given power constraint in HPC centers*, IGCC 2010): T(f) / T(fmax) = β
+The memory-bound share is 1 - β of C.-H. Hsu and U. Kremer (PLDI 2003), with β as in M. Etinski, J. Corbalan, J. Labarta and M.
+Valero (*Optimizing job performance under a given power constraint in HPC centers*, IGCC 2010): T(f) / T(fmax) = β
 (fmax / f - 1) + 1.
 """
 
@@ -27,15 +27,15 @@ from traces.base.scale import WHOLE
 from traces.compiled import Array
 
 POWER, MEMORY_BOUND = "power", "memory_bound"  #: the columns
-HIGHEST: Final = {POWER: 10, MEMORY_BOUND: 1}  #: the most that each of them may be
-_DEFAULT: Final = {POWER: WHOLE, MEMORY_BOUND: 0}  #: what holds where nothing is said, parts per billion
+HIGHEST: Final = {POWER: 10, MEMORY_BOUND: 1}  #: largest value of each
+_DEFAULT: Final = {POWER: WHOLE, MEMORY_BOUND: 0}  #: default values, parts per billion
 
 #: The keyword in Python, and the name of the file in errors.
 _KEYWORD, _KIND = "job_power", f"file of job_id, {POWER} and {MEMORY_BOUND}"
 
 _NUMBER = re.compile(r"([0-9]{1,2})(?:\.([0-9]{1,9}))?")
 
-#: Which of a job's numbers, and what holds without it, to what its application says; None where no application says it.
+#: From a column and its values by default to the values by applications; None if no application gives any.
 Said = Callable[[str, Array], Array | None]
 
 
@@ -45,24 +45,24 @@ class JobPower:
 
     power: Array
     memory_bound: Array
-    given: tuple[str, ...]  # which of the two anybody has said anything of
+    given: tuple[str, ...]  # the columns that are given for any job
 
 
 @dataclass(frozen=True)
 class PowerClasses(Columns):
     """The power of a core of G groups in S states, and its speed there, for jobs of K classes: all int64."""
 
-    kind: Array  # (n,): the class of each job, or of each row of a table of jobs; class 0 is as the platform says
-    speed: Array  # (K, S, G): as of ``PowerTable``
-    active_mw: Array  # (K, S, G): the same
+    kind: Array  # (n,): the class of each job, or of each row of a table of jobs; class 0 has the platform's power
+    speed: Array  # (K, S, G): as in ``PowerTable``
+    active_mw: Array  # (K, S, G): as in ``PowerTable``
 
     def of_rows(self, origin: Array) -> "PowerClasses":
-        """The same by the rows of a table of jobs, whose jobs are these."""
+        """The same by the rows of a table of jobs; ``origin``: the job of each row."""
         return PowerClasses(self.kind[origin], self.speed, self.active_mw)
 
     def active(self, row: Array, scale: Array, group: Array) -> Array:
         """The power of cores of these groups that work for the jobs of these rows, at these scales: int64 (k,), mW. A core is
-        in the slowest of its job's states that is no slower."""
+        in the slowest of its job's states that is at least as fast."""
         kind = self.kind[row]
         fits = self.speed[kind, :, group] >= np.minimum(scale, WHOLE)[:, None]
         return np.asarray(self.active_mw[kind, fits.sum(axis=1) - 1, group])
@@ -72,17 +72,17 @@ def active_mw(table: PowerTable, classes: PowerClasses | None, row: Array, scale
     """The power of working cores, as :meth:`PowerClasses.active`; ``classes``, by rows, None: that of the platform."""
     if classes is not None:
         return classes.active(row, scale, group)
-    fits = table.speed[:, group] >= np.minimum(scale, WHOLE)  # in the slowest state that is no slower
+    fits = table.speed[:, group] >= np.minimum(scale, WHOLE)  # in the slowest state that is at least as fast
     return np.asarray(table.active_mw[fits.sum(axis=0) - 1, group])
 
 
 def part_of(where: str, column: str, value: object) -> int:
-    """A number in parts per billion. Raises InputError, beginning with ``where``, if it is none from 0 to :data:`HIGHEST`."""
+    """A number in parts per billion. Raises InputError, beginning with ``where``, if it is not from 0 to :data:`HIGHEST`."""
     return round(real(where, value, 0, HIGHEST[column]) * WHOLE)
 
 
 def _read(column: str, where: str, text: str) -> int:
-    # As it is written: nothing is rounded.
+    # From its decimal text, without rounding.
     match = _NUMBER.fullmatch(text)
     found = int(match[1]) * WHOLE + int((match[2] or "").ljust(9, "0")) if match else -1
     if not 0 <= found <= HIGHEST[column] * WHOLE:
@@ -91,8 +91,8 @@ def _read(column: str, where: str, text: str) -> int:
 
 
 def given_columns(given: object) -> dict[str, list[Any]]:
-    """Columns given in Python as lists: ``job_id`` and ``power`` or ``memory_bound`` or both. A missing value, ``None`` or
-    NaN, is that of the platform. Raises InputError if they are not such columns."""
+    """Columns given in Python as lists: ``job_id`` and ``power`` or ``memory_bound`` or both. Missing values, ``None`` or NaN,
+    get the default. Raises InputError for other columns."""
     allowed = f"allowed: a CSV file, or columns as {{'job_id': [17, 18], '{POWER}': [0.8, 1.2]}}"
     if not isinstance(given, Mapping) and not hasattr(given, "columns"):
         raise InputError(f"{_KEYWORD}: {shown(given)}; {allowed}")
@@ -113,7 +113,7 @@ def given_columns(given: object) -> dict[str, list[Any]]:
 
 
 def _missing(value: object) -> bool:
-    # As an empty field of a file; pandas' NA is known by its name, as few runs need pandas here.
+    # Like an empty field of a file; pandas' NA is recognised by its name, so that pandas need not be imported.
     return value is None or (isinstance(value, Real) and value != value) or type(value).__name__ == "NAType"
 
 
@@ -146,7 +146,7 @@ def job_power(
 ) -> JobPower | None:
     """The given power of the jobs of a run; None if nothing is given. ``given``: a file, or columns from
     :func:`given_columns`. ``known``, int64: job numbers that may be named besides the workload's. ``said(column,
-    otherwise)`` returns the values of jobs' applications, which precede ``otherwise``, parts per billion; None if no
+    otherwise)`` returns the values with those of applications in place of ``otherwise``, parts per billion; None if no
     application has one. Raises InputError if the file or the columns cannot be used."""
     found: dict[str, Array] = {}
     if isinstance(given, Mapping):
@@ -169,12 +169,12 @@ def job_power(
 
 
 def power_classes(table: PowerTable, jobs: JobPower, job_id: Array) -> PowerClasses:
-    """The classes of jobs that are equal in both. Raises InputError if the machine could draw more than ``MOST_MW``."""
+    """The classes of jobs with equal values. Raises InputError if the machine could draw more than ``MOST_MW``."""
     _check_most(table, jobs, job_id)
     plain, given = np.array([[WHOLE], [0]]), np.stack([jobs.power, jobs.memory_bound])
     pairs, kind = np.unique(np.concatenate([plain, given], axis=1), axis=1, return_inverse=True)
     kind = kind.reshape(-1)
-    # Class 0 is that of the platform, which is there whether any job is of it or not.
+    # Class 0 has the platform's power; it exists even if it contains no job.
     order = np.append(kind[0], np.delete(np.arange(pairs.shape[1]), kind[0]))
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
@@ -193,7 +193,8 @@ def factored(mw: Array, factor: int) -> Array:
 
 
 def _speeds(speed: Array, memory: int) -> Array:
-    # 1 / ((1 - m) / f + m), parts per billion, rounded half up; states differ by 1 at least, as a core's speed shows its state.
+    # 1 / ((1 - m) / f + m), parts per billion, rounded half up. States differ by at least 1, since a core's state is found
+    # by its speed.
     found = np.empty_like(speed)
     for group in range(speed.shape[1]):
         for at, one in enumerate(speed[:, group].tolist()):
@@ -220,7 +221,7 @@ def _check_most(table: PowerTable, jobs: JobPower, job_id: Array) -> None:
         raise InputError(f"{JOB_POWER}: {as_job}, {draw}")
 
 
-_STREAM = 0x616C6C6F776564  #: names the stream that the jobs of a share are drawn from
+_STREAM = 0x616C6C6F776564  #: name of the stream from which the jobs of a share are drawn
 _SHARE = re.compile(r"[0-9]*\.?[0-9]+(e-?[0-9]+)?", re.IGNORECASE)
 _PERCENT = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,9})?)\s*%")
 _USERS = re.compile(r"users:([0-9]{1,18}(?:\s+[0-9]{1,18})*)")
@@ -230,11 +231,11 @@ _COLUMN = "allowed"
 def allowed_jobs(said: str | os.PathLike[str], workload: Workload, known: Array, seed: int) -> Array:
     """Whether each job may be slowed: bool (n,).
 
-    - ``said``: ``none``; ``all``; a share of the jobs from 0 to 1, or as ``75%``, drawn so that those of a smaller share
-      are among those of a greater one; ``users:3 17``, all of these users; or a CSV file with the columns ``job_id`` and
-      ``allowed``, 1 or 0, where jobs that it does not name are not
+    - ``said``: ``none``; ``all``; a share of the jobs from 0 to 1, or as ``75%`` (a smaller share is a subset of a larger
+      share); ``users:3 17``, all jobs of these users; or a CSV file with the columns ``job_id`` and ``allowed``, 1 or 0
+      (0 for missing jobs)
     - ``known``, int64: job numbers that a file may name besides the workload's
-    - ``seed``: of the stream that a share is drawn from
+    - ``seed``: the seed with which a share is drawn
 
     Raises InputError if it is none of these, or the file cannot be used.
     """
@@ -263,7 +264,7 @@ def allowed_jobs(said: str | os.PathLike[str], workload: Workload, known: Array,
 
 
 def unknown_users(said: str | os.PathLike[str], workload: Workload) -> list[int]:
-    """Users that ``users:…`` names and no job is of, ascending; arguments as of :func:`allowed_jobs`."""
+    """Users named by ``users:…`` that have no job, ascending; arguments as of :func:`allowed_jobs`."""
     text = os.fspath(said)
     named = set(_users(text)) if text.startswith("users:") else set()
     return sorted(named - set(workload.user.tolist())) if named else []
@@ -277,7 +278,7 @@ def _users(text: str) -> list[int]:
 
 
 def _drawn(workload: Workload, seed: int) -> Array:
-    # A number from 0 to 1 for each job, of its own number: it does not depend on which others there are.
+    # A number from 0 to 1 for each job, which depends on the job number and the seed, not on other jobs.
     with np.errstate(over="ignore"):
         start = _mix(np.array([seed % 2**64], np.uint64) ^ np.uint64(_STREAM))
         return np.asarray((_mix(start ^ workload.job_id.astype(np.uint64)) >> np.uint64(11)) * 2.0**-53)

@@ -1,7 +1,7 @@
-"""Limits to the power of the machine, or of parts of it, from a CSV file (docs/reference/power.md), and when they are known.
+"""Power limits of the machine, or of parts of it, from a CSV file (docs/reference/power.md), and when they are known.
 
-A limit is in force from ``from`` up to, not including, ``to``. Of several in force the lowest counts. The scheduler knows it
-from its begin on, or later, after its ``reaction``, or earlier, by its ``notice``.
+A limit is in force from ``from`` up to, not including, ``to``. If several are in force, the lowest counts. The scheduler
+knows a limit from its begin on; with ``reaction`` later, with ``notice`` earlier.
 """
 
 import os
@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bls.machine.host_power import milliwatts
-from bls.machine.partitions import existing, partition_table
+from bls.machine.partitions import existing
 from bls.machine.platform import Platform
 from bls.power.table import PowerTable
 from traces.base.columns import Columns
@@ -43,11 +43,11 @@ class Limit:
     power_mw: int
     where: str = ""
     reaction_ns: int = 0  # it is known this long after its begin
-    notice_ns: int = 0  # or before; at most one is not 0
+    notice_ns: int = 0  # it is known this long before its begin; at most one of the two is not 0
 
     @property
     def known_ns(self) -> int:
-        """The instant from which on it is known."""
+        """The instant from which it is known."""
         return max(0, self.begin_ns + self.reaction_ns - self.notice_ns)
 
     def __post_init__(self) -> None:
@@ -60,8 +60,8 @@ class Limit:
 
 
 class Stairs(NamedTuple):
-    """The known lowest limits at some instants: int64 each. Those of the k-th instant are the rows
-    ``first[k]:first[k + 1]``, ascending in both columns: up to ``until_ns`` no more than ``power_mw``."""
+    """The lowest known limits at some instants: int64 each. The k-th instant has the rows ``first[k]:first[k + 1]``, ascending
+    in both columns: at most ``power_mw`` up to ``until_ns``."""
 
     first: Array
     until_ns: Array
@@ -69,8 +69,8 @@ class Stairs(NamedTuple):
 
 
 class Lowerings(NamedTuple):
-    """Decreases of the known limits at some instants: int64 each. Those of the k-th instant are the rows
-    ``first[k]:first[k + 1]``, which add up: from ``since_ns`` up to ``until_ns`` by ``less_mw``."""
+    """Decreases of the known limits at some instants: int64 each. The k-th instant has the rows ``first[k]:first[k + 1]``,
+    which add up: from ``since_ns`` up to ``until_ns`` by ``less_mw``."""
 
     first: Array
     since_ns: Array
@@ -83,7 +83,7 @@ class Limits:
     """Limits of the machine, or of a part of it."""
 
     limits: tuple[Limit, ...] = ()
-    also_ns: tuple[int, ...] = ()  # further instants that :attr:`instants` is to have
+    also_ns: tuple[int, ...] = ()  # further instants to be included in :attr:`instants`
     noticed: bool = False  # whether any limit of the run is known before its begin
 
     def __bool__(self) -> bool:
@@ -105,7 +105,7 @@ class Limits:
     def lowerings(self, most_mw: int) -> Lowerings:
         """The limits below ``most_mw`` that become known at each of :attr:`instants`."""
         pending = sorted(((one.known_ns, one.begin_ns, one.end_ns, one.power_mw) for one in self.limits), reverse=True)
-        # What is known so far: from each instant on so much, up to the next one.
+        # The limits known so far: from each instant up to the next.
         at, power = [0], [most_mw]
         first, rows = [0], list[tuple[int, int, int]]()
         for now in self.instants.tolist():
@@ -126,10 +126,10 @@ class Limits:
         return Lowerings(np.array(first, np.int64), *(column.copy() for column in columns))
 
     def steps(self, instants: Sequence[int] | Array, none_mw: int, *, known: bool) -> Array:
-        """The lowest limit in force at each of some instants, mW, or of those that are known: int64; ``none_mw`` if none is."""
+        """The lowest limit in force (or ``known``) at each of some instants, mW: int64; ``none_mw`` if there is none."""
         bounds = self.instants
-        steps = np.full(len(bounds) + 1, none_mw, np.int64)  # before the first of them there is none
-        # A lower one is laid over those that are higher.
+        steps = np.full(len(bounds) + 1, none_mw, np.int64)  # there is no limit before the first instant
+        # Lower limits overwrite higher limits.
         ordered = sorted(self.limits, key=lambda one: -one.power_mw)
         late = (one.begin_ns + (one.reaction_ns if known else 0) for one in ordered)
         first = np.searchsorted(bounds, np.array([min(begin, MAX_NS) for begin in late], np.int64))
@@ -143,7 +143,7 @@ class Limits:
         """The known future limits at each of :attr:`instants`."""
         known = ((one.begin_ns + one.reaction_ns, one.end_ns, one.power_mw) for one in self.limits)
         pending = sorted(known, reverse=True)
-        # Those that are known and count at some time, ascending in both. One that another, no higher, outlasts never does.
+        # The known limits that count at some time, ascending in both; a limit must outlast those that are no higher.
         until, power = list[int](), list[int]()
         first, untils, powers = [0], list[int](), list[int]()
         for now in self.instants.tolist():
@@ -152,7 +152,7 @@ class Limits:
                 longer = bisect_left(until, end)
                 if end <= now or (longer < len(until) and power[longer] <= most):
                     continue
-                # Up to the last that ends no later, of these the ones that are no lower.
+                # Among the limits that end no later, those that are no lower.
                 stop = bisect_right(until, end)
                 begin = bisect_left(power, most, 0, stop)
                 until[begin:stop], power[begin:stop] = [end], [most]
@@ -165,7 +165,7 @@ class Limits:
 
 
 def joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Half-open spans of time as disjoint ones, ascending; those that are empty are left out."""
+    """Half-open spans of time, joined to disjoint ascending spans; empty spans are left out."""
     found: list[tuple[int, int]] = []
     for begin, end in sorted(spans):
         if found and begin <= found[-1][1]:
@@ -178,8 +178,9 @@ def joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 def read_limits(
     path: str | os.PathLike[str], full_mw: int, full_of: Callable[[str, str], int] | None = None
 ) -> tuple[Limit, ...]:
-    """The limits of a file. Shares are of ``full_mw``, or for a part of the machine of ``full_of(name, where)``; without it no
-    part can be named. Raises InputError, in one line that names the file and the line, if the file is not valid."""
+    """The limits of a file. Shares are relative to ``full_mw``, or for a part of the machine to ``full_of(name, where)``;
+    without it no part can be named. Raises InputError, in one line that names the file and the line, if the file is not
+    valid."""
     source = os.fspath(path)
     lines = read_csv(path, "file of limits")
     _, header = next(lines)
@@ -216,7 +217,7 @@ def _limit(where: str, begin: int, end: int, power: int, part: str, *times: int)
 
 
 def _checked(limits: Sequence[Limit], where: str) -> tuple[Limit, ...]:
-    # A pass that plans with limits to come has no room for one that is known late.
+    # A pass that plans with future limits cannot respect a limit that becomes known late.
     if any(one.reaction_ns for one in limits) and any(one.notice_ns for one in limits):
         raise InputError(f"{where}: some limits have a {_REACTION}, others a {_NOTICE}; allowed: one of them")
     return tuple(limits)
@@ -261,10 +262,10 @@ _ALLOWED = "allowed: nothing, for the machine, partition:NAME, switch:NAME, or h
 
 @dataclass(frozen=True, eq=False)
 class Domain(Columns):
-    """Some hosts of the machine that limits of their own are of."""
+    """A part of the machine that has its own limits: some of its hosts."""
 
     name: str  # as in the file: ``partition:a``, ``switch:s0``, ``hosts:4-7``
-    hosts: Array  # bool (H,): which they are
+    hosts: Array  # bool (H,): the hosts of the part
     # int64 (k,): the same as half-open intervals, and their cores
     host_lo: Array
     host_hi: Array
@@ -275,7 +276,7 @@ class Domain(Columns):
     limits: Limits  # those of this domain
 
     def clipped(self, lo: Array, hi: Array) -> tuple[Array, Array, Array]:
-        """The pieces of some intervals of cores that are the domain's: the interval of each, and its bounds; int64 each."""
+        """The pieces of some intervals of cores that lie in the domain: the interval of each, and its bounds; int64 each."""
         rows, los, his = [], [], []
         for first, stop in zip(self.core_lo.tolist(), self.core_hi.tolist(), strict=True):
             low, high = np.maximum(lo, first), np.minimum(hi, stop)
@@ -287,11 +288,11 @@ class Domain(Columns):
 
 
 def _intervals(text: str, platform: Platform, where: str) -> tuple[str, list[tuple[int, int]]]:
-    # The name as it is kept, and the hosts.
+    # The normalised name, and the hosts.
     kind, _, name = text.partition(":")
     kind, name = kind.strip(), name.strip()
     if kind == "partition":
-        table = partition_table(platform)
+        table = platform.partition_table
         if name not in table.names:
             raise one_of("partition", name, table.names, where)
         row = table.names.index(name)
@@ -330,7 +331,7 @@ def domain_named(text: str, platform: Platform, table: PowerTable, where: str) -
 
 
 def domains_of(limits: Sequence[Limit], platform: Platform, table: PowerTable) -> tuple[Limits, tuple[Domain, ...]]:
-    """The limits of the machine, and those of domains, in the order in which they are named first. All of them know of all
+    """The limits of the machine, and of domains in the order of their first mention. The instants of each include all
     instants at which any of them changes."""
     found: dict[str, Domain] = {}
     mine: dict[str, list[Limit]] = {"": []}
@@ -348,5 +349,5 @@ def domains_of(limits: Sequence[Limit], platform: Platform, table: PowerTable) -
 
 
 def limits_of(limits: Limits, domains: Sequence[Domain]) -> tuple[Limit, ...]:
-    """All limits, the machine's first."""
+    """All limits, those of the machine first."""
     return (*limits.limits, *(one for domain in domains for one in domain.limits.limits))

@@ -1,21 +1,21 @@
 """The options of power and power limits.
 
-Nothing heavy is imported at the top: the help of the command line is made of these fields.
+No large module is imported at the top, since the help of the command line is made from these fields.
 """
 
 import os
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from bls import options as o
 from bls.conflicts import POWER
 from bls.engine.codes import SlowOrder
 from traces.base.errors import InputError, at, one_of, real, shown, whole
-from traces.base.options import check, holds, knows_its_keywords, recorded
+from traces.base.options import Implied, Option, check, check_fields, holds, knows_its_keywords, places, recorded
 
-FALLBACKS: Final = ("none", "hold", "submit", "dvfs", "stop:idle", "stop:off")  #: what is done under a limit
+FALLBACKS: Final = ("none", "hold", "submit", "dvfs", "stop:idle", "stop:off")  #: how a limit is kept
 
 #: Orders in which ``dvfs:slow=`` slows running jobs one by one.
 SLOW: Final = {"fewest": int(SlowOrder.FEWEST), "least-sensitive": int(SlowOrder.LEAST_SENSITIVE)}
@@ -23,7 +23,7 @@ SLOW: Final = {"fewest": int(SlowOrder.FEWEST), "least-sensitive": int(SlowOrder
 _SUBMIT: Final = re.compile(r"submit:state=([0-9]{1,9})")
 _SLOW: Final = "dvfs:slow="
 
-#: What an error says that is allowed.
+#: The allowed values, for errors.
 _FORMS: Final = {"submit": ("submit", "submit:state=1"), "dvfs": ("dvfs", "dvfs:slow=…")}
 _SHOWN: Final = tuple(form for name in FALLBACKS for form in _FORMS.get(name, (name,)))
 
@@ -33,7 +33,8 @@ _SHOWN: Final = tuple(form for name in FALLBACKS for form in _FORMS.get(name, (n
 class Power:
     """Power and power limits of a run; by default power is not computed. Raises InputError if a value is not allowed."""
 
-    of: str = holds(o.POWER)  #: the active cores: none, held by jobs (also True), or working on a task
+    #: the active cores: none, held by jobs (also True), or working on a task; if not given, held with another option here
+    of: str = holds(o.POWER, Implied(o.POWER.default))
     #: Rows (from_ns, to_ns, W), optionally followed by where, reaction_ns, notice_ns, or a CSV file (``bls.power.limits``);
     #: ``to_ns`` None is for ever. ``where``: by default the machine, or ``partition:NAME``, ``switch:NAME``, ``hosts:4-7``.
     limits: str | os.PathLike[str] | Sequence[Sequence[float | str | None]] | None = holds(o.LIMITS)
@@ -55,42 +56,40 @@ class Power:
         from traces.base.time import MAX_NS, parse_duration_ns
 
         after: object = self.sleep_after_ns
-        if isinstance(after, str):
-            object.__setattr__(self, "sleep_after_ns", parse_duration_ns(after, str(o.SLEEP_AFTER)))
-        given: object = self.of
-        if isinstance(given, bool):
-            object.__setattr__(self, "of", o.POWER.bare if given else o.POWER.default)
-        o.POWER.check(self.of)
-        o.POWER_ESTIMATES.check(self.estimates)
+        if after is not None:
+            after = parse_duration_ns(after, str(o.SLEEP_AFTER)) if isinstance(after, str) else after
+            object.__setattr__(self, "sleep_after_ns", whole(str(o.SLEEP_AFTER), after, 0, MAX_NS))
+        object.__setattr__(self, "of", o.POWER.named(self.of))
+        check_fields(self)
         if not isinstance(self.allowed, str | os.PathLike):
             object.__setattr__(self, "allowed", repr(real(str(o.ALLOWED), self.allowed, 0, 1)))
         if not isinstance(self.job_power, str | os.PathLike | None):
             from bls.power.job_power import given_columns
 
             object.__setattr__(self, "job_power", given_columns(self.job_power))
-        if not isinstance(self.signals, str | os.PathLike | None):
-            raise InputError(f"{o.SIGNALS}: {shown(self.signals)}; allowed: a CSV file")
         self.fallback_of  # noqa: B018 - an error here, not later
-        if self.sleep_after_ns is not None:
-            whole(str(o.SLEEP_AFTER), self.sleep_after_ns, 0, MAX_NS)
-        o.KEEP_AWAKE.check(self.keep_awake)
         if self.limits is not None and not isinstance(self.limits, str | os.PathLike):
             from bls.power.limits import given_limits
 
             given_limits(self.limits)
             object.__setattr__(self, "limits", tuple(map(tuple, self.limits)))
-        if self.of == o.POWER.default and self.asked:
-            object.__setattr__(self, "of", o.POWER.bare)
+        if isinstance(self.of, Implied):  # also in a copy with other values
+            object.__setattr__(self, "of", Implied(o.POWER.bare if next(self.others, None) else o.POWER.default))
         check(POWER, self)
 
     @property
     def asked(self) -> bool:
         """Whether power is computed."""
-        return any(getattr(self, one.name) != one.default for one in fields(self))
+        return self.of != o.POWER.default
+
+    @property
+    def others(self) -> Iterator[Option[Any]]:
+        """The options about power that are not as by default, without the first one."""
+        return (place.option for place in places(Power)[1:] if getattr(self, place.path[0]) != place.default)
 
     @property
     def jobs_allowed(self) -> str | os.PathLike[str]:
-        """Which jobs may be slowed, as the command line says it."""
+        """The jobs that may be slowed, as given on the command line."""
         assert isinstance(self.allowed, str | os.PathLike)
         return self.allowed
 

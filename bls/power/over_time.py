@@ -10,7 +10,7 @@ from bls.power import accounting as a
 from bls.power.limits import Domain, Limits
 from traces.compiled import Array
 
-#: The reasons why more is drawn than a limit allows; the first that holds counts.
+#: The reasons for power above a limit; the first that applies counts.
 REASONS: Final = {
     "ignored": "limits are ignored",
     "reaction": "the limit was not known yet",
@@ -32,7 +32,7 @@ class Excess(NamedTuple):
     where: str = ""
 
 
-class Around(NamedTuple):
+class ExcessFacts(NamedTuple):
     """Facts from which the reasons for excesses follow."""
 
     at: Array  # int64 (n,): all instants at which something changes, ascending, ns
@@ -43,11 +43,11 @@ class Around(NamedTuple):
 
 
 def excesses_of(
-    limits: Limits, series: a.PowerSeries, thought: a.PowerSeries | None, around: Around, where: str
+    limits: Limits, series: a.PowerSeries, thought: a.PowerSeries | None, facts: ExcessFacts, where: str
 ) -> list[Excess]:
-    """The times at which more was drawn (``series``) than limits allowed, and why. ``thought``: the power by the predictions
-    for jobs; None where that is the same. ``where``: the part of the machine; empty: all of it."""
-    at, moving, until_ns, least_mw, fallback = around
+    """The times at which the power (``series``) was above the limits, with reasons. ``thought``: the predicted power; None
+    if it is the same. ``where``: the part of the machine; empty: the whole machine."""
+    at, moving, until_ns, least_mw, fallback = facts
     ends, drawn = np.append(at[1:], until_ns), series.at(at)
     known, limit = (limits.steps(at, b.NEVER, known=known) for known in (True, False))
     planned = None if thought is None else thought.at(at)
@@ -84,17 +84,17 @@ def domain_series(run: a.PowerRun, domain: Domain) -> a.PowerSeries:
 
 
 def every_instant(series: a.PowerSeries, limits: Array) -> Array:
-    """When what is drawn, or a limit, changes: int64, ascending, from the begin on."""
+    """The instants at which the power or a limit changes: int64, ascending, from the begin on."""
     found = np.unique(np.concatenate([series.instant_ns, limits]))
     begin = int(series.instant_ns[0])
     return np.asarray(found[(found >= begin) & ((found < series.until_ns) | (found == begin))])
 
 
 def slowed_over_time(run: a.PowerRun) -> tuple[a.PowerSeries, a.PowerSeries]:
-    """The slowest state that any job is in, over time, and how many jobs are slowed."""
+    """The slowest state of any job, and the number of slowed jobs, over time."""
     table, classes, begin_ns, until_ns = run.table, run.classes, run.begin_ns, run.until_ns
     job, lo, _, start, end, scale = a.held_cores(run.ledger)
-    # The first state that is so slow: one that a group has once more, as others have more of them, is none of its own.
+    # The first state with this speed: a group with fewer states than others repeats its last state.
     group = table.group_of_core(lo)
     speed = table.speed[:, group].T if classes is None else classes.speed[classes.kind[job], :, group]
     state = (speed > scale[:, None]).sum(axis=1)
@@ -111,7 +111,7 @@ def slowed_over_time(run: a.PowerRun) -> tuple[a.PowerSeries, a.PowerSeries]:
 
 
 def _of_jobs(job: Array, start: Array, end: Array) -> tuple[Array, Array]:
-    # Spans of cores as those of their jobs: disjoint ones of each.
+    # Spans of cores as disjoint spans of their jobs.
     order = np.lexsort((start, job))
     job, start, end = job[order], start[order], end[order]
     firsts, lasts = list[int](), list[int]()

@@ -12,7 +12,7 @@ from bls.conflicts import PLAN
 from bls.engine import state as b
 from bls.engine.features.power.state import DomainState, PowerState, StopState
 from bls.estimates import LAST_TWO, check_predicts, groups
-from bls.machine.partitions import PartitionTable, partition_table
+from bls.machine.partitions import PartitionTable
 from bls.machine.platform import Platform
 from bls.power.job_power import JobPower, PowerClasses, Said, allowed_jobs, job_power, power_classes
 from bls.power.limits import Domain, Limit, Limits, domain_named, domains_of, given_limits, read_limits
@@ -33,15 +33,16 @@ class PowerPlan:
 
     options: Power
     table: PowerTable
+    partitions: PartitionTable
     limits: Limits  # of the machine
     fallback: str  # one of :data:`bls.power.options.FALLBACKS`
     allowed: Array  # bool (n,): jobs that may be slowed
-    planned: Array  # int64 (n,): the state that each job is planned with
-    signals: Signals | None = None  # what energy costs and emits
-    domains: tuple[Domain, ...] = ()  # parts of the machine that have limits of their own
+    planned: Array  # int64 (n,): the planned state of each job
+    signals: Signals | None = None  # prices and emissions of energy
+    domains: tuple[Domain, ...] = ()  # parts of the machine that have their own limits
     job_power: JobPower | None = None  # the given power of jobs, if any
-    classes: PowerClasses | None = None  # the classes that follow from it and the platform
-    # int64 (n,): which jobs are of one user, -1 for an unknown one; None where nothing is predicted from ended jobs
+    classes: PowerClasses | None = None  # the classes that follow from ``job_power`` and the platform
+    # int64 (n,): equal for jobs of one user, -1 for unknown users; None if nothing is predicted from ended jobs
     of_user: Array | None = None
 
     @property
@@ -51,13 +52,13 @@ class PowerPlan:
 
     @property
     def predicts(self) -> bool:
-        """Whether jobs are planned with something else than what they draw."""
+        """Whether jobs are planned with a predicted instead of their actual power."""
         return self.options.estimates != o.POWER_ESTIMATES.default
 
     @property
     def most_total_mw(self) -> int:
-        """The highest planned power of the machine: with all cores working for the job that draws most, or that of the platform
-        if it is higher; with hosts that are stopped, as far as it is known."""
+        """The highest planned power of the machine: with all cores working for the job that draws most, or with the platform's
+        power if it is higher; if hosts are stopped, with the power that the scheduler knows."""
         return int((self.table.n_hosts * self._host_most_mw).sum())
 
     @property
@@ -68,13 +69,13 @@ class PowerPlan:
         return np.asarray(table.base_mw + table.cores * self.classes.active_mw[:, 0].max(axis=0))
 
     def most_mw_of(self, domain: Domain) -> int:
-        """The same of a part of the machine."""
+        """The same for a part of the machine."""
         group = self.table.group_of_host(np.flatnonzero(domain.hosts))
         return int(self._host_most_mw[group].sum())
 
     @property
     def limits_jobs(self) -> bool:
-        """Whether the limits are looked at."""
+        """Whether the limits have an effect."""
         return self.fallback != "none" and self.limited
 
     @property
@@ -84,17 +85,17 @@ class PowerPlan:
 
     @property
     def sleeps(self) -> bool:
-        """Whether hosts that idle fall asleep."""
+        """Whether idle hosts fall asleep."""
         return self.options.sleep_after_ns is not None
 
     @property
     def slows(self) -> bool:
-        """Whether any job may come to run slower."""
+        """Whether any job may be slowed."""
         return self.limits_jobs and bool(self.planned.any())
 
     @property
     def one_by_one(self) -> bool:
-        """Whether each running job that may be slowed is in a state of its own."""
+        """Whether each running job that may be slowed has its own state."""
         return self.fallback == "dvfs" and (self.options.slow_order != b.TOGETHER or bool(self.domains))
 
     @property
@@ -107,12 +108,12 @@ class PowerPlan:
 
     @property
     def alike(self) -> bool:
-        """Whether all cores are, as far as power is concerned."""
+        """Whether all cores have the same power."""
         table = self.table
         return all(bool((column == column[..., :1]).all()) for column in (table.speed, table.active_mw, table.idle_mw))
 
     def settings(self) -> dict[str, int]:
-        """Those of the engine (``bls.engine.settings``)."""
+        """The settings of the engine (``bls.engine.settings``)."""
         found, table = dict[str, int](), self.table
         if self.sleeps:
             found = {"sleeps": 1, "max_boot_wait_ns": int((table.shutdown_ns + table.boot_ns).max())}
@@ -142,7 +143,7 @@ class PowerPlan:
             shuts_down=int(off),
         )
 
-    def domain_state(self, partitions: PartitionTable) -> DomainState | None:
+    def domain_state(self) -> DomainState | None:
         """The engine's state of the machine and its parts with limits; None if hosts are stopped."""
         if self.stops:
             return None
@@ -151,10 +152,11 @@ class PowerPlan:
         for row, one in enumerate(self.domains):
             for lo, hi in zip(one.core_lo.tolist(), one.core_hi.tolist(), strict=True):
                 inside[row, lo + 1 : hi + 1] = 1
-        before = np.cumsum(inside, axis=1)  # how many cores of each domain are below each number
+        before = np.cumsum(inside, axis=1)  # number of cores of each domain below each core number
         ends = np.array([0, n_cores]) if self.alike else self.table.first_core
         whole = np.array([0]), np.array([n_cores])
         parts = [_in_groups(lo, hi, ends) for lo, hi in (whole, *((one.core_lo, one.core_hi) for one in self.domains))]
+        partitions = self.partitions
         covers = np.ones((len(partitions), 1 + n), np.int64)
         for row in range(len(partitions)):
             for k in range(int(partitions.first[row]), int(partitions.first[row + 1])):
@@ -193,7 +195,7 @@ class PowerPlan:
                 "slowing": most_running if self.slows else 0,
                 "room": 3,
                 "predicted": n if self.predicts and not self.stops else 0,
-                # One group more than there are users, so that there is at least one.
+                # One group more than users, so there is at least one.
                 "alike": int(self.of_user.max()) + 2 if learns and self.of_user is not None else 0,
             },
             ns=self.limits.instants.copy(),
@@ -222,7 +224,7 @@ def _in_groups(lo: Array, hi: Array, first_core: Array) -> Array:
 
 
 class PlannedLimits(NamedTuple):
-    """Limits to power and what is done under them, for the table of conflicts ``bls.conflicts.PLAN``."""
+    """Power limits and their fallback, for the table of conflicts ``bls.conflicts.PLAN``."""
 
     fallback_of: tuple[str, int]
     domains: tuple[Domain, ...]
@@ -236,15 +238,16 @@ def power_plan(
     """Apply the options to the jobs of a run.
 
     - ``known_jobs``, int64: job numbers that a file may name besides the workload's
-    - ``seed``: of the stream that a share of the jobs is drawn from
-    - ``said``, ``drawn``: the answers of applications, from those by the options: which jobs may be slowed, bool (n,); and
-      their power (:func:`bls.power.job_power.job_power`)
-    - ``partition``, int64 (n,): of each job; without it all are of the first
+    - ``seed``: the seed with which a share of the jobs is drawn
+    - ``said``, ``drawn``: functions from the values by the options to those with the values of applications: the jobs that may
+      be slowed, bool (n,); and their power (:func:`bls.power.job_power.job_power`)
+    - ``partition``, int64 (n,): of each job; by default the first
 
     Raises InputError if the platform has no power data, or a limit, a state, the jobs or a signal cannot be used.
     """
     given = (options.limits, options.signals, options.job_power, options.sleep_after_ns, options)
     needing = zip((o.LIMITS, o.SIGNALS, o.JOB_POWER, o.SLEEP_AFTER, o.POWER), given, strict=True)
+    parts = platform.partition_table
     table = power_table(platform, next(str(option) for option, value in needing if value is not None))
     name, state = options.fallback_of
     limits, domains = Limits(), tuple[Domain, ...]()
@@ -262,7 +265,6 @@ def power_plan(
     elif name == "submit":
         known = limits.any_known(workload.submit_ns)
         mine = np.zeros(len(workload), np.int64) if partition is None else partition
-        parts = partition_table(platform)
         for domain in domains:
             met = [bool((parts.hosts(row, platform.n_hosts) & domain.hosts).any()) for row in range(len(parts))]
             known |= domain.limits.any_known(workload.submit_ns) & np.array(met)[mine]
@@ -274,7 +276,9 @@ def power_plan(
     if options.estimates == "last-two":
         check_predicts(LAST_TWO, workload, where=str(o.POWER_ESTIMATES), allowed=("exact", "platform"))
         of_user = groups(LAST_TWO, workload)[0][0]
-    return PowerPlan(options, table, limits, name, allowed_rows, planned, signals, domains, draws, classes, of_user)
+    return PowerPlan(
+        options, table, parts, limits, name, allowed_rows, planned, signals, domains, draws, classes, of_user
+    )
 
 
 def _by_class(values: Array) -> Array:
@@ -293,10 +297,10 @@ def _limits(given: Any, platform: Platform, table: PowerTable) -> tuple[Limit, .
 
 
 def _steps(limits: Limits, full: int) -> tuple[Array, Array]:
-    # What limits below full power leave less of it, as the engine has it: ``first`` and ``stairs`` of its state.
+    # The reductions of full power by the limits, in the form of the engine's state (``first`` and ``stairs``).
     stairs = limits.stairs
     power = np.minimum(stairs.power_mw, full)
-    # The difference of each stair to the next one; after the last of an instant there is no limit.
+    # The difference of each stair to the next; after the last stair of an instant there is no limit.
     above = np.append(power[1:], full)[: len(power)]
     above[stairs.first[1:][np.diff(stairs.first) > 0] - 1] = full
     some = above > power

@@ -12,10 +12,9 @@ from bls.metrics.exact import exact_mean
 from bls.metrics.schedule import Downtime
 from bls.power import accounting as a
 from bls.power.costs import FinishedPower
-from bls.power.host_accounts import HostEnergies, HostIntervals, break_even_ns, host_energies, sleep_totals
 from bls.power.job_power import JobPower, PowerClasses, power_classes
 from bls.power.limits import Domain, Limits, joined
-from bls.power.over_time import Around, Excess, domain_series, every_instant, excesses_of, slowed_over_time
+from bls.power.over_time import Excess, ExcessFacts, domain_series, every_instant, excesses_of, slowed_over_time
 from bls.power.plan import PowerPlan
 from bls.power.words import LIMIT_METRICS, PREDICTION_METRICS, SLEEP_METRICS, summary_of
 from traces.base.scale import WHOLE
@@ -25,8 +24,8 @@ from traces.holdings import Holdings, holdings
 from traces.ledger import STATES, WHY, Ledger, PowerRecords
 from traces.tables import ALLOWED, BOOT_WAIT, ENERGY, PREDICTED_POWER
 
-NO_LIMIT: Final = -1  #: in tables, where there is no limit
-_LISTED: Final = 1000  #: the most times at which a limit was exceeded that the record of a run lists
+NO_LIMIT: Final = -1  #: entry of tables for no limit
+_LISTED: Final = 1000  #: largest number of times above a limit that the record of a run lists
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +58,7 @@ class PowerReport:
 
     @cached_property
     def _thought(self) -> PowerClasses | None:
-        # What the rows of the table of jobs were thought to draw, in the very states; None where it is what they do.
+        # The predicted power of the rows of the table of jobs in their actual states; None if it equals the actual power.
         plan, jobs = self.plan, self.ledger.jobs
         if not plan.predicts or not plan.limits_jobs:
             return None
@@ -85,7 +84,7 @@ class PowerReport:
 
     @property
     def job_columns(self) -> dict[str, Array]:
-        """The columns of power of the table of jobs, as far as they are known."""
+        """The columns of power of the table of jobs that are known."""
         found, said = {ENERGY: self.energy_j}, self.plan.job_power
         if said is not None:
             found |= {name: getattr(said, name)[self._origin] / WHOLE for name in said.given}
@@ -95,13 +94,9 @@ class PowerReport:
             found[ALLOWED] = self.allowed
         return found | ({} if self.boot_wait_ns is None else {BOOT_WAIT: self.boot_wait_ns})
 
-    def host_energies(self, intervals: HostIntervals) -> HostEnergies:
-        """The energy of hosts during intervals, by use; over all hosts and the whole run it is that of the machine."""
-        return host_energies(self.run, intervals)
-
     @cached_property
     def _instants(self) -> Array:
-        # When anything that is shown changes.
+        # The instants at which any column changes.
         found = [self.series.instant_ns, self.plan.limits.instants, self._levels.instant_ns]
         if self._slowed is not None:
             found.append(self._slowed[1].instant_ns)
@@ -117,7 +112,7 @@ class PowerReport:
 
     @cached_property
     def _levels(self) -> a.PowerSeries:
-        # The level of running jobs that may be slowed: the fastest at which what is drawn fits what is known. 0 if none runs.
+        # The level of running jobs that may be slowed: the fastest at which the power fits the known limits; 0 if none runs.
         none = a.PowerSeries(np.array([self.begin_ns]), np.array([0]), self.until_ns)
         plan = self.plan
         if plan.fallback != "dvfs" or not plan.slows:
@@ -147,26 +142,26 @@ class PowerReport:
 
     @cached_property
     def _slowed(self) -> tuple[a.PowerSeries, a.PowerSeries] | None:
-        # Where each job is in a state of its own: the slowest of them, and how many jobs are slowed.
+        # If each job has its own state: the slowest state, and the number of slowed jobs.
         if not (self.plan.one_by_one and self.plan.slows):
             return None
         return slowed_over_time(self.run)
 
     @cached_property
     def _origin(self) -> Array:
-        # The workload's row of each row of the table of jobs: first attempts come first, in its order.
+        # The row in the workload of each row of the table of jobs, which begins with the first attempts in workload order.
         numbers = self.ledger.jobs.job_id.tolist()
         first = {number: place for place, number in reversed(list(enumerate(numbers)))}
         return np.array([first[number] for number in numbers], np.int64)
 
     @property
     def allowed(self) -> Array:
-        """Which rows of the table of jobs may be slowed, 1, or may not, 0: int64 (n,)."""
+        """Whether each row of the table of jobs may be slowed (1 or 0): int64 (n,)."""
         return np.asarray(self.plan.allowed[self._origin].astype(np.int64))
 
     @cached_property
     def columns(self) -> dict[str, Array]:
-        """The table of power over time: from each instant on, what holds."""
+        """The table of power over time; each row is valid from its instant on."""
         at = self._instants
         rows = {"instant_ns": at, "power_mw": self.series.at(at), "limit_mw": _lowest(self.plan.limits, at)}
         rows |= {"level": self._levels.at(at), **self._host_counts(at)}
@@ -188,7 +183,7 @@ class PowerReport:
         )
 
     def _moving(self, at: Array, domain: Domain | None) -> Array:
-        # Whether any host, of the machine or of a part of it, is on its way off or back: bool.
+        # Whether any host, of the machine or of a part of it, is shutting down or booting: bool.
         if self._host_spans is None:
             return np.zeros(len(at), np.bool_)
         host, state, start, end = self._host_spans
@@ -214,7 +209,7 @@ class PowerReport:
 
     @cached_property
     def domain_columns(self) -> dict[str, Any]:
-        """The table of power over time of parts of the machine, one after the other: from each instant on, what holds."""
+        """The table of power over time of parts of the machine, part by part; each row is valid from its instant on."""
         names, parts = list[str](), []
         for domain, series in zip(self.plan.domains, self.domain_series, strict=True):
             at = every_instant(series, domain.limits.instants)
@@ -227,7 +222,7 @@ class PowerReport:
 
     @cached_property
     def excesses(self) -> list[Excess]:
-        """When more was drawn than a limit allowed, and why: first of the machine, then of its parts."""
+        """The times above a limit and their reasons: first of the machine, then of its parts."""
         plan, found = self.plan, list[Excess]()
         of_parts = zip(plan.domains, self.domain_series, strict=True)
         parts = [(one, one.limits, series, one.idle_mw) for one, series in of_parts]
@@ -240,14 +235,14 @@ class PowerReport:
             if self._thought is not None:
                 run = self.run._replace(classes=self._thought)
                 thought = a.account(run).series if part is None else domain_series(run, part)
-            around = Around(at, self._moving(at, part), self.until_ns, least_mw, plan.fallback)
-            found += excesses_of(limits, series, thought, around, "" if part is None else part.name)
+            facts = ExcessFacts(at, self._moving(at, part), self.until_ns, least_mw, plan.fallback)
+            found += excesses_of(limits, series, thought, facts, "" if part is None else part.name)
         return found
 
     @cached_property
     def metrics(self) -> Mapping[str, Any]:
-        """The metrics of ``bls.power.words``, as far as they apply: energy in J, power in W; None if nothing took any time,
-        without jobs, and without a limit."""
+        """The metrics of ``bls.power.words`` that apply: energy in J, power in W. A mean is None if its time is 0, or if
+        there are no jobs or no limits for it."""
         lasts = self.until_ns - self.begin_ns
         total = self.series.energy_pj()
         jobs = self.accounts.jobs.total_pj()
@@ -270,13 +265,13 @@ class PowerReport:
     def _slept(self) -> dict[str, int | float | None]:
         if self.stopped is None or self.boot_wait_ns is None:
             return {}
-        found, waits = sleep_totals(self.stopped, self.until_ns), self.boot_wait_ns
+        found, waits = a.sleep_totals(self.stopped, self.until_ns), self.boot_wait_ns
         host_ns = (self.until_ns - self.begin_ns) * int(self.plan.table.first_host[-1])
         values = (found[-1] / host_ns if host_ns else None, int((waits > 0).sum()), exact_mean(waits[waits >= 0]))
         return dict(zip(SLEEP_METRICS, (*found, *values), strict=True))
 
     def _errors(self) -> dict[str, float | None]:
-        # How far off predictions were, of the measured jobs.
+        # The errors of predictions for the measured jobs.
         if self.predicted is None:
             return {}
         said = self.plan.job_power
@@ -290,8 +285,8 @@ class PowerReport:
         return np.asarray(jobs.started & (jobs.state != STATES.index("requeued")) & (jobs.why != WHY.index("preset")))
 
     def _indexes(self) -> dict[str, Any]:
-        # The power while there are limits, from the first submit on, with an idle machine after the last end; and the waits and
-        # run times of the measured jobs of either kind.
+        # The power while limits are in force, from the first submit on, with an idle machine after the last end; and the
+        # waits and run times of the measured jobs that may be slowed, and of the others.
         every = (self.plan.limits, *(domain.limits for domain in self.plan.domains))
         limited = joined((one.begin_ns, one.end_ns) for limits in every for one in limits.limits)
         windows = joined((max(begin, self.begin_ns), self.until_ns if end >= MAX_NS else end) for begin, end in limited)
@@ -312,14 +307,14 @@ class PowerReport:
         return int(drawn.max()) / 1000 if len(drawn) and self.until_ns > self.begin_ns else None
 
     def summary(self) -> list[tuple[str, str]]:
-        """The most important results for people: (name, text)."""
+        """The most important results, as (name, text)."""
         return summary_of(self)
 
     def __repr__(self) -> str:
         return "<power: " + ", ".join(f"{name} {text}" for name, text in self.summary()) + ">"
 
     def record(self) -> dict[str, Any]:
-        """The same for the record of a run: the numbers, what hosts draw, and when a limit was exceeded, the first times."""
+        """The entry in the record of a run: the metrics, the power of the machine, and the first times above a limit."""
         table, above = self.plan.table, self.excesses
         domains = {
             one.name: {"idle_w": one.idle_mw / 1000, "full_w": one.full_mw / 1000, "limits": _listed(one.limits)}
@@ -329,7 +324,7 @@ class PowerReport:
             **self.metrics,
             "idle_w": table.idle_total_mw / 1000,
             "full_w": table.full_total_mw / 1000,
-            **({"break_even_ns": break_even_ns(table)} if self.plan.sleeps else {}),
+            **({"break_even_ns": table.break_even_ns} if self.plan.sleeps else {}),
             "allowed_jobs": int(self.plan.allowed.sum()),
             "limits": _listed(self.plan.limits),
             **({"domains": domains} if domains else {}),
@@ -352,7 +347,7 @@ def _lowest(limits: Limits, at: Array) -> Array:
 
 
 def _by_state(run: a.PowerRun, held: Holdings, state: Array) -> Array:
-    # What the cores of each holding draw beyond idle ones, in these states.
+    # The power of the cores of each holding beyond idle cores, in these states.
     row, group, n = a.cut_at(run.table.first_core, held.lo, held.hi)
     of = np.repeat(np.arange(len(held)), np.diff(held.first))[row]
     if run.classes is None:

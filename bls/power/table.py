@@ -1,11 +1,11 @@
-"""The power of every host of a machine, in columns; and of a core, as policies know it when a job is submitted."""
+"""The power of every host of a machine, in columns."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -15,10 +15,7 @@ from traces.base.columns import Columns
 from traces.base.errors import InputError
 from traces.compiled import Array
 
-if TYPE_CHECKING:
-    from bls.power.plan import PowerPlan
-
-#: The most that all hosts may draw together: twice as much is an int64, and so is its energy in MJ over all time that there is.
+#: Highest allowed power of all hosts together: twice this power, and its energy in MJ over the longest time, fit int64.
 MOST_MW: Final = 2**60
 
 
@@ -26,14 +23,14 @@ MOST_MW: Final = 2**60
 class PowerTable(Columns):
     """The power of G groups of equal hosts, in whole mW; all int64.
 
-    A group with fewer states than another has its last one once more.
+    A group with fewer states than another repeats its last state.
     """
 
     first_host: Array  # (G + 1,): group ``g`` has the hosts ``first_host[g]:first_host[g + 1]``
-    first_core: Array  # (G + 1,): the same of its cores
-    cores: Array  # (G,): of one host
-    speed: Array  # (S, G): of each state, in parts per billion of the core's own; fastest first
-    active_mw: Array  # (S, G): of a core that works, in each state
+    first_core: Array  # (G + 1,): the same for its cores
+    cores: Array  # (G,): number of cores of one host
+    speed: Array  # (S, G): speed in each state, in parts per billion of full speed; fastest first
+    active_mw: Array  # (S, G): power of a core that works, in each state
     idle_mw: Array  # (G,): of a core that no job holds
     waiting_mw: Array  # (G,): of a held core without a task
     base_mw: Array  # (G,): of a host that is up, without its cores
@@ -45,12 +42,12 @@ class PowerTable(Columns):
 
     @property
     def n_states(self) -> int:
-        """How many states there are in any group."""
+        """The largest number of states of any group."""
         return len(self.speed)
 
     @cached_property
     def n_hosts(self) -> Array:
-        """How many hosts each group has: int64 (G,)."""
+        """The number of hosts of each group: int64 (G,)."""
         return np.asarray(np.diff(self.first_host))
 
     @cached_property
@@ -73,6 +70,20 @@ class PowerTable(Columns):
         """The power of the machine if all its cores work at full speed."""
         return int((self.n_hosts * self.host_full_mw).sum())
 
+    @property
+    def break_even_ns(self) -> list[int | None]:
+        """The shortest idle time for which shutting down a host of each group uses no more energy; None if there is none.
+
+        After this time the energy saved while the host is off equals the additional energy of its shutdown and its boot. The
+        whole energy of the boot is additional, because a job waits for it.
+        """
+        columns = (self.host_idle_mw, self.off_mw, self.shutdown_ns, self.shutdown_mw, self.boot_ns, self.boot_mw)
+        found: list[int | None] = []
+        for idle, off, down_ns, down, up_ns, up in zip(*(column.tolist() for column in columns), strict=True):
+            costs = (down - off) * down_ns + up * up_ns
+            found.append(max(down_ns, -(-costs // (idle - off))) if off < idle else None)
+        return found
+
     def group_of_host(self, host: Array) -> Array:
         """The group of each host: int64."""
         return np.asarray(np.searchsorted(self.first_host, host, side="right") - 1)
@@ -83,8 +94,8 @@ class PowerTable(Columns):
 
 
 def power_table(platform: Platform, option: str) -> PowerTable:
-    """The table of a platform; ``option`` is what needs it. Raises InputError if it does not say what all of its hosts
-    draw, or they draw more than :data:`MOST_MW`."""
+    """The table of a platform; ``option`` is the option that needs it. Raises InputError if the power of any host is
+    unknown, or the total exceeds :data:`MOST_MW`."""
     powers = [group.power for group in platform.hosts]
     missing = next((place for place, power in enumerate(powers) if power is None), None)
     if missing is not None:
@@ -124,7 +135,7 @@ def power_table(platform: Platform, option: str) -> PowerTable:
 
 
 def _check_most(platform: Platform, powers: Sequence[HostPower], option: str) -> None:
-    # At work, shutting down or booting.
+    # The power at work, while shutting down, or while booting.
     total = 0
     for group, power in zip(platform.hosts, powers, strict=True):
         cores = milliwatts("base_w", power.base_w) + group.cores * power.states_mw[0][1]
@@ -135,29 +146,9 @@ def _check_most(platform: Platform, powers: Sequence[HostPower], option: str) ->
         raise InputError(f"{option}: {draw}; allowed: up to {MOST_MW / 1000:.4g} W")
 
 
-def core_mw(platform: Platform, n_jobs: int, plan: PowerPlan | None) -> Array:
-    """The mean power of a core at full speed over all cores of the machine, for each job: int64 (n,), mW, rounded half up;
-    -1 if the platform has no power data. It is the job's own, unless the scheduler is to predict the power of jobs."""
-    cores = [group.count * group.cores for group in platform.hosts]
-    active = [None if group.power is None else group.power.states_mw[0][1] for group in platform.hosts]
-    known = [mw for mw in active if mw is not None]
-    if len(known) < len(active) or sum(n * mw for n, mw in zip(cores, known, strict=True)) > MOST_MW:
-        return np.full(n_jobs, -1, np.int64)
-    if plan is None or plan.classes is None or plan.predicts:
-        return np.full(n_jobs, _mean(cores, known), np.int64)
-    of_class = [_mean(cores, row) for row in plan.classes.active_mw[:, 0].tolist()]
-    return np.asarray(np.array(of_class, np.int64)[plan.classes.kind])
-
-
 def idle_mw(platform: Platform) -> int:
     """The mean power of an idle core of the machine, mW, rounded half up; 0 if the power of some is unknown."""
     if any(group.power is None for group in platform.hosts):
         return 0
-    cores = [group.count * group.cores for group in platform.hosts]
     idle = [milliwatts("idle_w", group.power.idle_w) for group in platform.hosts if group.power is not None]
-    return _mean(cores, idle)
-
-
-def _mean(cores: list[int], mw: list[int]) -> int:
-    total, n = sum(count * each for count, each in zip(cores, mw, strict=True)), sum(cores)
-    return (2 * total + n) // (2 * n)
+    return platform.mean_over_cores(idle)

@@ -1,11 +1,10 @@
-"""The metrics of power, energy, carbon and sleep that a run has; and power, energy and mass for people."""
+"""The names of the metrics of power, energy, carbon and sleep; and texts of powers, energies and masses."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from bls.power.host_accounts import break_even_ns
 from bls.power.limits import limits_of
 from bls.power.over_time import REASONS
 from traces.base.time import format_ns
@@ -35,7 +34,7 @@ SLEEP_METRICS: Final = (
 
 
 def summary_of(report: PowerReport) -> list[tuple[str, str]]:
-    """The most important results for people: (name, text)."""
+    """The most important results, as (name, text)."""
     found, above = report.metrics, report.excesses
     mean = "–" if found["mean_power_w"] is None else watts_text(found["mean_power_w"])
     peak = found["peak_limited_w"]
@@ -68,7 +67,7 @@ def summary_of(report: PowerReport) -> list[tuple[str, str]]:
 
 
 def cost_rows(found: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Costs, emissions and the facility's power for people, as far as ``found`` has these metrics: (name, text)."""
+    """Costs, emissions and the facility's power, if ``found`` has these metrics, as (name, text)."""
     rows = list[tuple[str, str]]()
     if "cost" in found:
         rows.append(("cost", f"{found['cost']:,.2f}, {found['cost_jobs']:,.2f} of it by cores that jobs held"))
@@ -84,24 +83,24 @@ def cost_rows(found: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def _sleep_text(report: PowerReport) -> str:
     found = report.metrics
-    evens = sorted({-1 if even is None else even for even in break_even_ns(report.plan.table)})
+    evens = sorted({-1 if even is None else even for even in report.plan.table.break_even_ns})
     pays = ", ".join("never" if even < 0 else f"from {format_ns(even)} on" for even in evens)
     off = found["sleeping_share"] or 0
     return f"{found['host_sleeps']} times, {100 * off:.3g} % of the hosts' time off; it pays {pays}"
 
 
 def watts_text(watts: float) -> str:
-    """Power for people: ``407 kW``."""
+    """Power as a text: ``407 kW``."""
     return _with_prefix(watts, "W")
 
 
 def joules_text(joules: float) -> str:
-    """Energy for people: ``1.234 GJ``."""
+    """Energy as a text: ``1.234 GJ``."""
     return _with_prefix(joules, "J")
 
 
 def grams_text(grams: float) -> str:
-    """A mass for people: ``1.234 t``."""
+    """A mass as a text: ``1.234 t``."""
     return f"{grams / 1e6:.4g} t" if grams >= 1e6 else _with_prefix(grams, "g")
 
 

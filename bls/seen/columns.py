@@ -10,9 +10,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from bls.engine.state import BatchState
 from bls.seen.jobs import JobFacts, SeenJob
 from bls.seen.machine import Present
+from bls.seen.run_view import RunView
 from traces.base.columns import read_only
 from traces.compiled import Array
 
@@ -49,8 +49,8 @@ class _Columns:
     unit_cores: Array  # cores per unit
     switches: Array  # largest accepted number of leaf switches; 0 for any
 
-    def __init__(self, state: BatchState, facts: JobFacts, jobs: Mapping[int, SeenJob]) -> None:
-        self._state, self._facts, self._jobs = state, facts, jobs
+    def __init__(self, run: RunView, facts: JobFacts, jobs: Mapping[int, SeenJob]) -> None:
+        self._run, self._facts, self._jobs = run, facts, jobs
         self._n = len(jobs)
         # Now, since other jobs wait or run at later instants.
         self._rows = read_only(np.fromiter(jobs, np.int64, self._n))
@@ -74,7 +74,7 @@ class _Columns:
         return self._facts.numbers(self._rows)
 
     def _kept(self, column: str) -> Array:
-        return read_only(getattr(self._state.jobs, column)[self._rows])
+        return read_only(getattr(self._run.jobs, column)[self._rows])
 
     @cached_property
     def jobs(self) -> tuple[SeenJob, ...]:
@@ -121,7 +121,7 @@ class _Columns:
     def _needs(self, first: int, stop: int) -> Array:
         if not self._facts.asks:
             return read_only(np.zeros((self._n, stop - first), np.int64))
-        return read_only(np.ascontiguousarray(self._state.needs[first:stop][:, self._rows].T))
+        return read_only(np.ascontiguousarray(self._run.state.needs[first:stop][:, self._rows].T))
 
 
 class WaitingColumns(_Columns):
@@ -133,10 +133,8 @@ class WaitingColumns(_Columns):
 class RunningColumns(_Columns):
     """The running jobs."""
 
-    def __init__(
-        self, state: BatchState, facts: JobFacts, jobs: Mapping[int, SeenJob], now: Callable[[], Present]
-    ) -> None:
-        super().__init__(state, facts, jobs)
+    def __init__(self, run: RunView, facts: JobFacts, jobs: Mapping[int, SeenJob], now: Callable[[], Present]) -> None:
+        super().__init__(run, facts, jobs)
         self._now = now
         # These change while the jobs run.
         places = SeenJob._fields.index("start_ns"), SeenJob._fields.index("estimate_ns")

@@ -7,7 +7,7 @@ the instants at which it exceeds the expectation, so that the result does not de
 from collections.abc import Iterator, Mapping
 from heapq import heapify, heappop, heappush
 
-from bls.engine.state import BatchState
+from bls.seen.run_view import RunView
 
 
 class Corrections:
@@ -17,9 +17,9 @@ class Corrections:
         self._pending: list[tuple[int, int]] = []  # a heap of (expected end, row)
         self._ends: dict[int, int] = {}  # expected end of each
 
-    def watch(self, state: BatchState, row: int) -> None:
+    def watch(self, run: RunView, row: int) -> None:
         """Add a job that has started, or has a new expected end."""
-        self._put(state, row, state.jobs.expected_end_ns.item(row))
+        self._put(run, row, run.jobs.expected_end_ns.item(row))
 
     def forget(self, row: int) -> None:
         """Remove a job that does not run any more."""
@@ -31,28 +31,28 @@ class Corrections:
         self._pending = [(end, place[row]) for end, row in self._pending if row in place]
         heapify(self._pending)
 
-    def found(self, state: BatchState) -> Iterator[tuple[int, int]]:
+    def found(self, run: RunView) -> Iterator[tuple[int, int]]:
         """Jobs that have outlasted their expected ends since the last call, with their new expected ends. A job that has run
         for its whole request has no later expected end."""
-        now = state.now_ns
+        now = run.now_ns
         while self._pending and self._pending[0][0] <= now:
             end, row = heappop(self._pending)
             if self._ends.get(row) != end:
                 continue  # it has left, or has another expected end
-            corrected = _corrected(state, row, now)
-            self._put(state, row, corrected)
+            corrected = _corrected(run, row, now)
+            self._put(run, row, corrected)
             yield row, corrected
 
-    def _put(self, state: BatchState, row: int, end: int) -> None:
+    def _put(self, run: RunView, row: int, end: int) -> None:
         self._ends[row] = end
-        if end < _last(state, row):
+        if end < _last(run, row):
             heappush(self._pending, (end, row))
 
 
-def _corrected(state: BatchState, row: int, now: int) -> int:
+def _corrected(run: RunView, row: int, now: int) -> int:
     # As ``bls.engine.scheduling_pass`` does it, for jobs that the engine has not corrected.
-    steps, last = state.corrections_ns, _last(state, row)
-    end, times = state.jobs.expected_end_ns.item(row), state.jobs.corrections.item(row)
+    steps, last = run.state.corrections_ns, _last(run, row)
+    end, times = run.jobs.expected_end_ns.item(row), run.jobs.corrections.item(row)
     while end <= now and end < last:
         step = steps.item(min(times, len(steps) - 1))
         end = end + step if step < last - end else last
@@ -60,7 +60,7 @@ def _corrected(state: BatchState, row: int, now: int) -> int:
     return int(end)
 
 
-def _last(state: BatchState, row: int) -> int:
+def _last(run: RunView, row: int) -> int:
     # The instant at which it has run for its whole request.
-    jobs = state.jobs
+    jobs = run.jobs
     return int(jobs.start_ns.item(row) + jobs.walltime_ns.item(row) + jobs.stretch_ns.item(row))

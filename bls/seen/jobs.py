@@ -1,4 +1,4 @@
-"""Jobs as a scheduler knows them: frequently used values are stored, all others are looked up on demand."""
+"""The facts about jobs that a scheduler knows: frequently used values are stored, all others are looked up on demand."""
 
 from bisect import bisect_left
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bls.options import STREAM
-from bls.running_jobs import RunningJobs
+from bls.seen.run_view import RunView
 from traces.base.columns import read_only
 from traces.base.errors import PluginError
 from traces.compiled import Array
@@ -44,16 +44,16 @@ class JobFacts:
     a section, whose numbers in the whole log are ``SeenJob.row``: :meth:`at` finds their rows.
     """
 
-    def __init__(self, run: RunningJobs) -> None:
+    def __init__(self, run: RunView) -> None:
         self._hold(run, None)
 
-    def go_on(self, run: RunningJobs, numbers: list[int]) -> None:
-        """Replace the jobs by those of the next stretch."""
+    def go_on(self, run: RunView, numbers: list[int]) -> None:
+        """Replace the jobs by those of the next section."""
         for name in ("waits_for", "_window_of"):
             self.__dict__.pop(name, None)
         self._hold(run, numbers)
 
-    def _hold(self, run: RunningJobs, numbers: list[int] | None) -> None:
+    def _hold(self, run: RunView, numbers: list[int] | None) -> None:
         self._workload, self._constraints, self.platform = run.workload, run.constraints, run.platform
         #: The number of jobs of the workload (later rows are later attempts), and columns of all jobs.
         self.n_jobs, self.deadlines_ns, self.more_mw = len(run.workload), run.deadline_ns, run.more_mw
@@ -70,14 +70,14 @@ class JobFacts:
         return rows if self._numbers is None else read_only(np.array([self._numbers[row] for row in rows], np.int64))
 
     def find(self, number: int) -> int:
-        """The row of a number; -1 if its job ended in an earlier stretch."""
+        """The row of a number; -1 if its job ended in an earlier section."""
         if self._numbers is None:
             return number
         row = bisect_left(self._numbers, number)
         return row if row < len(self._numbers) and self._numbers[row] == number else -1
 
     def at(self, number: int) -> int:
-        """The row of a number. Raises PluginError if its job ended in an earlier stretch."""
+        """The row of a number. Raises PluginError if its job ended in an earlier section."""
         row = self.find(number)
         if row < 0:
             raise PluginError(f"{STREAM} keeps nothing of a job that has ended but the fields of SeenJob")
@@ -145,7 +145,7 @@ class JobFacts:
 
 
 class SeenJob(NamedTuple):
-    """A job as a scheduler knows it at one instant; read-only. Properties are looked up at each use.
+    """The facts about a job that a scheduler knows at one instant; read-only. Properties are looked up at each use.
 
     - ``job_id``: its number in the workload
     - ``submit_ns``, ``eligible_ns``: submit, and the instant at which it joined the queue; -1 while it waits for another

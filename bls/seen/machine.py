@@ -13,10 +13,10 @@ import numpy as np
 
 from bls.constraints.advance_reservations import Windows
 from bls.engine import state as b
-from bls.machine.partitions import Partition, partition_table
+from bls.machine.partitions import Partition
 from bls.machine.platform import Platform
-from bls.running_jobs import RunningJobs
 from bls.seen.jobs import JobFacts, SeenJob
+from bls.seen.run_view import RunView
 from traces.base.columns import read_only
 from traces.compiled import Array
 from traces.intervals import intervals_of
@@ -25,7 +25,7 @@ from traces.intervals import intervals_of
 class Present:
     """Free resources and running jobs, as the engine left them; each column is computed at first use."""
 
-    def __init__(self, jobs: RunningJobs, facts: JobFacts, running: Mapping[int, SeenJob]) -> None:
+    def __init__(self, jobs: RunView, facts: JobFacts, running: Mapping[int, SeenJob]) -> None:
         self._jobs, self._state, self._facts, self._running = jobs, jobs.state, facts, running
 
     @cached_property
@@ -223,7 +223,7 @@ def take_lowest(is_free: Array, first_core: Sequence[int], counts: Mapping[int, 
 
 def seen_hosts(platform: Platform, now: Callable[[], Present]) -> tuple[SeenHost, ...]:
     """The hosts, by number."""
-    table, names = partition_table(platform), platform.resource_names
+    table, names = platform.partition_table, platform.resource_names
     inside: list[list[str]] = [[] for _ in range(platform.n_hosts)]
     for place, partition in enumerate(platform.partitions):
         for host in np.flatnonzero(table.hosts(place, platform.n_hosts)).tolist():
@@ -242,7 +242,7 @@ def seen_hosts(platform: Platform, now: Callable[[], Present]) -> tuple[SeenHost
 
 def seen_partitions(platform: Platform, now: Callable[[], Present]) -> tuple[SeenPartition, ...]:
     """The partitions, in the platform's order."""
-    table = partition_table(platform)
+    table = platform.partition_table
     found = []
     for place, said in enumerate(platform.partitions or (Partition("all"),)):
         hosts = tuple(np.flatnonzero(table.hosts(place, platform.n_hosts)).tolist())

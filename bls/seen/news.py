@@ -11,8 +11,8 @@ import numpy as np
 
 from bls.engine.jobs import Jobs
 from bls.engine.state import NEVER, BatchState
-from bls.running_jobs import RunningJobs
 from bls.seen.jobs import SeenJob
+from bls.seen.run_view import RunView
 from traces.compiled import Array
 from traces.intervals import joined_numbers
 from traces.ledger import STATES
@@ -58,7 +58,7 @@ class CoresGiven(NamedTuple):
 
 
 class JobEnded(NamedTuple):
-    """A job has left, ``how`` by ``traces.ledger.STATES``: it ended, or was withdrawn or rejected before its start."""
+    """A job has left, ``how`` by ``traces.ledger.STATES``: it ended, or was cancelled or rejected before its start."""
 
     job: SeenJob
     end_ns: int
@@ -111,7 +111,7 @@ class News:
         end_ns = jobs.end_ns.item(job.row) if job.start_ns >= 0 else jobs.cancel_ns.item(job.row)
         self._kept.append(JobEnded(job, end_ns, STATES[jobs.state.item(job.row)]))
 
-    def take(self, run: RunningJobs, running: Mapping[int, SeenJob]) -> list[AnyNews]:
+    def take(self, run: RunView, running: Mapping[int, SeenJob]) -> list[AnyNews]:
         """All kept events, and further ones found by comparison; clears them."""
         found = [*self._held_since(run.state), *self._kept, *self._released(run, running), *self._hosts(run)]
         self._kept = []
@@ -130,12 +130,12 @@ class News:
         for row in withdrawn:
             self.left(self._held.pop(row), jobs)
 
-    def _released(self, run: RunningJobs, running: Mapping[int, SeenJob]) -> Iterator[AnyNews]:
+    def _released(self, run: RunView, running: Mapping[int, SeenJob]) -> Iterator[AnyNews]:
         if not self._left:
             return
         rows = np.fromiter(self._left, np.int64, len(self._left))
         had = np.fromiter(map(len, self._left.values()), np.int64, len(rows))
-        changed = run.state.jobs.held_cores[rows] != had
+        changed = run.jobs.held_cores[rows] != had
         # If widths change, as many cores may have come as have gone.
         for row in rows[changed | run.dealings.resizes].tolist():
             had_then, has = self._left[row], {core for lo, hi in run.holding(row) for core in range(lo, hi)}
@@ -145,7 +145,7 @@ class News:
             if came := sorted(has - had_then):
                 yield CoresGiven(running[row], tuple(joined_numbers(came)))
 
-    def _hosts(self, run: RunningJobs) -> Iterator[AnyNews]:
+    def _hosts(self, run: RunView) -> Iterator[AnyNews]:
         if not run.has_outages:
             return
         until = run.up_again_ns()

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Iterable, Mapping
 
 from bls.engine.features.planning import decided as kernels
-from bls.engine.state import BY_ROW, OF_JOBS, BatchState
+from bls.engine.state import BY_ROW, OF_JOBS
 from bls.seen.answers import placed
 from bls.seen.jobs import SeenJob
+from bls.seen.run_view import RunView
 from traces.base.errors import PluginError, shown
 from traces.intervals import intervals_of
 
@@ -19,14 +20,14 @@ class Trial:
     """
 
     def __init__(
-        self, state: BatchState, waiting: Mapping[int, SeenJob], row_of: Callable[[int], int], n_cores: int,
+        self, run: RunView, waiting: Mapping[int, SeenJob], row_of: Callable[[int], int], n_cores: int,
         whole_hosts: bool, goes_on: Callable[[], bool],
     ) -> None:  # fmt: skip
         self._waiting, self._row_of, self._n_cores = waiting, row_of, n_cores
         self._whole_hosts, self._goes_on = whole_hosts, goes_on
         self._placed: set[int] = set()
         # Facts about jobs and hosts are shared: they may be large, and a trial does not change them.
-        self._state = state.fork(BY_ROW | OF_JOBS | {"host_log"})
+        self._state = run.state.fork(BY_ROW | OF_JOBS | {"host_log"})
         kernels.begin_trial(self._state)
 
     @property

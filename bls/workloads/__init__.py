@@ -20,7 +20,7 @@ from bls.workloads.readers.gwf import read_gwf
 from bls.workloads.readers.sacct import read_sacct
 from bls.workloads.readers.swf import read_swf, swf_blocks
 from bls.workloads.workload import OTHER_FORMAT, Workload
-from traces.base.errors import InputError, PluginError, blamed_on, shown
+from traces.base.errors import InputError, Mention, PluginError, blamed_on, shown
 from traces.base.given_file import GivenFile, without_ending
 from traces.base.plugins import entry_points, resolve
 
@@ -112,7 +112,7 @@ def read_workload(
     columns = ""
     if name.startswith(f"{_TABLE}:"):
         name, _, columns = name.partition(":")
-    reader = resolve("workload format", name, READERS, _GROUP, WorkloadReader, "format")
+    reader = resolve("workload format", name, READERS, _GROUP, WorkloadReader, str(Mention("format", "format")))
     can_cancel = "cancelled" in signature(reader).parameters
     if columns:
         reader = partial(cast(Any, reader), columns=columns)
@@ -129,7 +129,7 @@ def read_workload(
             raise InputError(f"{error.text}. {_READ}") from None
         raise
     if not isinstance(workload, Workload):
-        raise PluginError(f"{path}: reader {name} gave a {type(workload).__name__}; allowed: a Workload")
+        raise PluginError(f"{path}: reader {name} returned {type(workload).__name__}; allowed: a Workload")
     return workload
 
 
@@ -253,5 +253,5 @@ def given_workload(given: str | os.PathLike[str], seed: int, *, cancelled: bool 
     with blamed_on(f"workload: {name}({seed}) failed"):
         found: object = make(seed)
     if not isinstance(found, Workload):
-        raise PluginError(f"workload: {name}({seed}) gave a {type(found).__name__}; allowed: a bls.Workload")
+        raise PluginError(f"workload: {name}({seed}) returned {type(found).__name__}; allowed: a bls.Workload")
     return replace(found, source=name)

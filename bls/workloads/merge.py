@@ -18,7 +18,8 @@ NAMED = ("user", "group", "application", "queue", "partition", "qos")  #: column
 #: Rules for numbers without names that two logs share: they mean the same, or they are moved apart.
 SAME, APART = "same", "apart"
 
-#: Facts of a header that concern the whole log: if logs differ in one, a remark says so and the merged log does not state it.
+#: Facts of a header that concern the whole log. If logs differ in one, a remark reports it, and the merged log does not
+#: state it.
 _OF_ALL = ("MaxProcs", "MaxNodes", "TimeZone", "TimeZoneString")
 _NO_ROOM = "cannot be moved apart from the others' within 2**62"
 _Labels = Mapping[int, str]

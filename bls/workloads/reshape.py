@@ -193,10 +193,9 @@ def replication(
     n_cores: int | None = None,
     whole: Workload | None = None,
 ) -> Workload:
-    """The jobs submitted in [begin, begin + length), and earlier jobs that they meet, which no metric counts (``uncounted``).
-    ``workload``: jobs that fit the platform. The simulation begins at begin - warm-up, which becomes time 0, with the jobs of
-    ``preset``, ``n_cores`` and ``whole`` as in :func:`bls.workloads.selection.select`. Raises InputError if no job is submitted
-    in the window."""
+    """The jobs submitted in [begin, begin + length), and earlier jobs, which no metric counts (``uncounted``). The simulation
+    begins at begin - warm-up, which becomes time 0. ``workload``: jobs that fit the platform. ``preset``, ``n_cores`` and
+    ``whole``: as for :func:`bls.workloads.selection.select`. Raises InputError if no job is submitted in the window."""
     first, stop = np.searchsorted(workload.submit_ns, [begin_ns, min(begin_ns + length_ns, MAX_NS)]).tolist()
     if first == stop:
         window = f"{format_ns(begin_ns)} to {format_ns(begin_ns + length_ns)}"

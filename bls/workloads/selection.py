@@ -83,7 +83,7 @@ def select(
     n_cores : int, optional
         Cores of the platform; default: enough for all jobs that run then.
     whole : Workload, optional
-        The log including jobs that do not fit the platform, since those that run then need room, too.
+        The log including jobs that do not fit the platform, since those of them that run then also hold cores.
     where : str
         The option, for messages.
 

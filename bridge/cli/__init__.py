@@ -9,11 +9,11 @@ from typing import Final
 
 from bridge.standard_error import keep_standard_streams, say
 
-INTERRUPTED: Final = 130  #: what the shell sees after an interrupt
+INTERRUPTED: Final = 130  #: exit code after an interrupt
 
 
 def _interrupted(number: int, frame: FrameType | None) -> None:
-    # While the command line is loaded. Nothing has begun, and some imports would not let an exception through.
+    # While the command line is loaded: nothing has begun, and some imports would swallow an exception.
     say("twolevel: interrupted; nothing was written")
     os._exit(INTERRUPTED)
 
@@ -39,7 +39,7 @@ def main() -> None:
     try:
         from bridge.cli.app import main as run
     except ImportError as error:
-        # Another package has one of our names, or a library is not there: what is wrong can still be said.
+        # Another package has one of our names, or a library is missing: report it.
         if sys.argv[1:2] == ["doctor"]:
             from bridge.cli.doctor import report
 

@@ -1,4 +1,4 @@
-"""The command line. Data goes to stdout or files, words to stderr; a mistake of the user's is one line and exit code 2."""
+"""The command line. Data goes to stdout or files, messages to stderr; a mistake of the user gives one line and exit code 2."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _OBJECTS_BETWEEN = 50_000  #: number of new objects between two garbage collecti
 
 
 def _hear_interrupts() -> None:
-    # A terminated run removes what it has begun, as an interrupted one does; and a second interrupt, which a terminal or
-    # a batch system often sends, does not stop it from doing so.
+    # A terminated run removes its unfinished files, as an interrupted run does. A second interrupt, which a terminal or
+    # a batch system often sends, does not prevent this.
     last_s = -_CLEARING_S
 
     def interrupted(number: int, frame: FrameType | None) -> None:
@@ -42,7 +42,7 @@ def _hear_interrupts() -> None:
             INTERRUPTS.came(frame)
 
     def lost(given: sys.UnraisableHookArgs) -> None:
-        # It came while Python ran a finalizer or a callback of its collector, which nothing that is raised leaves.
+        # It arrived in a finalizer or a callback of the garbage collector, where Python drops exceptions.
         nonlocal last_s
         if issubclass(given.exc_type, KeyboardInterrupt):
             last_s = -_CLEARING_S
@@ -56,14 +56,14 @@ def _hear_interrupts() -> None:
 
 
 def _completed_command() -> str:
-    # The command whose words a shell wants to complete; it says the line, in one of two ways, where it does.
+    # The command whose words a shell completes; the shell passes the line in one of two environment variables.
     said = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS") or ""
     command, following, _ = said.partition(" ")[2].lstrip().partition(" ")
     return command if following else ""
 
 
 class _Warnings(logging.Handler):
-    # Shows what the bridge logs, a line each.
+    # Prints log messages of the bridge, one line each.
 
     def emit(self, record: logging.LogRecord) -> None:
         say(f"twolevel: {_one_line(record.getMessage())}")
@@ -91,17 +91,17 @@ def main() -> None:
 
 
 def _leave_interrupts() -> None:
-    # The command is done: what Python does as it exits is nothing to break into.
+    # The command is done; Python's own exit must not be interrupted.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 
 def _run(words: list[str], debug: bool) -> Any:
-    # Typer names only this one of the errors of a wrong command line; the class above it is all of them.
+    # Typer exports only this error of wrong command lines; its base class covers all of them.
     usage_error: Any = typer.BadParameter.__bases__[0]
     try:
-        # Modules that are loaded are thousands of objects that stay; to look again and again for garbage among them takes as
-        # long as a small run does.
+        # Loaded modules are thousands of permanent objects. Searching them for garbage again and again would take as long
+        # as a small run.
         gc.set_threshold(_OBJECTS_BETWEEN, *gc.get_threshold()[1:])
         _show_warnings()
         first = words[0] if words else _completed_command()
@@ -110,7 +110,7 @@ def _run(words: list[str], debug: bool) -> Any:
             raise KeyboardInterrupt
         return code
     except usage_error as error:
-        if type(error).__name__ == "NoArgsIsHelpError":  # a command that has commands, without one
+        if type(error).__name__ == "NoArgsIsHelpError":  # a group of commands without a command
             for line in error.format_message().splitlines():
                 say(line)
             return 2
@@ -123,7 +123,7 @@ def _run(words: list[str], debug: bool) -> Any:
         if isinstance(error.__context__, BrokenPipeError):
             return _NOBODY_READS
         if error.code == INTERRUPTED or any(name.endswith("_COMPLETE") for name in os.environ):
-            return error.code  # all has been said of a study; or a shell has asked how a word may go on
+            return error.code  # a study has reported everything; or a shell has requested completions
         return _fault(f"a plug-in, or what it uses, called sys.exit({error.code!r})", 1)
     except ImportError as error:
         return _fault(f"{error}; twolevel doctor checks the installation", 1)
@@ -135,11 +135,11 @@ def _run(words: list[str], debug: bool) -> Any:
         return _fault(error.text if isinstance(error, TwolevelError) else of_system(error), code_of(error))
 
 
-_NEAR = 0.75  #: how similar an option or a command is at least that the message of a wrong one names; 1: the same
+_NEAR = 0.75  #: least similarity of an option or a command that the error about a wrong one suggests; 1: equal
 
 
 def _usage(error: Any) -> str:
-    # The message of a wrong command line; of a retired option its replacement.
+    # The message about a wrong command line; for a retired option, its replacement.
     from difflib import get_close_matches
 
     from traces.base.retired import retired
@@ -150,11 +150,11 @@ def _usage(error: Any) -> str:
     )
     if type(error).__name__ == "NoSuchOption":
         name = error.option_name
-        if replaced := retired(name.lstrip("-")):
-            return f"{name} {replaced}"
         known = {one.lstrip("-"): one for part in context.command.params for one in (*part.opts, *part.secondary_opts)}
+        if replaced := retired(name.lstrip("-"), known):
+            return f"{name} {replaced}"
         words = get_close_matches(name.lstrip("-"), known, cutoff=_NEAR)
-        words = words or [word for word in known if sorted(word) == sorted(name.lstrip("-"))]  # of short ones, as bsl
+        words = words or [word for word in known if sorted(word) == sorted(name.lstrip("-"))]  # short names, as bsl
         near = [known[word] for word in words]
         lists = "--help" if hasattr(context.command, "commands") else "--help-all"
         which = f"did you mean {' or '.join(near)}?" if near else f"{command} {lists} lists all options"
@@ -171,8 +171,8 @@ def _usage(error: Any) -> str:
 
 
 def _lost_output() -> int:
-    # Write what is still to be printed; the exit code where stdout does not take it, else 0. Python would find out only as it
-    # exits: with a message of its own, and the exit code 120.
+    # Flush stdout; returns the exit code if this fails, else 0. Otherwise Python would notice only at its
+    # exit, with its own message and the exit code 120.
     if sys.stdout is None:
         return 0
     try:
@@ -183,7 +183,7 @@ def _lost_output() -> int:
         code = _fault(of_system(error), code_of(error))
     else:
         return 0
-    # Python tries again as it exits, and would complain.
+    # Python would try again at its exit, and complain.
     if sys.stdout is sys.__stdout__:
         nothing = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nothing, _STDOUT)
@@ -195,7 +195,7 @@ def _show_traceback(error: BaseException) -> None:
     import traceback
 
     cause: BaseException | None = error
-    while cause is not None:  # what led to it, too, which a message of one line stands for
+    while cause is not None:  # with its causes, which the one-line message summarises
         cause.__suppress_context__ = False
         cause = cause.__cause__ or cause.__context__
     traceback.print_exception(error)
@@ -207,5 +207,5 @@ def _fault(message: str, code: int) -> int:
 
 
 def _one_line(message: str) -> str:
-    # Also what others have written: peers, plug-ins, the system.
+    # Includes texts of peers, plug-ins and the system.
     return " ".join(message.split())

@@ -1,17 +1,21 @@
 """The command ``twolevel compare``: two runs of one workload, job by job."""
 
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from bls.options import PUE, SIGNALS
-from bridge.options.bundles import argument, bundled, option
+from bls.options import SIGNALS
+from bridge.options.bundles import TakenOptions, argument, bundled, option
 from bridge.options.declared import FORCE, OUT, TOP
 from bridge.options.output import PaperOptions
+from bridge.runs.afterwards import OF_POWER, Afterwards, StoredRun
 from bridge.runs.directory import check_target, fresh_directory, named_folder
-from bridge.standard_error import lined_up, say
+from bridge.standard_error import flag, lined_up, say
 from traces.base.errors import InputError
+
+_FOR_COSTS = replace(SIGNALS, help="Compute costs and emissions of both runs from this CSV file")
 
 
 @bundled
@@ -31,15 +35,12 @@ def compare_command(
             "Reward per core-hour of longer run time and of longer wait, for jobs that may be slowed, e.g. 0.02:0.005.",
         ),
     ] = None,
-    signals: Annotated[
-        str | None, replace(SIGNALS, help="Compute costs and emissions of both runs from this CSV file")
-    ] = None,
-    pue: Annotated[str | None, PUE] = None,
+    of_power: Annotated[Mapping[str, Any], TakenOptions(these=OF_POWER, instead=(_FOR_COSTS,))],
     out: Annotated[str | None, replace(OUT, help="Folder for the table, the record and the figures")] = OUT.default,
     paper: PaperOptions,
     force: Annotated[bool, FORCE] = FORCE.default,
 ) -> None:
-    """Compare two runs: jobs that started later in B than in A, the jobs they waited for, and jobs that delayed others.
+    """Compare two runs: list the jobs that start later in B than in A, the causes, and the jobs that delay others.
 
     Differences are B minus A.
     """
@@ -47,12 +48,11 @@ def compare_command(
     from bridge.compare.power import parse_rates
     from bridge.compare.record import METRICS, compare_runs, differing, job_rows, read_run, write_comparison
     from bridge.compare.words import ONE_SAMPLE, chain_table, delay_lines, overrun_lines, runs_rows, summary_rows
-    from bridge.runs.afterwards import Afterwards
     from bridge.scenarios.randomness import draws
 
     top = TOP.check(top)
     rates = None if reward is None else parse_rates(reward)
-    afterwards = Afterwards.given(signals, pue)
+    afterwards = Afterwards.given(of_power)
     if out is None and force:
         raise InputError("--force: needs --out, the folder that it replaces")
     target = None if out is None else named_folder(out)
@@ -91,21 +91,19 @@ def compare_command(
 def _power(
     compared: Any, a: Any, b: Any, rates: Any, afterwards: Any
 ) -> tuple[list[tuple[str, str]], dict[str, Any] | None]:
-    # What limits to power have cost and saved, to print and to write, where both runs know of power.
+    # Costs and savings of power limits, to print and to write, if both runs have power.
     from bridge.compare.power import METRICS, index_rows, power_indexes, reward_row, rewards
-    from bridge.runs.afterwards import StoredRun
 
     found = None
     if "power" in a.record and "power" in b.record:
         found = power_indexes((a.jobs, b.jobs), compared.rows, (a.record, b.record), (a.folder, b.folder))
     if found is None:
-        for option, given in (("--reward", rates), ("--signals", afterwards.signals), ("--pue", afterwards.pue)):
-            if given is not None:
-                raise InputError(
-                    f"{option}: the power of one of the runs is not known; simulate both with --power or --limits"
-                )
+        for option in (*["--reward"] * (rates is not None), *map(flag, afterwards.asked)):
+            raise InputError(
+                f"{option}: the power of one of the runs is not known; simulate both with --power or --limits"
+            )
         return [], None
-    computed = [afterwards.of(StoredRun(run.folder))[0] if afterwards else {} for run in (a, b)]
+    computed = [afterwards.of(StoredRun(run.folder))[0] if afterwards.asked else {} for run in (a, b)]
     runs = list(zip((a, b), computed, strict=True))
     metrics = {name: [more.get(name, run.metric(name)) for run, more in runs] for name in METRICS}
     written = {name: pair for name, pair in metrics.items() if pair != [None, None]} | found.record()

@@ -7,13 +7,13 @@ from typing import Any
 
 from bridge.options.declared import NO_FORMATS, TRACE_FORMATS
 from bridge.studies.input.named_files import located_value
-from bridge.studies.input.run_options import GivenOption, Value, of_part, once, parts, value_of, with_origin
+from bridge.studies.input.run_options import GivenOption, Value, in_study, of_part, once, parts, value_of, with_origin
 from traces.base.errors import InputError, in_table, spelled
 from traces.base.given_file import parse_toml, read_text
 from traces.base.retired import unknown
 
-_NOT_THERE = ("config",)  #: what a file cannot say
-_NO_INPUT = ("out", "als-command", "listen", "certificate")  #: what names no file that is read
+_NOT_THERE = ("config",)  #: options that a file cannot give
+_NO_INPUT = ("out", "als-command", "listen", "certificate")  #: options that do not name an input file
 
 
 def options_of_file(file: str, command: Any) -> dict[str, Any]:
@@ -23,7 +23,7 @@ def options_of_file(file: str, command: Any) -> dict[str, Any]:
 
 
 def with_place(error: str, file: str, command: Any, used: Mapping[str, Any]) -> str:
-    """An error of a run, with file and key in front if it is about a value of the file. ``used``: the values of the run."""
+    """An error of a run, preceded by file and key if it is about a value of the file. ``used``: the values of the run."""
     given: dict[str, Value] = {}
     origins: dict[tuple[str, Value], str] = {}
     for name, value, place in _options(file, command):
@@ -34,15 +34,22 @@ def with_place(error: str, file: str, command: Any, used: Mapping[str, Any]) -> 
 
 
 def _options(file: str, command: Any) -> Iterator[tuple[str, Any, str]]:
-    # Name in Python, value, and where it stands.
+    # Name in Python, value, and its place.
     given = parse_toml(read_text(file, "file of options", "TOML"), file)
+    try:
+        yield from _checked(given, file, command)
+    except InputError as error:
+        grouped = any(isinstance(given[part], dict) for part in parts().keys() & given.keys())
+        raise InputError(spelled(error.text, in_study if grouped else in_table)) from None
+
+
+def _checked(given: Mapping[str, Any], file: str, command: Any) -> Iterator[tuple[str, Any, str]]:
     where = f"{file}: "
     known = signature(command, eval_str=True).parameters
     names = {name.replace("_", "-"): name for name in known if name not in _NOT_THERE}
     for key, value, place in once(_entries(given, where)):
         if key not in names:
-            error = unknown("option of twolevel run", key, names, place.removesuffix(key).strip().rstrip(":"))
-            raise InputError(spelled(error.text, in_table))
+            raise unknown("option of twolevel run", key, names, place.removesuffix(key).strip().rstrip(":"))
         declared, _ = command.options[names[key]]
         checked = value_of(declared, _formats(value) if key == "trace" else value, place)
         yield names[key], _located(key, checked, Path(file).resolve().parent), place

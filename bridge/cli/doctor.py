@@ -11,9 +11,9 @@ from pathlib import Path
 from bridge.runs.library_versions import NOT_INSTALLED, versions, versions_of
 from bridge.standard_error import lined_up
 
-Finding = tuple[str, str, bool]  #: (what was looked at, what was found, whether it is well)
+Finding = tuple[str, str, bool]  #: (checked item, finding, whether it is all right)
 
-#: What is installed at the top, by the name that is imported.
+#: The project's top-level packages, by the imported name.
 _PACKAGES = {"bls": "bls", "als": "als", "bridge": "bridge", "traces": "traces", "twolevel": "twolevel.py"}
 
 
@@ -60,7 +60,7 @@ def _slurm() -> str:
 
 
 def _optional() -> list[Finding]:
-    # What only some commands need: that it is not there is no problem.
+    # Needed by some commands only; its absence is no problem.
     command = shlex.split(os.environ.get("CC", "cc")) or ["cc"]
     compiler = shutil.which(command[0]) or f"no {command[0]}, which `twolevel replay` needs"
     cp = versions_of(("ortools",))["ortools"]
@@ -73,7 +73,7 @@ def _optional() -> list[Finding]:
 
 
 def _shadows() -> list[Finding]:
-    # Our package names are short and others may have them: say whose code each name is.
+    # Our package names are short, and other packages may have the same: report which code each name imports.
     ours = Path(__file__).resolve().parents[2]
     findings: list[Finding] = []
     owners = packages_distributions()

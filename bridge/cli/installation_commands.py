@@ -19,7 +19,7 @@ def warm_up_command(
         bool, switch("--all", "Compile the kernels of all features, not only those of a plain run.")
     ] = False,
 ) -> None:
-    """Compile the kernels of this version now, so that no run has to wait for them."""
+    """Compile the kernels of this version in advance; the first run is then faster."""
     from bridge.runs.kernels import APPLICATION, BATCH, INLINE, WORKER
     from traces.compiled import jit_enabled
     from traces.kernels.store import cache_directory, has, shipped_units, unit_names, why_unused
@@ -37,7 +37,7 @@ def warm_up_command(
         wanted |= dict.fromkeys(set(kernel_modules()).difference(wanted), 0)
     with _helpers(wanted):
         prepare(wanted)
-    if lost := [module for module in wanted if not has(module)]:  # why was said when it was compiled
+    if lost := [module for module in wanted if not has(module)]:  # the reason was reported at compilation
         raise InputError(f"machine code of {len(lost)} of {len(wanted)} modules is not kept, in {cache_directory()}")
     usable, _ = unit_names()
     say(f"{usable} modules are compiled, in {cache_directory()}")
@@ -58,13 +58,13 @@ def cite_command(bibtex: Annotated[bool, switch("--bibtex", "Print BibTeX.")] = 
     print(references(bibtex=bibtex))
 
 
-#: How many modules there are for each process that compiles: one takes a second to start, and a module a second to compile.
+#: Number of modules per compiling process: a process takes a second to start, a module takes a second to compile.
 _MODULES_EACH = 10
 
 
 @contextmanager
 def _helpers(wanted: Mapping[str, int]) -> Iterator[None]:
-    # Compile in other processes, too. Each starts at another module, and finds in the store what the others have compiled.
+    # Compile in further processes. Each starts at another module, and loads from the store what others have compiled.
     import multiprocessing
 
     from bridge.workers.process_names import deaf_children, nothing_imported
@@ -94,5 +94,5 @@ def _compile(parent: int, modules: list[str]) -> None:
     from traces.kernels.units import prepare
 
     die_with_parent(parent)
-    sys.stderr = io.StringIO()  # the process that this one helps says how far it is
+    sys.stderr = io.StringIO()  # the main process reports the progress
     prepare(dict.fromkeys(modules, 0))

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from bridge.runs.tracing import TraceRequest
     from bridge.scenarios.ready import ReadyScenario
 
-#: What the command takes of a scenario; by default no application is simulated.
+#: The command's options of a scenario; by default no application is simulated.
 _TAKEN = TakenOptions(
     only=(WORKLOAD, SEED, *REPLAYED),
     instead=(replace(a.ALS, default=RECORDED, help=f"{a.ALS.help}; recorded: replay the logged run times"),),
@@ -55,7 +55,7 @@ def replay_command(
     paper: PaperOptions,
     force: Annotated[bool, FORCE] = FORCE.default,
 ) -> None:
-    """Run a workload through the real Slurm on this computer, with a simulated clock; write results like those of a run."""
+    """Run a workload through the real Slurm on this computer, with a simulated clock; write the results as run does."""
     from bridge.replay.chosen import SlurmChoice, replay_options
     from bridge.replay.installed import installed_slurm
     from bridge.replay.report.asked import FOLDER, finished, given_plan, put_report
@@ -71,11 +71,11 @@ def replay_command(
     chosen = SlurmChoice(**vars(slurm))
     recorded = not shared.application.simulated
     if not only:
-        installed_slurm()  # it is said first if there is none
+        installed_slurm()  # a missing Slurm is reported first
     given_platform(shared.machine.platform)  # a file is checked before a long log is read
     given = values(shared)
     check(TYPED, given | {"tasks": tables.tasks})
-    check_used([given | {"bls": "fcfs"}])  # Slurm cuts no job by itself either
+    check_used([given | {"bls": "fcfs"}])  # Slurm itself does not cut jobs either
     log = shared.log()
     machine = _machine(log, shared, chosen, replayed=recorded)
     selected, _ = shared.jobs(log, replayed=recorded, machine=machine)
@@ -116,7 +116,7 @@ def _replay(
     trace: TraceRequest | None,
     log: Workload,
 ) -> tuple[Replay, Exception | None]:
-    # The replay, and why its report failed, if it did: what the replay itself has found stays.
+    # The replay, and the error of its report, if any: the results of the replay are kept.
     from bridge.live.progress import Progress
     from bridge.replay.report.asked import FOLDER
     from bridge.replay.report.sides import SLURM, of_result
@@ -146,7 +146,7 @@ def _machine(log: Workload, shared: Scenario, chosen: SlurmChoice, *, replayed: 
     check(REPLAY, {"platform": shared.machine.platform, "slurm_conf": chosen.slurm_conf})
     if machine is None:
         machine = platform_for(shared.machine.platform, log, replayed=replayed)
-    chosen.phase_ns(chosen.configuration(machine), 0)  # what it cannot be is said before jobs are selected
+    chosen.phase_ns(chosen.configuration(machine), 0)  # impossible values are reported before jobs are selected
     return machine if shared.batch.switches is None else chosen.switched(machine)
 
 

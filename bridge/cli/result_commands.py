@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from bls.options import FAIR_START, POWER, PUE, SIGNALS
+from bls.options import FAIR_START, POWER, SIGNALS
 from bridge.cli import INTERRUPTED
 from bridge.options import declared
-from bridge.options.bundles import AS_JSON, REPLACE_FILE, RUN, argument, bundled, option, switch
+from bridge.options.bundles import AS_JSON, REPLACE_FILE, RUN, TakenOptions, argument, bundled, option, switch
 from bridge.options.output import PaperOptions
+from bridge.runs.afterwards import OF_POWER, QUANTITIES, Afterwards, StoredRun
 from bridge.runs.directory import check_file, fresh_file, named_folder
 from bridge.standard_error import lined_up, put, put_text, say
 from traces.base.errors import InputError, one_of, parse_list
-
-if TYPE_CHECKING:
-    from bridge.runs.afterwards import StoredRun
 
 
 @bundled
@@ -71,27 +68,19 @@ def power_command(
     output: Annotated[
         str | None, option("FILE", "Draw the power over time: a png, svg or pdf file.", "--out", "-o")
     ] = None,
-    signals: Annotated[
-        str | None,
-        replace(
-            SIGNALS, help="Compute costs and emissions of energy from this CSV file: from,price_per_kwh,g_co2e_per_kwh"
-        ),
-    ] = None,
-    pue: Annotated[str | None, PUE] = None,
+    of_power: Annotated[Mapping[str, Any], TakenOptions(these=OF_POWER)],
     jobs: Annotated[str | None, option("FILE", _JOBS.format("--signals"))] = None,
     paper: PaperOptions,
 ) -> None:
     """Show the energy and power of a run, and compute costs, emissions and the power of the facility."""
-    from bls.power.costs import COST_METRICS, FACILITY_METRICS
     from bls.power.words import METRICS, cost_rows
-    from bridge.runs.afterwards import Afterwards, StoredRun
 
-    run, afterwards = StoredRun(Path(results)), Afterwards.given(signals, pue)
-    _check_jobs(jobs, signals is not None, "--signals")
+    run, afterwards = StoredRun(Path(results)), Afterwards.given(of_power)
+    _check_jobs(jobs, SIGNALS.name in afterwards.asked, "--signals")
     metrics, columns = afterwards.of(run)
     if output is None or metrics:
         # Older records have costs, too.
-        names = (*METRICS, *COST_METRICS, *FACILITY_METRICS)
+        names = (*METRICS, *(name for one in OF_POWER for name in QUANTITIES[one.name].metrics))
         known = {name: run.metrics[name] for name in names if name in run.metrics}
         if not known:
             raise InputError(f"{results}: its power is not known; simulate again with {POWER:held}")
@@ -116,11 +105,9 @@ def metrics_command(
     as_json: AS_JSON = False,
 ) -> None:
     """Print the metrics of a run, and compute fair start times. Times are in ns, energies in J, power in W."""
-    from bridge.runs.afterwards import Afterwards, StoredRun
-
     run = StoredRun(Path(results))
     _check_jobs(jobs, fair_start, "--fair-start")
-    metrics, columns = Afterwards(fair_start=fair_start).of(run)
+    metrics, columns = Afterwards.given({FAIR_START.name: fair_start}).of(run)
     found = {**run.metrics, **metrics}
     if as_json:
         put_text(json.dumps(found) + "\n")
@@ -156,12 +143,12 @@ def _write_jobs(path: str | None, run: StoredRun, columns: Mapping[str, Any]) ->
 def table_command(
     results: Annotated[list[str], argument("DIR...", "Results of a study or a grid, or of one or several runs.")],
     metrics: Annotated[
-        str,
+        str | None,
         option(
             "NAMES",
             "Metrics separated by commas (docs/reference/metrics.md), e.g. makespan,mean_wait; default: the main ones.",
         ),
-    ] = "",
+    ] = None,
     form: Annotated[str, option("FORMAT", "md, csv or latex.", "--format")] = "md",
     output: Annotated[str | None, option("FILE", "Write the table to FILE; default: stdout.", "--out", "-o")] = None,
     force: REPLACE_FILE = False,
@@ -174,7 +161,7 @@ def table_command(
         raise one_of("format", form, FORMATS, "--format")
     if output is not None:
         check_file(Path(output), force)
-    text = table(results, metrics, format=form)
+    text = table(results, () if metrics is None else metrics, format=form)
     if output is None:
         put_text(text)
         return
@@ -200,12 +187,12 @@ _LIVE_S = 5  #: seconds between two loads of the page of a running study
 
 def report_command(
     results: Annotated[str, argument("DIR", "Results of a run, study, grid, comparison or replay.")],
-    other: Annotated[str | None, argument("[DIR_B]", "Another run, to report a comparison of both.")] = None,
+    other: Annotated[str | None, argument("DIR_B", "Another run, to report a comparison of both.")] = None,
     output: Annotated[str | None, option("FILE", f"The report; default: {_NAME} in DIR.", "--out", "-o")] = None,
     force: REPLACE_FILE = False,
     live: Annotated[bool, switch("--live", "Update the report of a running study until it ends.")] = False,
 ) -> None:
-    """Write a report of a result: one HTML file for a browser, which needs no network."""
+    """Write a report of a result: one HTML file, which a browser opens without a network."""
     from bridge.front.results import page_maker
     from bridge.studies.study_record import RECORD as STUDY
 
@@ -229,7 +216,7 @@ def report_command(
 
 
 def _follow(folder: Path, target: Path, *, force: bool) -> None:
-    # The first page is made as any other; later ones replace it.
+    # The first page is made like any other; later pages replace it.
     from bridge.studies.page import state_of, study_page
     from bridge.studies.results import follow
 
@@ -249,7 +236,7 @@ def _follow(folder: Path, target: Path, *, force: bool) -> None:
         return state.finished
 
     try:
-        done = follow(folder, write) or write(0)  # which no longer loads itself
+        done = follow(folder, write) or write(0)  # the final page does not reload itself
     except KeyboardInterrupt:
         if not written:
             raise
@@ -266,7 +253,7 @@ def watch_command(
     once: Annotated[bool, switch("--once", "Print the state once and exit.")] = False,
     as_json: Annotated[bool, switch("--json", "Print each state as one line of JSON.")] = False,
 ) -> None:
-    """Show a run that is in progress in another terminal: clock, queue, utilisation, map of the hosts."""
+    """Show the progress of a run from another terminal: clock, queue, utilisation, map of the hosts."""
     from bridge.live.watch import watch_run
 
     raise typer.Exit(watch_run(Path(results), once=once, as_json=as_json))
@@ -280,7 +267,7 @@ def platform_command(
         option("WORKLOAD", "The machine that this workload names; or demand-response; default: the two-level paper's."),
     ] = None,
 ) -> None:
-    """Print a platform in TOML to start from: the two-level paper's, another paper's, or a log's."""
+    """Print a platform in TOML, as a starting point for your own."""
     from bls.machine.platform import PUBLISHED
     from bls.workloads import read_workload
     from bridge.scenarios.scenario import platform_for
@@ -300,7 +287,7 @@ def gantt_command(
     title: Annotated[str | None, option("TEXT", "Title of the chart; default: workload, policy × technique.")] = None,
     paper: PaperOptions,
 ) -> None:
-    """Draw the tasks of a run: one row per core, one colour per job; white is idle, or belongs to jobs not chosen."""
+    """Draw the tasks of a run: one row per core, one colour per job; white is idle, or held by jobs that are not selected."""
     from bridge.runs.figures import draw_run_figure
 
     if title is not None and paper.no_title:

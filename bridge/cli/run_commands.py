@@ -17,7 +17,7 @@ from bridge.options import declared as d
 from bridge.options.bundles import QuickCommand, QuickGroup, bundled
 from bridge.options.output import RunOutput
 
-# Everything else is imported by the command that needs it, so that --help is quick.
+# Everything else is imported by the command that needs it, to keep --help fast.
 from bridge.scenarios.scenario import Execution, Scenario, given_platform, platform_for
 from bridge.standard_error import lined_up, say
 from traces.base.errors import InputError, TwolevelError
@@ -49,7 +49,7 @@ COMMANDS: dict[str, _Command] = {
     "replay": _Command("replay", "Run a workload through the real Slurm.", "sample --select first:50 --out replay"),
     "worker": _Command(
         "run",
-        "Run application processes for a simulation on another host.",
+        "Run application processes for a run on another host.",
         "tls://node1:7411 --token-file token --workers 8 --patience 10min",
     ),
     "watch": _Command("result", "Show the progress of a run.", "results --once"),
@@ -96,11 +96,11 @@ COMMANDS: dict[str, _Command] = {
 
 #: Groups of commands: ``NAME_app`` of the module ``NAME_commands``.
 _GROUPS = ("trace", "workload")
-_OF_ALL = ("-h", "--help", "--version")  #: words for which no command is loaded
+_OF_ALL = ("-h", "--help", "--version")  #: words that load no command
 
 
 def command_line(first_word: str) -> typer.Typer:
-    """The command line; if its first word is the name of a command, with this command alone, since to load all takes as long
+    """The command line; if its first word is a command, with this command alone, since loading all commands takes as long
     as to simulate a small workload."""
     alone = first_word if first_word in (*COMMANDS, *_GROUPS) else None
     app = typer.Typer(
@@ -129,7 +129,7 @@ def command_line(first_word: str) -> typer.Typer:
 
 
 def _unused() -> None:
-    """Stand for a command in the list of all commands."""
+    """Represent a command in the list of all commands."""
 
 
 def _print_version(wanted: bool) -> None:
@@ -150,7 +150,7 @@ def _root(
 
 
 def say_jobs(jobs: Any) -> None:
-    """Say how many jobs were read, selected and rejected, with remarks on them."""
+    """Report how many jobs were read, selected and rejected, with remarks on them."""
     # Every line of the file is accounted for, also the rejected ones.
     from bls.workloads.columns import rejects_text
 
@@ -177,7 +177,7 @@ def _hear_config(context: typer.Context, file: str | None) -> str | None:
     if file is not None and not context.resilient_parsing:
         from bridge.cli.config_file import options_of_file
 
-        assert context.command.callback is not None  # it is the command that has this option
+        assert context.command.callback is not None  # only this command has the option
         context.default_map = options_of_file(file, context.command.callback)
     return file
 
@@ -186,7 +186,7 @@ CONFIG = typer.Option(
     metavar="FILE",
     callback=_hear_config,
     is_eager=True,
-    help="Read options, and WORKLOAD, from a TOML file, with the names of a study. The command line overrides them.",
+    help="Read options and WORKLOAD from a TOML file (docs/reference/cli.md). The command line overrides them.",
 )
 
 
@@ -263,7 +263,7 @@ def _run(
 
     if trace is not None:
         trace.check_cores(ready.platform.n_cores)
-    with fresh_directory(target, force) as folder, Broadcast(folder, len(ready.workload), live=output.live) as watch:
+    with fresh_directory(target, force) as folder, Broadcast(folder, live=output.live) as watch:
         keep = output.tasks or (trace is not None and trace.needs_tasks(ready.platform.machine()))
         result = run(ready, keep_tasks=keep, watch=watch, check=output.check)
         written = write_run(result, folder, arguments, tasks=output.tasks, trace=trace, nodes=output.nodes)
@@ -341,7 +341,7 @@ def worker_command(
     workers: Annotated[int | None, d.HOST_WORKERS] = d.HOST_WORKERS.default,
     patience: Annotated[float, d.PATIENCE] = d.PATIENCE.default,
 ) -> None:
-    """Run application processes on this host for a simulation on another host, until that ends."""
+    """Run application processes on this host for a run on another host, until the run ends."""
     from importlib.metadata import version
 
     from bridge.runs.kernels import prepare_workers

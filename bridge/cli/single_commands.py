@@ -59,7 +59,7 @@ class Written:
 
 @dataclass(frozen=True)
 class LoopTasks:
-    """Where a loop's tasks come from: they are read, or drawn. None stands for an option that is not given."""
+    """The source of a loop's tasks: a file or a distribution. None: the option is not given."""
 
     lengths_file: Annotated[str | None, d.LENGTHS_FILE] = None
     n: Annotated[int | None, N_TASKS] = None
@@ -79,7 +79,7 @@ class LoopTasks:
         return {str(LENGTHS): self.lengths, str(d.MEAN): self.mean, str(VARIATION): self.variation}
 
     def names(self) -> dict[str, Any]:
-        """As plain values, for a record of the run; what was not said as what holds."""
+        """As plain values, for a record of the run; missing options have their defaults."""
         return {
             "lengths_file": self.lengths_file,
             "unit": self.unit or d.LENGTH_UNIT.default,
@@ -193,7 +193,7 @@ def _of_technique(option: AnyOption) -> AnyOption:
 
 @dataclass(frozen=True)
 class GraphDrawing:
-    """Of a generator's graph, and of a file's; None stands for an option that is not given."""
+    """Options of a generated graph, or of a file's; None: not given."""
 
     tasks: Annotated[int | None, d.GRAPH_TASKS] = None
     mean: Annotated[float | None, replace(d.MEAN, help="Mean work of a task; needs a generator")] = None
@@ -209,7 +209,7 @@ class GraphDrawing:
 
 @dataclass(frozen=True)
 class LinkOptions:
-    """Network between hosts; None stands for an option that is not given."""
+    """Network between hosts; None: not given."""
 
     network: Annotated[str, NETWORK] = NETWORK.default
     topology: Annotated[str | None, TOPOLOGY] = None

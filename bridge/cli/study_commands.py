@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 DataOption = Annotated[list[str] | None, d.DATA]
 ClusterOption = Annotated[str | None, d.CLUSTER]
-_OUT = replace(d.OUT, help="Folder for the results; an unfinished run of the same study is continued")
+_OUT = replace(d.OUT, help="Folder for the results; an interrupted or extended study in it is continued")
 _WORKERS = replace(d.CLUSTER_WORKERS, help="Number of processes; at most 1024 on this machine")
 _FORCE = replace(d.FORCE, help="Start again and discard finished cells")
 
@@ -48,14 +48,14 @@ def study_command(
     paper: PaperOptions,
     force: Annotated[bool, _FORCE] = d.FORCE.default,
 ) -> None:
-    """Run the cells of a study that are not finished yet, for every seed; write its tables and figures."""
+    """Run the unfinished cells of a study, for every seed; write its tables and figures."""
     from bridge.studies.input.study_file import load_study
 
     try:
         with paper.drawing():
             _run(load_study(file, data or ()), named_folder(out), workers, cluster, force=force, figures=figures)
     except InputError as error:
-        # What is found late, as a metric that there is not, says its table only.
+        # Errors found late, such as an unknown metric, name their table only.
         raise InputError(f"{file}: {error.text}" if error.text.startswith("[") else error.text) from None
 
 
@@ -81,7 +81,7 @@ def _run(study: Study, target: Path, workers: int | None, cluster: str | None, *
         _show_results(study, target, results, figures=figures, seeded=seeded)
     except KeyboardInterrupt:
         say(f"twolevel: interrupted; finished cells are kept in {target}; the same command continues")
-        sys.exit(INTERRUPTED)  # all has been said
+        sys.exit(INTERRUPTED)  # everything has been reported
     if report.failed:
         raise typer.Exit(1)
 
@@ -159,7 +159,7 @@ def _show_results(study: Study, target: Path, results: pd.DataFrame, *, figures:
 #: Options that all cells of a grid share, without its lists and without options that a study replaces.
 OF_CELLS = TakenOptions(
     without=(d.WORKLOAD, BLS, ALS, VARIATION, DECISIONS, "execution"),
-    instead=(replace(BACKFILL, help=f"{BACKFILL.help}; several: separated by commas"),),
+    instead=(replace(BACKFILL, help=f"{BACKFILL.help}; several are separated by commas"),),
     raw_of=Scenario,
 )
 
@@ -203,7 +203,7 @@ def repeat_command(
     workers: Annotated[int | None, _WORKERS] = d.WORKERS.default,
     cluster: ClusterOption = None,
 ) -> None:
-    """Run a study again from the record in its folder, and compare every number."""
+    """Run a finished study again, and compare every number."""
     from bridge.live.progress import StudyProgress
     from bridge.runs.kernels import prepare_run
     from bridge.studies.run_study import repeat_study

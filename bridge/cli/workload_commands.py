@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Rewriting:
-    """How workloads are read that are to be changed, and the file that is written."""
+    """How the workloads to be changed are read, and the file to write."""
 
     output: Annotated[str, d.WORKLOAD_FILE]
     cancelled: Annotated[bool, CANCELLED] = CANCELLED.default
@@ -31,7 +31,7 @@ class _Rewriting:
     force: Annotated[bool, d.REPLACE] = False
 
     def write(self, names: Sequence[str], change: Callable[..., Workload]) -> None:
-        """Read workloads and write what is made of them; whether the file can be written is checked before."""
+        """Read workloads and write a new one made from them; first check that the file can be written."""
         from bridge.cli.workload_files import checked_output, read, save
 
         target = checked_output(self.output, self.force)
@@ -123,7 +123,7 @@ def merge_command(
     numbers: Annotated[str | None, NUMBERS] = NUMBERS.default,
     written: _Rewriting,
 ) -> None:
-    """Write the jobs of several workloads as one SWF file; users, queues … with equal names are the same."""
+    """Write the jobs of several workloads to one SWF file. Users, queues … are identified by their names."""
     from bls.workloads.merge import merge, numbers_of
 
     numbers_of(numbers)  # before long logs are read
@@ -138,7 +138,7 @@ def scale_command(
     cores: Annotated[float | None, d.WIDTH_FACTOR] = None,
     written: _Rewriting,
 ) -> None:
-    """Write the jobs of a workload denser, faster or wider, as SWF, without recorded waits. Factors are 0.001 to 1000."""
+    """Write the jobs of a workload as SWF, denser, shorter or wider, without recorded waits. Factors are 0.001 to 1000."""
     from bls.workloads.reshape import scale
 
     written.write([workload], lambda log: scale(log, load=load, speed=speed, cores=cores))
@@ -216,7 +216,7 @@ def generate_command(
     paper: PaperOptions,
     force: Annotated[bool, d.REPLACE] = False,
 ) -> None:
-    """Write a synthetic workload as SWF: like another one, with the distances between both; or by a published model."""
+    """Generate a workload like another one, or from a published model; write it as SWF and print the differences."""
     from bridge.cli import workload_files as files
 
     target = files.checked_output(output, force)
@@ -266,7 +266,7 @@ def fetch_command(
         bars: list[Progress] = []
 
         def watch(size: int, total: int) -> None:
-            if not bars:  # only now the server has said how much there is
+            if not bars:  # only now the server has stated the size
                 bars.append(stack.enter_context(Progress(total, "bytes")))
             bars[0](size, -1)
 

@@ -26,7 +26,7 @@ from bridge.runs.directory import check_file, fresh_file, read_record
 from bridge.runs.stored import hosts, ids_of
 from bridge.scenarios.scenario import given_platform, platform_for
 from bridge.standard_error import say, text_table
-from traces.base.errors import InputError, one_of, parse_real, parse_whole, shown
+from traces.base.errors import InputError, did_you_mean, one_of, parse_real, parse_whole, shown
 from traces.base.options import SEED
 from traces.base.time import parse_duration_ns
 from traces.compiled import Array
@@ -37,14 +37,14 @@ from traces.tables import NAME, read_jobs, rows_frame
 if TYPE_CHECKING:
     from bridge.cli.workload_commands import GenerationRequest
 
-#: What a finished run can be written as, and the endings of such files.
+#: The formats in which a finished run can be written, and their file endings.
 EXPORTS: dict[str, tuple[str, ...]] = {"swf": (".swf", ".swf.gz"), "batsim": (".csv",)}
 
-#: Endings of the files that a workload is written to: SWF, or a table.
+#: File endings of workloads: SWF, or a table.
 _TABLES = (".csv", ".csv.gz", ".parquet")
 _WORKLOADS = (*EXPORTS["swf"], *_TABLES)
 
-#: What a log may lose as SWF, by its name in ``unwritten``; further columns are called as in the log.
+#: Data that SWF cannot hold, by name in ``unwritten``; further columns have the log's names.
 _LOST = {
     "qos": "QOS",
     "preset": "which jobs run at the start",
@@ -66,7 +66,7 @@ def read(workload: str, form: str | None = None, *, cancelled: bool | None = Fal
 
 
 def rejects_lines(log: Workload) -> list[str]:
-    """The first rejected lines of each reason, a text line each: the reason, the line, the field that decides it, its word."""
+    """The first rejected lines of each reason, one per line of text: reason, line, the field at fault, and its text."""
     if not any(log.rejects.values()):
         return ["no rejects"]
     lines = []
@@ -98,7 +98,8 @@ def checked_output(output: str, force: bool, form: str = "", where: str = "-o") 
 
 
 def save(workload: Workload, target: Path, force: bool, *, made: bool = False) -> None:
-    """Write a workload as SWF or a table, whole or not at all, and report what the format cannot hold, and what was read."""
+    """Write a workload as SWF or a table, whole or not at all; report data that the format cannot hold, and their source, if
+    known."""
     is_table = target.name.lower().endswith(_TABLES)
     with fresh_file(target, force) as partial:
         if is_table:
@@ -159,7 +160,7 @@ def _say_lost(lost: tuple[str, ...], form: str = "SWF") -> None:
 
 
 def numbers(text: str | None, column: Array, where: str, names: dict[str, int] | None = None) -> list[int] | None:
-    """The numbers of a column that a text such as ``3 5-9`` names; None for no text. Raises InputError if there are none."""
+    """The numbers that a text such as ``3 5-9`` names; None for no text. Raises InputError if there are none."""
     if text is None:
         return None
     known = {"unknown": -1} | (names or {})
@@ -179,7 +180,7 @@ def numbers(text: str | None, column: Array, where: str, names: dict[str, int] |
 
 
 def bounds(text: str | None, where: str, *, durations: bool = False) -> tuple[int | None, int | None]:
-    """The bounds of a text as ``8-64``, ``8-``, ``-64`` or ``8``; of durations, as ``10m-2h``, in ns."""
+    """The bounds in a text such as ``8-64``, ``8-``, ``-64`` or ``8``; of durations (``10m-2h``) in ns."""
     if text is None:
         return None, None
     low, dash, high = (part.strip() for part in text.partition("-"))
@@ -217,7 +218,7 @@ def _put(written: Path, target: Path) -> None:
 MODELS = ("lublin",)  #: the published models, by name
 _RANGE = re.compile(r"([0-9]{1,18})-([0-9]{1,18})")
 
-# What needs a source.
+# Options that need a source.
 _OF_LIKENESS = ("method", "speed_factor", "nodes_factor", "gpus", "limit", "plot")
 
 
@@ -237,7 +238,7 @@ def check_wanted(wanted: GenerationRequest) -> None:
 
 
 def generated(wanted: GenerationRequest, form: str | None = None) -> tuple[Workload | None, Workload]:
-    """The source, if there is one, and the workload that was made. Raises InputError if a value cannot be used."""
+    """The source, if there is one, and the generated workload. Raises InputError if a value cannot be used."""
     gpus, limits = _gpus(wanted.gpus), _limits(tuple(wanted.limit or ()))
     platform = given_platform(wanted.platform)  # a file is checked before a long log is read
     if wanted.like in MODELS:
@@ -245,6 +246,8 @@ def generated(wanted: GenerationRequest, form: str | None = None) -> tuple[Workl
             raise InputError(f"--platform {wanted.platform}: not with --like {wanted.like}, which has no log")
         n_cores = (platform or Platform()).n_cores
         return None, generate_lublin(wanted.jobs, seed=wanted.seed, n_cores=n_cores)
+    if not Path(wanted.like).exists() and (meant := did_you_mean(wanted.like, (*MODELS, "sample"))):
+        raise InputError(f"--like: {shown(wanted.like)} is neither a file nor a model{meant}")
     source = read(wanted.like, form)
     if wanted.platform is not None:
         platform = platform_for(wanted.platform, source, replayed=True)

@@ -20,12 +20,12 @@ from traces.tables import BOOT_WAIT, CUT_BECAUSE, NAME, STARTED_BECAUSE, DataFra
 if TYPE_CHECKING:
     from bridge.report.page import Page
 
-RUNS = ("A", "B")  #: what the two runs are called
+RUNS = ("A", "B")  #: the names of the two runs
 
-#: Columns of the table of delays that are there where some compared row waited for hosts that had to boot: in A, and in B.
+#: Columns of the table of delays in A and in B if a compared row waited for hosts to boot.
 BOOT_COLUMNS = ("boot_wait_a_ns", "boot_wait_b_ns")
 
-#: What the table of jobs needs.
+#: Required columns of the table of jobs.
 _NEEDED = ("job_id", "attempt", "submit_ns", "eligible_ns", "start_ns", "end_ns", "cores", "allocation", "state")
 
 
@@ -33,18 +33,18 @@ _NEEDED = ("job_id", "attempt", "submit_ns", "eligible_ns", "start_ns", "end_ns"
 class Comparison:
     """Comparison of two runs of the same jobs."""
 
-    # a row a compared job (an attempt at a job that started in both runs), in A's order; columns: docs/reference/compare.md
+    # one row per compared job (an attempt at a job that started in both runs), in A's order; see docs/reference/compare.md
     delays: DataFrame
     # rows: ``compared``; of these ``later``, ``earlier``, ``same`` start in B; ``only_a``, ``only_b``: attempts that one run
     # has; ``started_only_a``, ``started_only_b``, ``never_started``: attempts of both runs that did not start in both
     counts: Mapping[str, int]
     causes: Pair[StartCauses]  # why each compared job started when it did, in A and in B
     rows: Pair[Array]  # (int64 (n,), int64 (n,)): the rows of the compared jobs in the tables of A and of B
-    # what the log calls each job, by number, where it has texts as ids
+    # the log's text for each job, by number, if it has texts as ids
     ids: Mapping[int, str] = field(default_factory=dict)
 
     def called(self, job: int, attempt: int) -> str:
-        """How an attempt at a job is called: ``7``, ``7 (a!7)`` where its log has ids, or ``7 attempt 1``."""
+        """The name of an attempt at a job: ``7``, ``7 (a!7)`` if its log has ids, or ``7 attempt 1``."""
         name = self.ids.get(job, "")
         own = f"{job} ({name})" if name else f"{job}"
         return f"{own} attempt {attempt}" if attempt > 0 else own
@@ -58,20 +58,20 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Link:
-    """A job of a chain: start_delta_ns = cause_run_delta_ns + cause_start_delta_ns + order_ns, where it has a cause."""
+    """A job of a chain. If it has a cause, start_delta_ns = cause_run_delta_ns + cause_start_delta_ns + order_ns."""
 
-    row: int  # of the job in ``Comparison.delays``
-    # as there
+    row: int  # row of the job in ``Comparison.delays``
+    # as in ``Comparison.delays``
     job_id: int
     attempt: int
     cores: int
     start_delta_ns: int
-    # why it started when it did in the run that the chain is of: one of :data:`bridge.compare.delay_causes.CAUSES`
+    # cause of its start in the run of the chain: one of :data:`bridge.compare.delay_causes.CAUSES`
     cause: str
-    # the job at whose end it started; −1 where there is none
+    # the job at whose end it started; −1 if there is none
     cause_job: int
     cause_attempt: int
-    # the terms of its delay; 0 at the first job of a chain, whose delay is its own
+    # the terms of its delay; 0 at the first job of a chain, which no other job delayed
     cause_run_delta_ns: int
     cause_start_delta_ns: int
     order_ns: int
@@ -94,7 +94,7 @@ def compare_jobs(
     in_a, in_b = started_a[a_row], started_b[b_row]
     both = in_a & in_b
     sides = (StartedJobs.of(a, events[0]), StartedJobs.of(b, events[1]))
-    # Rows among those that started.
+    # Rows within the table of started jobs.
     rows = (np.cumsum(started_a) - 1)[a_row[both]], (np.cumsum(started_b) - 1)[b_row[both]]
     causes = (find_causes(sides[0], sides[1], rows[0], rows[1]), find_causes(sides[1], sides[0], rows[1], rows[0]))
     columns = _delay_columns(sides, rows, causes) | _reasons(sides, rows)
@@ -163,7 +163,7 @@ def _delay_columns(sides: Pair[StartedJobs], rows: Pair[Array], causes: Pair[Sta
     run_delta = end_delta - start_delta
     # The chain of a job is followed in the run in which it started later.
     later = start_delta >= 0
-    # The part of each link's delay that neither the run time nor the start of its cause explains.
+    # The part of each delay that neither the run time nor the start of its cause explains.
     order = [np.where(one.link >= 0, start_delta - end_delta[one.link], 0) for one in causes]
     runs = [np.where(one.link >= 0, run_delta[one.link], 0) for one in causes]
     sums = [sums_along(one.link, np.stack(terms)) for one, *terms in zip(causes, runs, order, strict=True)]
@@ -200,8 +200,8 @@ def _delay_columns(sides: Pair[StartedJobs], rows: Pair[Array], causes: Pair[Sta
 
 
 def _reasons(sides: Pair[StartedJobs], rows: Pair[Array]) -> dict[str, Array]:
-    """Why the compared rows were cut whose cores were lost, and why a policy has started rows, and how long they waited for
-    hosts to boot, in each run; nothing where that is of none."""
+    """For each run: how compared rows lost all their cores, the policy's reasons for starts, and waits for hosts to boot;
+    each is missing if no row has it."""
     found: dict[str, Array] = {}
     for name in (CUT_BECAUSE, STARTED_BECAUSE):
         because = {f"{name}_{run}": getattr(side, name)[row] for run, side, row in zip("ab", sides, rows, strict=True)}

@@ -18,7 +18,7 @@ from traces.records.widths import WidthRecords
 from traces.tables import BOOT_WAIT, CUT_BECAUSE, STARTED_BECAUSE, DataFrame
 
 T = TypeVar("T")
-Pair: TypeAlias = tuple[T, T]  #: two of a kind; of runs: that of A and that of B
+Pair: TypeAlias = tuple[T, T]  #: a pair of equal kinds: of run A and of run B
 
 #: Causes of a start; ``StartCauses.kind`` is the position in this tuple.
 CAUSES = (
@@ -259,10 +259,10 @@ def _attempts_before(late: StartedJobs) -> tuple[Array, Array]:
 
 
 def _preceding(late: StartedJobs, early: StartedJobs, late_row: Array, early_row: Array) -> tuple[Array, Array]:
-    """Rows that started as they became eligible at the end of the job before them; and that job's rows.
+    """Rows that started when the end of their preceding job made them eligible, and the rows of these jobs.
 
-    The table does not say which job that is. It is known where one job, and only one, ended in both runs so that the row's
-    instants follow: eligible = max(submit, its end). (With a think time there is none.)
+    The table does not name the preceding job. It is known if exactly one job ended in both runs such that the row's instants
+    follow: eligible = max(submit, its end). (With a think time there is none.)
     """
     eligible, eligible_early = late.eligible_ns[late_row], early.eligible_ns[early_row]
     submit = late.submit_ns[late_row]
@@ -272,13 +272,13 @@ def _preceding(late: StartedJobs, early: StartedJobs, late_row: Array, early_row
     row = np.flatnonzero(asking)
     if not len(row) or not len(could):
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    # A job's two ends as one number, so that those that could be it are next to each other.
+    # A job's two ends as one number, which makes candidates with equal ends neighbours.
     ends, at = np.unique(late.end_ns[late_row[could]], return_inverse=True)
     ends_early, at_early = np.unique(early.end_ns[early_row[could]], return_inverse=True)
     both = at * (len(ends_early) + 1) + at_early
     order = np.argsort(both, kind="stable")
     could, both = could[order], both[order]
-    # In the run compared with it ended at the row's instant, too, or where that is the submit, at any until then.
+    # In the other run it ended at the row's instant, too, or, if that is the submit, at any instant until then.
     since = np.searchsorted(ends_early, eligible_early[row], "left")
     since[eligible_early[row] <= submit[row]] = 0
     until = np.searchsorted(ends_early, eligible_early[row], "right")

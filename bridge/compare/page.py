@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bridge.compare.comparison import RUNS, Comparison, ranked
-from bridge.compare.record import METRICS, compare_runs, rankings, read_run, write_comparison
+from bridge.compare.record import FIGURES, METRICS, compare_runs, rankings, read_run, write_comparison
 from bridge.report import parts as p
 from bridge.report.metric_texts import Metric, metric_of
 from bridge.report.page import Page
@@ -23,7 +23,7 @@ from traces.timeline import timeline_text
 
 RECORD = "comparison.json"
 
-#: The columns that are shown at first, in this order: a phone shows the first three.
+#: Columns that are visible at first, in this order: a phone shows the first three.
 _SHOWN = (
     *("job_id", "start_delta_ns", "run_delta_ns", "cores", "cause_b", "cause_job_b", "submit_ns", "start_a_ns"),
     *("start_b_ns", "end_delta_ns", "chain_links", "later_jobs"),
@@ -35,15 +35,11 @@ _NEEDED = (
     *("cause_job_a", "cause_job_b", "cause_attempt_a", "cause_attempt_b"),
 )
 
-_FIGURES = {
-    "delays": "Delay of each job's start in B, by its start in A",
-    "chain": "Chain of causes of one job's delay",
-}
-
-#: Options in titles; others have their own names.
+#: Words for options in titles and tables; other options have their own names.
 _OPTIONS = {"bls": "batch policy", "als": "technique", "variation": "variation Υ"}
 
 _MOST_NAMED = 3  #: most options that a title names
+_UNNAMED = {"twolevel", "tasks_table", "keep_decisions", "trace", "trace_detail", "trace_window", "trace_cores"}
 _TOP = 10
 
 #: Causes of the start of a job in a run (``cause_a``, ``cause_b``) in words, in which {job} is the job that caused it.
@@ -54,7 +50,7 @@ _CAUSES = {
     "pass": "started in a pass in which no job ended",
 }
 
-#: The title of each ranking, and what it says of a job.
+#: The title of each ranking, and its sentence about a job.
 _RANKINGS = {
     "most_delayed": ("Largest delays in B", "started {by} later{cause}"),
     "most_advanced": ("Largest gains in B", "started {by} earlier{cause}"),
@@ -67,14 +63,14 @@ _RANKINGS = {
 
 
 def comparison_page(folder: Path) -> Page:
-    """The page of a folder of ``twolevel compare --out``. Raises InputError if it is none, or cannot be read."""
+    """The page of a folder of ``twolevel compare --out``. Raises InputError if it is not such a folder, or cannot be read."""
     record = read_record(folder, RECORD, "compare --out")
     delays = read_rows(folder / "delays.parquet", _NEEDED)
     try:
         runs = {name: str(record["runs"][name]) for name in RUNS}
         counts = {str(name): int(count) for name, count in record["jobs"].items()}
-        files = {name: folder / f"{name}.svg" for name in _FIGURES}
-        images = [(p.file_address(path), _FIGURES[name]) for name, path in files.items() if path.is_file()]
+        files = {words.format_map(counts): folder / f"{name}.svg" for name, words in FIGURES.items()}
+        images = [(p.file_address(path), words) for words, path in files.items() if path.is_file()]
         return _page(images, record, delays, runs, counts, _timelines(runs, delays))
     except (KeyError, TypeError, ValueError, AttributeError):
         raise InputError(f"{folder / RECORD}: is not a record of twolevel compare --out") from None
@@ -95,9 +91,9 @@ def page_of_comparison(compared: Comparison) -> Page:
     """The page of a comparison in Python, without folders of the runs."""
     from traces.figures.compare.start_delays import start_delays_figure
 
-    delays = compared.delays
-    images = [(p.figure_address(start_delays_figure(delays)), _FIGURES["delays"])] if len(delays) else []
-    return _page(images, rankings(compared, _TOP), delays, {}, compared.counts)
+    drawn = [start_delays_figure(compared.delays)] if len(compared.delays) else []
+    images = [(p.figure_address(figure), FIGURES["delays"].format_map(compared.counts)) for figure in drawn]
+    return _page(images, rankings(compared, _TOP), compared.delays, {}, compared.counts)
 
 
 def _page(
@@ -109,8 +105,7 @@ def _page(
     timelines: Sequence[p.Section] = (),
 ) -> Page:
     diagram = [p.Explorer("delays-data", "start_a_ns", "start_delta_ns", "cause_b")]
-    about = "One point per job: its start in A, and its delay in B."
-    sections = [*timelines, p.Section("diagram", "Diagram", diagram, about)]
+    sections = [*timelines, p.Section("diagram", "Diagram", diagram, "One point per job: start in A, delay in B.")]
     if images:
         sections.append(p.Section("figures", "Figures", [p.Figures(images)]))
     if moved := _rankings(record, delays):
@@ -125,8 +120,8 @@ def _page(
 
 
 def _title(record: Mapping[str, Any], runs: Mapping[str, str]) -> str:
-    # The options that differ, or the folders if none does, or if too many do.
-    found = {str(name): pair for name, pair in (record.get("differing") or {}).items() if name != "twolevel"}
+    # The options that differ, except those about written files, or the folders if none does, or if too many do.
+    found = {str(name): pair for name, pair in (record.get("differing") or {}).items() if name not in _UNNAMED}
     named = [f"{_OPTIONS.get(name, name)} {a} → {b}" for name, (a, b) in found.items()]
     if 0 < len(named) <= _MOST_NAMED:
         return ", ".join(named)
@@ -149,7 +144,7 @@ def _timelines(runs: Mapping[str, str], delays: DataFrame) -> list[p.Section]:
             columns = timeline_text(timeline_of(parts, causes))
         except InputError:
             return []
-        about = f"{Path(folder).name}: both timelines zoom and move together. Click a job to see why it started then."
+        about = f"{Path(folder).name}: both timelines zoom and move together. Click a job to see why it started."
         part = p.Timeline(columns, f"timeline-{side}-data")
         sections.append(p.Section(f"timeline-{side}", f"Timeline of {name}", [part], about, left_out(parts)))
     return sections
@@ -216,7 +211,7 @@ def _causes(delays: DataFrame) -> dict[tuple[int, int], str]:
 
 
 def _what(record: Mapping[str, Any], runs: Mapping[str, str]) -> list[Any]:
-    rows = [(name, a, b) for name, (a, b) in record.get("differing", {}).items()]
+    rows = [(_OPTIONS.get(name, name), a, b) for name, (a, b) in record.get("differing", {}).items()]
     command = shlex.join(["twolevel", "compare", *(path_word(runs[name]) for name in RUNS), "--out", "again"])
     return [
         p.Command("To compare them again:", command),

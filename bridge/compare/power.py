@@ -212,7 +212,7 @@ class Rewards(NamedTuple):
 
 
 def parse_rates(text: str) -> Pair[Fraction]:
-    """Rates of running longer and of waiting longer as they are written, ``0.02:0.005``. Raises InputError if they are none."""
+    """Read the rates of running longer and of waiting longer, such as ``0.02:0.005``. Raises InputError if they are invalid."""
     words = text.split(":")
     if len(words) != 2 or not all(_NUMBER.fullmatch(word) and Fraction(word) <= _MOST for word in words):
         allowed = f"for a core-hour of running longer, and of waiting longer, 0 to {_MOST}, as 0.02:0.005"

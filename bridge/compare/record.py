@@ -12,13 +12,19 @@ from bridge.compare.comparison import RUNS, Comparison, Link, chain, compare_job
 from bridge.compare.delay_causes import LINKS
 from bridge.runs.directory import metric, read_record, write_record
 from bridge.runs.library_versions import versions
-from bridge.runs.stored import ids_of, job_words
+from bridge.runs.stored import ids_of, job_words, run_title
 from traces.base.errors import InputError, shown_name
 from traces.ledger_tables import stored_events
 from traces.records.events import JobEvents
 from traces.tables import DataFrame, read_jobs, write_rows
 
 METRICS = ("makespan_ns", "mean_wait_ns")  #: the metrics of both runs that are shown
+
+#: The captions of the figures, by the names of their files; filled with the numbers of jobs.
+FIGURES = {
+    "delays": "Delay of each job's start in B, by its start in A (n = {compared} jobs)",
+    "chain": "Chain of causes of one job's delay (n = {compared} compared jobs)",
+}
 
 
 class RunFolder(NamedTuple):
@@ -35,7 +41,7 @@ class RunFolder(NamedTuple):
 
 
 def read_run(folder: Path) -> RunFolder:
-    """Read a folder that ``twolevel run`` has written. Raises InputError if it is none."""
+    """Read a folder written by ``twolevel run``. Raises InputError if it is not one."""
     record = read_record(folder)
     if record.get("arguments") is None:
         raise InputError(f"{folder / 'run.json'}: is not a record of twolevel run: it has no arguments")
@@ -74,7 +80,7 @@ def differing(a: RunFolder, b: RunFolder) -> dict[str, tuple[str, str]]:
     options = [run.record["arguments"] for run in (a, b)]
     for name in dict.fromkeys([*options[0], *options[1]]):
         pair = options[0].get(name), options[1].get(name)
-        if pair[0] != pair[1] and not (pair[0] in _EMPTY and pair[1] in _EMPTY):  # a record may say so, or nothing
+        if pair[0] != pair[1] and not (pair[0] in _EMPTY and pair[1] in _EMPTY):  # a record may state this, or omit it
             found[name] = _text(pair[0]), _text(pair[1])
     if a.record.get("platform") != b.record.get("platform"):
         pair = _machine(a.record), _machine(b.record)
@@ -113,11 +119,12 @@ def write_comparison(
     top: int,
     power: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write delays.parquet, comparison.json with ``top`` rows of every ranking, and the figures. ``row``: of the job whose
-    chain is drawn, if any. ``power``: what limits to power have cost and saved, where both runs know of power."""
+    """Write delays.parquet, comparison.json with ``top`` rows of every ranking, the figures and their captions. ``row``: of the
+    job whose chain is drawn, if any. ``power``: costs and savings of power limits, if both runs have power."""
     from traces.figures.compare.delay_chain import delay_chain_figure
     from traces.figures.compare.start_delays import start_delays_figure
     from traces.figures.drawing.canvas import save_all
+    from traces.figures.drawing.for_paper import write_captions
 
     delays = compared.delays
     columns = {str(name): column.to_numpy() for name, column in delays.items()}
@@ -125,7 +132,7 @@ def write_comparison(
     write_rows(columns | texts, folder / "delays.parquet")
     links = [] if row is None else chain(compared, row)
     late = None if row is None else str(delays["chain_of"].iloc[row])
-    record = {
+    record: dict[str, Any] = {
         "runs": {name: str(run.folder) for name, run in zip(RUNS, (a, b), strict=True)},
         "differing": differing(a, b),
         "versions": versions(),
@@ -140,8 +147,12 @@ def write_comparison(
     figures = {"delays": start_delays_figure(delays)} if len(delays) else {}
     if late is not None:
         figures["chain"] = delay_chain_figure(delays.iloc[[link.row for link in links]], late=late)
+    differences = ", ".join(f"{name} {first} → {second}" for name, (first, second) in record["differing"].items())
+    about = f"A: {run_title(a.record)}; B: {run_title(b.record)}; differences: {differences or 'none'}."
     for name, figure in figures.items():
         save_all(figure, [folder / f"{name}.{form}" for form in ("svg", "png")])
+        shows = FIGURES[name].format_map(compared.counts)
+        write_captions(folder, {name: f"{about} {shows}. Two single runs: no confidence interval."})
 
 
 def rankings(compared: Comparison, top: int) -> dict[str, list[dict[str, Any]]]:
@@ -167,6 +178,6 @@ _RANKED = (
 
 
 def _link(compared: Comparison, link: Link, run: str) -> dict[str, Any]:
-    # As everywhere, only where its place among the others is another than in the other run.
+    # As everywhere, only if its place in the order differs between the runs.
     passed = [] if link.cause in LINKS and not link.order_ns else overtakers(compared, link.row, run)
     return asdict(link) | {"overtaken_by": compared.delays["job_id"].to_numpy()[passed].tolist()}

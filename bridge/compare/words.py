@@ -53,7 +53,7 @@ def summary_rows(compared: Comparison, metrics: Mapping[str, Sequence[float | No
         rows.append((f"{name} in B", f"{_jobs(counts[name])}{most}"))
     rows.append(("same start", _jobs(counts["same"])))
     for name, words in (("makespan_ns", "makespan"), ("mean_wait_ns", "mean wait")):
-        known = ["unknown" if value is None else f"{format_ns(round(value))} ({value} ns)" for value in metrics[name]]
+        known = ["unknown" if x is None else f"{format_ns(round(x))} ({round(x)} ns)" for x in metrics[name]]
         rows.append((words, f"A {known[0]}, B {known[1]}"))
     return rows
 
@@ -98,7 +98,7 @@ def _cut_before(compared: Comparison, link: Link) -> str:
 
 
 def _cause_text(compared: Comparison, link: Link, row: int, run: str) -> str:
-    """The cause of a link, which is the compared job ``row``, with what it did differently."""
+    """The cause of a link, the compared job ``row``, with its differences between the runs."""
     delta = link.cause_run_delta_ns
     parts = [f"ran {format_ns(abs(delta))} {'longer' if delta > 0 else 'shorter'}" if delta else "same run time"]
     parts += [part for part in (_booted(compared, row, run), _cut(compared, row)) if part]

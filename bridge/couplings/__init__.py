@@ -11,7 +11,7 @@ from als.metrics.loops import LOOP_METRICS
 from bls.engine.status import BatchStatus
 from bls.running_jobs import Dealings
 from bls.simulator import BatchSimulator
-from bridge.options.declared import COUPLING, LISTEN, TOKEN_FILE
+from bridge.options.declared import COUPLING, TOKEN_FILE
 from bridge.scenarios.conflicts import PROCESSES
 from bridge.scenarios.ready import ReadyScenario
 from bridge.scenarios.scenario import Execution
@@ -135,7 +135,7 @@ def core_gflop(scenario: ReadyScenario) -> Array:
 
 def coupling(name: str) -> Coupling:
     """The coupling of this name. Raises InputError if there is none, with the known names, nearest first."""
-    if name not in COUPLINGS:
+    if not isinstance(name, str) or name not in COUPLINGS:
         raise one_of("coupling", name, COUPLINGS, at(str(COUPLING), name))
     module, function = COUPLINGS[name]
     return cast(Coupling, getattr(import_module(module), function))
@@ -145,11 +145,7 @@ def check_execution(execution: Execution) -> None:
     """Raise InputError if the coupling is unknown, or other hosts cannot join as configured."""
     coupling(execution.coupling)
     check(PROCESSES, execution)
-    listen, token_file = execution.listen, execution.token_file
-    if listen is None or token_file is None:
-        return
-    from bridge.workers.address import tls_address
-    from bridge.workers.credentials import read_token
+    if execution.token_file is not None:
+        from bridge.workers.credentials import read_token
 
-    tls_address(listen, at(str(LISTEN), listen))
-    read_token(token_file, at(str(TOKEN_FILE), token_file))
+        read_token(execution.token_file, at(str(TOKEN_FILE), execution.token_file))

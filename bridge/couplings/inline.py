@@ -25,11 +25,7 @@ from bls.simulator import BatchSimulator
 from bridge.couplings import Applications, TaskColumns, core_gflop
 from bridge.couplings import inline_state as i
 from bridge.couplings.inline_kernel import drive, reorder
-from bridge.couplings.inline_state import (
-    HOOKS,
-    InlineState,
-    InlineStatus,
-)
+from bridge.couplings.inline_state import HOOKS, InlineState, InlineStatus
 from bridge.scenarios.ready import ReadyScenario
 from bridge.scenarios.scenario import Execution
 from bridge.watches import Pace, Watch
@@ -293,11 +289,11 @@ def _graph_room(
 
 
 def with_application(inline: InlineState, work: ApplicationState) -> InlineState:
-    """The same state with other arrays of an application, or other room for edges."""
+    """The same state with other arrays of an application, or other room for edges; the phases of its program stay."""
     room, graph = inline.room, work.graph
     if graph.exists:
         graph = graph._replace(source=room.source, target=room.target, bytes=room.bytes)
-    app = work._replace(table=inline.table.rules, graph=graph, phases=work.phases._replace())
+    app = work._replace(table=inline.table.rules, graph=graph, phases=inline.shared.app.phases._replace())
     app.status = inline.shared.app.status
     shared = inline.shared._replace(app=app)
     return inline._replace(application=work, running=shared, shared=shared)

@@ -1,4 +1,4 @@
-"""Results of any kind by the name of their folder: what is in it, and its report page."""
+"""Results of any kind by their folder: contents, and the report page."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def read(path: str | Path) -> ReadRun | Report | Study | Workload:
     Raises
     ------
     InputError
-        If it is none of these, or cannot be read.
+        If the path is none of these, or cannot be read.
     """
     if not isinstance(path, str | Path):
         raise InputError(

@@ -46,7 +46,7 @@ def sweep(
     platform : Platform, str or Path, optional
         As in ``twolevel.simulate``.
     seeds : int, str or sequence of int, optional
-        How many (from 0 on), or which, as ``"0-4 9"``; default the scenario's seed.
+        Their number (from 0 on), or the seeds themselves, as ``"0-4 9"``; default: the scenario's seed.
     workers : int, optional
         Number of processes; default one per processor. Objects (policies, techniques, allocators) run in this process, one
         after another; the same classes given as ``FILE.py:NAME`` run in parallel.

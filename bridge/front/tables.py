@@ -20,7 +20,7 @@ from traces.tables import rows_frame
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Arguments of a run that do not distinguish it from another run: where it was written, and what it kept.
+#: Arguments that do not distinguish runs: where results were written, and what was kept.
 _NOT_OPTIONS = {
     *("seed", "out", "workload", "tasks_table", "keep_tasks", "trace", "trace_detail", "trace_window", "trace_cores"),
     *("nodes", "keep_decisions", "observe", "check", "same_as", *(one.name for one in fields(Execution))),
@@ -33,13 +33,13 @@ def table(
     *,
     format: str = "md",
 ) -> str:
-    """Make a table of metrics: a row per combination of options, means over seeds with 95 % confidence intervals.
+    """Make a table of metrics: one row per combination of options, means over seeds with 95 % confidence intervals.
 
     Parameters
     ----------
     results : Result, GridRows, Report, StoredRun, DataFrame, str, Path or sequence
         One study (the result of ``sweep`` or ``study``, its rows, or its folder), or one or several runs (results, or their
-        folders); runs that differ in their seed only share a row.
+        folders); runs that differ only in their seed share a row.
     metrics : str or sequence of str
         Names of metrics (docs/reference/metrics.md), in a text separated by commas; ``_ns`` at the end may be omitted. Default:
         makespan, mean wait, mean bounded slowdown and utilisation.
@@ -56,7 +56,7 @@ def table(
     """
     wanted = list(metrics)
     if isinstance(metrics, str):
-        wanted = parse_list(metrics, str(Mention("metrics", "metrics"))) if metrics else []
+        wanted = parse_list(metrics, str(Mention("metrics", "metrics")))
     several: Any = results if isinstance(results, list | tuple) and not isinstance(results, GridRows) else [results]
     return metric_table(_frame(several), wanted, format=format)
 

@@ -52,19 +52,19 @@ class Setting:
 
 @dataclass(frozen=True)
 class Pulse:
-    """The numbers that can be read at any moment, one by one, while the engine runs."""
+    """Numbers that can be read at any time, one by one, while the engine runs."""
 
     elapsed_s: float  # wall time since the run began
     now_ns: int  # the simulated instant
     ended: int  # jobs that have ended for good
     running: int
     waiting: int
-    simulated_per_s: float  # simulated seconds per second, recently; as the ended jobs
+    simulated_per_s: float  # recent rates: simulated seconds per second, and ended jobs per second
     jobs_per_s: float
 
 
 class RunningJob(NamedTuple):
-    """A running job, as the scheduler knows it: its end is not known."""
+    """A running job as known to the scheduler, without its end."""
 
     job_id: int
     user: int

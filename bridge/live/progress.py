@@ -40,7 +40,7 @@ _REST, _REST_SCREEN = 100, 30
 
 
 class TimeLeft:
-    """Estimate of the remaining time from the rate since the first one was done; processes start before that."""
+    """Estimate of the remaining time from the rate since the first job or cell ended; starting processes is not counted."""
 
     def __init__(self) -> None:
         self._first: tuple[int, float] | None = None
@@ -65,7 +65,7 @@ class _Shown:
     ) -> None:
         self._stream = sys.stderr if stream is None else stream
         self._terminal = self._stream.isatty()
-        self._total, self._what, self._clock, self._left = total, what, clock, TimeLeft()
+        self.total, self._what, self._clock, self._left = total, what, clock, TimeLeft()
         self._began = self._shown_s = clock()
         self._gone = False  # the terminal is closed
         self._bar: Bar | None = None
@@ -103,7 +103,7 @@ class _Shown:
         from bridge.live.screen import console_on
 
         bar = Bar(BarColumn(), TextColumn("{task.fields[state]}"), console=console_on(self._stream), transient=True)
-        bar.add_task("", total=self._total, state="")
+        bar.add_task("", total=self.total, state="")
         bar.start()
         return bar
 
@@ -112,14 +112,14 @@ class Progress(_Shown):
     """A ``bridge.couplings.Watch`` that shows a bar on a terminal once a run has taken a second."""
 
     def __call__(self, ended: int, now_ns: int) -> None:
-        """Note the number that have ended and the simulated instant; below 0: no instant to show."""
+        """Note the number of ended jobs and the simulated instant; below 0: no instant to show."""
         if not self._terminal or not self._due(_REDRAW_S):
             return
         per_s = ended / (self._shown_s - self._began)
         rate = f"{per_s:,.0f}" if per_s >= 10 else f"{per_s:.2g}"
         simulated = f"  simulated {format_ns(now_ns)}" if now_ns >= 0 else ""
-        left = "" if self._total is None else self._left.text(ended, self._total, self._shown_s)
-        of = "" if self._total is None else f" of {self._total:,}"
+        left = "" if self.total is None else self._left.text(ended, self.total, self._shown_s)
+        of = "" if self.total is None else f" of {self.total:,}"
         self._show(ended, f"{ended:,}{of} {self._what}{simulated}  {rate} {self._what}/s{left}")
 
 
@@ -130,7 +130,7 @@ class StudyProgress(_Shown):
 
     def begin(self, total: int, kept: int) -> None:
         """Note the number of cells × seeds, and how many of them are finished already."""
-        self._total = self._cells = total
+        self.total = self._cells = total
         self._kept = kept
         self._began = self._shown_s = self._clock()
 
@@ -154,7 +154,6 @@ class Broadcast:
     def __init__(
         self,
         folder: Path,
-        total: int,
         *,
         live: bool = False,
         stream: TextIO | None = None,
@@ -165,7 +164,7 @@ class Broadcast:
         self._clock, self._wall_clock = clock, wall_clock
         self._stream = sys.stderr if stream is None else stream
         self._live = live
-        self._bar = None if live else Progress(total, stream=stream, clock=clock)
+        self._bar = None if live else Progress(stream=stream, clock=clock)
         self._screen: LiveScreen | None = None
         self._file: LiveFile | None = LiveFile(folder)
         self._process, self._phase = Process.this(), STARTING
@@ -197,6 +196,8 @@ class Broadcast:
 
     def begin(self, scenario: ReadyScenario, simulator: BatchSimulator, coupling: str) -> None:
         """Start, before the first event."""
+        if self._bar is not None:
+            self._bar.total = len(scenario.workload)
         options = {name: str(value) for name, value in scenario.options.names().items() if value is not None}
         sampler = Sampler(simulator, options | {"coupling": coupling})
         self._look = sampler.look()

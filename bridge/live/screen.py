@@ -24,10 +24,10 @@ _COLOURS = ("#E69F00", "#56B4E9", "#009E73", "#D55E00", "#CC79A7", "#0072B2")
 class _Marks(NamedTuple):
     """Characters that a terminal can show."""
 
-    shades: str  # a cell idle, up to a quarter, up to a half, more, full
+    shades: str  # shades of a cell: idle, up to a quarter, up to a half, more, full
     down: str
     times: str  # between the names of both levels
-    levels: str  # heights in the line of the past, from zero up
+    levels: str  # heights in the line of past values, from zero up
 
 
 _UNICODE, _ASCII = _Marks("·░▒▓█", "×", "×", " ▁▂▃▄▅▆▇█"), _Marks(".-+*#", "x", "x", " .:-=+*%#")
@@ -184,7 +184,7 @@ def _remaining(live: Live, setting: Setting, pulse: Pulse) -> str:
 
 
 def _both(left: Text, right: str, width: int) -> Text:
-    # As much as fits, with the right part right-aligned.
+    # As much text as fits, with the right part right-aligned.
     return left.append(" " * max(width - left.cell_len - len(right), 2)).append(right, "dim")
 
 
@@ -214,7 +214,7 @@ def _rows_of_hosts(setting: Setting) -> bool:
 
 
 def _widths(setting: Setting, width: int) -> tuple[int, int]:
-    # Of the labels, and of the map.
+    # Widths of the labels and of the map.
     label = max(len(str(setting.hosts - 1)), 3)
     return label, max(width - label - 1, 8)
 

@@ -20,7 +20,7 @@ from traces.base.errors import InputError
 from traces.base.given_file import parsing
 from traces.base.time import format_ns
 
-#: States of a run: it goes on; its results exist; its process is gone; it has removed its folder.
+#: States of a run: in progress; results exist; its process is gone; it has removed its folder.
 UNDER_WAY, ENDED, DIED, STOPPED = "under way", "ended", "died", "stopped"
 _SILENT_S = 5.0  # time without updates after which a run is reported as silent, s
 _JSON_EVERY_S = 1.0  # interval between samples in JSON, s
@@ -38,7 +38,7 @@ class Found:
 
 
 def _partial_folders(target: Path) -> list[Path]:
-    # Named by bridge.runs.directory.fresh_directory; the latest last.
+    # Names are from bridge.runs.directory.fresh_directory; the latest is last.
     target, aged = target.absolute(), []
     for path in target.parent.glob(f".{glob.escape(target.name)}.partial-*"):
         with suppress(OSError):  # it has just been renamed or removed
@@ -171,7 +171,7 @@ def _again(found: Found, target: Path, before: tuple[int, int]) -> Found:
     # The present state of a run that was under way.
     live = read_live(found.folder)
     known = live or found.live
-    assert known is not None  # since it was under way
+    assert known is not None  # it has changed since it was under way
     if live is not None or found.folder.exists():  # live.json is removed just before the folder is renamed
         return Found(DIED if known.process.is_gone() else UNDER_WAY, found.folder, known)
     if _identity(target / "run.json") not in (before, _NOTHING):

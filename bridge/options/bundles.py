@@ -1,7 +1,7 @@
-"""Commands: their parameters, made of the declarations of options (``traces.base.options``), conversion of values, and groups.
+"""Commands: parameters made from declarations of options (``traces.base.options``), conversion of values, and groups.
 
-Values that are plain as they stand are converted without Typer's machinery, which loads a library of checks and makes one for
-each option: 0.1 s of a small run's 0.9 s. What is not plain, or wrong, is left to it.
+Plain values are converted without Typer's machinery, which loads a library of checks and makes one for each option: 0.1 s of a
+small run's 0.9 s. Typer converts all other values, and reports errors.
 """
 
 import inspect
@@ -17,27 +17,28 @@ from typing import Annotated, Any, cast, get_args, get_origin, get_type_hints
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from bridge.spelling import flag, on_command_line
+from bridge.standard_error import flag, on_command_line
 from traces.base.errors import InputError, parse_real, parse_whole, shown
-from traces.base.options import Choice, Option, OptionPlace, Panel, built, places
+from traces.base.options import Choice, Implied, Option, OptionPlace, Panel, built, places
 
 
 @dataclass(frozen=True)
 class TakenOptions:
     """Which options of a dataclass of ``traces.base.options`` a command takes: ``Annotated[Scenario, TakenOptions(…)]``."""
 
-    only: tuple[Option[Any], ...] = ()  # these; empty: all
-    without: tuple[Option[Any] | str, ...] = ()  # all but these
-    instead: tuple[Option[Any], ...] = ()  # options with another default or another help than those of the same name
-    # the dataclass of which the command is given a mapping of values by key, as they were typed, and no instance
+    only: tuple[Option[Any], ...] = ()  # only these options; empty: all
+    without: tuple[Option[Any] | str, ...] = ()  # all options except these
+    instead: tuple[Option[Any], ...] = ()  # options that replace those of the same name, with another default or help
+    # the dataclass whose values the command receives as a mapping by key, as typed, instead of an instance
     raw_of: type | None = None
+    these: tuple[Option[Any], ...] = ()  # these options instead, whose values the command receives in the same way
 
     def places(self, kind: type) -> list[OptionPlace]:
         """The options that the command takes, and where their values are."""
         only, without = {one.name for one in self.only}, {getattr(one, "name", one) for one in self.without}
         other = {one.name: one for one in self.instead}
         taken = []
-        for place in places(kind):
+        for place in [OptionPlace(one, (one.key,), one.default) for one in self.these] or places(kind):
             name, instead = place.option.name, other.get(place.option.name)
             if (not only or name in only) and without.isdisjoint((name, place.path[0])):
                 taken.append(OptionPlace(instead, place.path, instead.default) if instead else place)
@@ -46,7 +47,7 @@ class TakenOptions:
 
 @dataclass(frozen=True)
 class _Bundle:
-    # What the command is given in place of parameters: of each the key, and where its value goes.
+    # Replaced parameters of the command: the key of each, and the place of its value.
     kind: Any
     paths: dict[str, tuple[str, ...]]
     raw: bool = False
@@ -71,11 +72,11 @@ def bundled(command: Callable[..., None]) -> Callable[..., None]:
         kind, *marks = get_args(hint) if get_origin(hint) is Annotated else (hint,)
         taken = next((one for one in marks if isinstance(one, TakenOptions)), TakenOptions())
         kind = taken.raw_of or kind
-        if not is_dataclass(kind):
+        if not (taken.these or is_dataclass(kind)):
             given = [(argument.name, hint, argument.default)]
         elif found := taken.places(cast(type, kind)):
             paths = {place.option.key: place.path for place in found}
-            bundles[argument.name] = _Bundle(kind, paths, taken.raw_of is not None)
+            bundles[argument.name] = _Bundle(kind, paths, bool(taken.these or taken.raw_of))
             given = [_parameter(place) for place in found]
         else:
             bundles[argument.name] = _Bundle(kind, {one.name: (one.name,) for one in fields(kind)})
@@ -105,8 +106,8 @@ def _parameter(place: OptionPlace) -> tuple[str, Any, Any]:
     kind: Any = list[str] if option.kind is tuple else option.kind
     if option.name.isupper():
         return option.key, Annotated[kind, option], MISSING
-    if not isinstance(default, option.kind) or option.kind is tuple:
-        default = None  # nothing is typed; or of a time, which is a number in Python and a text here
+    if not isinstance(default, option.kind) or option.kind is tuple or isinstance(default, Implied):
+        default = None  # no default as typed; or a time, which is a number in Python and a text here
     return option.key, Annotated[kind if default is not None else kind | None, option], default
 
 
@@ -116,7 +117,7 @@ def declaration(hint: Any) -> Option[Any] | None:
 
 
 def _for_typer(hint: Any, *, required: bool, said: Any) -> Any:
-    # The help of an option that is declared; where None stands for what holds by default, that is said.
+    # The help of a declared option, with its default if None stands for one.
     declared = declaration(hint)
     if declared is None:
         return hint
@@ -139,7 +140,7 @@ def _for_typer(hint: Any, *, required: bool, said: Any) -> Any:
 
 
 def _words(declared: Option[Any]) -> Callable[[str], list[str]]:
-    # What a shell offers; the registry is loaded when it asks.
+    # Completions for a shell; the registry is loaded when the shell requests them.
     def offered(begun: str) -> list[str]:
         if isinstance(declared, Choice):
             known: Iterable[str] = declared.choices
@@ -153,7 +154,7 @@ def _words(declared: Option[Any]) -> Callable[[str], list[str]]:
 
 
 def option(metavar: str, text: str, *names: str) -> Any:
-    """An option with a value; ``names`` if they are not that of the parameter."""
+    """An option with a value; ``names`` if they differ from the parameter's name."""
     return typer.Option(*names, metavar=metavar, help=text)
 
 
@@ -186,7 +187,7 @@ _HELP_ALL = "--help-all"
 
 _USAGE_ERROR: Any = typer.BadParameter.__bases__[0]  #: the class of all errors of a wrong command line
 
-#: How the text of an option that is a number is read, and what is allowed there.
+#: Patterns and conversions of options that are numbers.
 NUMBERS: dict[Any, tuple[Callable[[str], float], str]] = {
     int: (parse_whole, "a whole number"),
     float: (parse_real, "a number"),
@@ -194,10 +195,10 @@ NUMBERS: dict[Any, tuple[Callable[[str], float], str]] = {
 
 
 class _QuickHelp:
-    """A command or group whose ``--help`` costs nothing where it is not asked for."""
+    """A command or group that builds its ``--help`` only when requested."""
 
     def get_help_option(self, context: Any) -> Any:
-        """The option, as every command has it."""
+        """The option, as in every command."""
         option: Any = super().get_help_option(context)  # type: ignore[misc]
         if option is not None and not isinstance(option.process_value, partial):
             option.process_value = partial(_flag, option.process_value)
@@ -211,10 +212,16 @@ class QuickGroup(_QuickHelp, TyperGroup):
 class QuickCommand(_QuickHelp, TyperCommand):
     """A command that converts plain values of its parameters itself."""
 
-    shows_all = False  # whether the help was asked for as ``--help-all``
+    shows_all = False  # whether ``--help-all`` was given
+
+    def collect_usage_pieces(self, context: Any) -> list[str]:
+        """The words of the line of usage; a required argument is its plain name."""
+        return [
+            piece.replace("{", "").replace("...}", "").rstrip("}") for piece in super().collect_usage_pieces(context)
+        ]
 
     def format_options(self, context: Any, formatter: Any) -> None:
-        """Write the arguments and the options: of many the first ones, or all by topic (``traces.base.options.Panel``)."""
+        """Write the arguments and the options: of many, the first ones, or all by topic (``traces.base.options.Panel``)."""
         arguments, options = self._shown(context)
         if len(options) < MANY:
             topics = {Panel.OTHER: [record for _, record in options]}
@@ -236,7 +243,7 @@ class QuickCommand(_QuickHelp, TyperCommand):
                     formatter.write_dl(records)
 
     def format_epilog(self, context: Any, formatter: Any) -> None:
-        """Write the example, and how to see the other options."""
+        """Write the example, and a hint at the other options."""
         super().format_epilog(context, formatter)
         _, options = self._shown(context)
         if len(options) >= MANY and not self.shows_all:
@@ -244,9 +251,10 @@ class QuickCommand(_QuickHelp, TyperCommand):
             formatter.write_text(f"All {len(options)} options, by topic: twolevel {context.info_name} {_HELP_ALL}")
 
     def _shown(self, context: Any) -> tuple[list[tuple[str, str]], list[tuple[Any, tuple[str, str]]]]:
-        # What the help says of arguments, and of options.
+        # Rows of the help about arguments and options.
         shown = [(one, record) for one in self.get_params(context) if (record := one.get_help_record(context))]
-        arguments = [record for one, record in shown if one.param_type_name == "argument"]
+        of_arguments = [record for one, record in shown if one.param_type_name == "argument"]
+        arguments = [(name.partition(" <")[0], text) for name, text in of_arguments]  # without the type in Python
         return arguments, [(one, record) for one, record in shown if one.param_type_name != "argument"]
 
     def _declared(self, parameter: Any) -> Option[Any] | None:
@@ -254,8 +262,8 @@ class QuickCommand(_QuickHelp, TyperCommand):
         return options.get(parameter.name, (None, None))[0]
 
     def make_context(self, *arguments: Any, **named: Any) -> Any:
-        """Parse the words of a command line, as every command does."""
-        assert self.callback is not None  # it has something to do
+        """Parse the words of a command line, like every command."""
+        assert self.callback is not None  # a callback must be called
         annotations = inspect.signature(self.callback, eval_str=True).parameters
         for parameter in self.params:
             if parameter.name in annotations:
@@ -269,6 +277,7 @@ class QuickCommand(_QuickHelp, TyperCommand):
             return super().make_context(name, self._with_bare(words), *more, **named)
         except _USAGE_ERROR as error:
             self._check_surplus(words, str(error))
+            self._explain(error)
             raise
 
     def _flags(self) -> dict[str, Option[Any]]:
@@ -276,7 +285,7 @@ class QuickCommand(_QuickHelp, TyperCommand):
         return {flag(one.name): one for one, _ in getattr(self.callback, "options", {}).values()}
 
     def _with_bare(self, words: list[str]) -> list[str]:
-        # An option that may stand alone, and does: the next word is another option or no choice of this one, or there is none.
+        # An option that may be given without a value, and is: the next word is another option or not a choice, or is missing.
         alone = {name: one for name, one in self._flags().items() if one.bare}
         return [
             f"{word}={alone[word].bare}" if word in alone and not _is_value(after, alone[word]) else word
@@ -284,8 +293,8 @@ class QuickCommand(_QuickHelp, TyperCommand):
         ]
 
     def _check_surplus(self, words: list[str], message: str) -> None:
-        # A misspelled choice of an option that may stand alone, or a value of one that takes none, was read as an argument, of
-        # which there are then too many.
+        # A misspelled choice of an option that may stand alone, or a value of a switch, was read as an argument:
+        # then there are too many arguments.
         if "extra argument" not in message:
             return
         declared, surplus = self._flags(), message.rpartition("(")[2].rstrip(")").split(" ")
@@ -295,6 +304,23 @@ class QuickCommand(_QuickHelp, TyperCommand):
                 option.check(after)
             if option is not None and option.kind is bool and after in surplus:
                 raise InputError(f"{word}: {shown(after)}; allowed: no value")
+
+    def _explain(self, error: Any) -> None:
+        # Of what is missing or too much on a command line, say what may be given, from its help.
+        message, parameters = error.format_message().removesuffix("."), list[Any](self.params)
+        if "extra argument" in message:
+            names = [one.metavar or one.human_readable_name for one in parameters if one.param_type_name == "argument"]
+            surplus = message.rpartition("(")[2].rstrip(")")
+            raise InputError(f"unexpected {shown(surplus)}; allowed: {' '.join(names) or 'no argument'}") from None
+        if message.startswith("Missing"):
+            missing = error.param
+        elif "requires an argument" in message:
+            missing = next(one for one in parameters if error.option_name in one.opts)
+            message = f"{error.option_name}: no value"
+        else:
+            return
+        about, example = missing.help.partition("  [default")[0].removesuffix("."), str(self.epilog)
+        raise InputError(f"{message}: {about}; example: {example.removeprefix('Example: ')}") from None
 
 
 def _is_value(word: str | None, option: Option[Any]) -> bool:
@@ -307,7 +333,7 @@ def _flag(convert: Callable[[Any, Any], Any], context: Any, value: Any) -> Any:
 
 
 def _kind(annotation: Any) -> Any:
-    # str, int, float or list, of Annotated[KIND, Option] and Annotated[KIND | None, Option]; None where it is not as plain.
+    # str, int, float or list, for Annotated[KIND, Option] and Annotated[KIND | None, Option]; None for other types.
     hint, *given = get_args(annotation) or (annotation,)
     if any(getattr(one, name, None) is not None for one in given for name in ("callback", "parser", "min", "max")):
         return None
@@ -322,7 +348,7 @@ def _value(
     if declared is not None:
         value = declared.read(value)
     if kind is None:
-        # Typer would load pydantic for an option that is not given.
+        # Typer would load pydantic for a missing option.
         single = getattr(parameter, "callback", None) is not None or (not parameter.multiple and parameter.nargs == 1)
         return None if single and value is None and not parameter.required else convert(context, value)
     if value is None and not parameter.required:
@@ -331,7 +357,7 @@ def _value(
         if type(value) is kind:
             return value
         if kind in NUMBERS and type(value) is str:
-            # Typer takes whatever Python's int and float do, as 1_0.
+            # Typer accepts everything that Python's int and float accept, such as 1_0.
             parse, allowed = NUMBERS[kind]
             try:
                 return parse(value)

@@ -1,4 +1,4 @@
-"""The options of commands that are no level's (``traces.base.options``); those of a level may have another default."""
+"""Options of commands that belong to no level (``traces.base.options``), and options of a level with another default."""
 
 from dataclasses import replace
 from typing import Any
@@ -32,24 +32,24 @@ OUT = _text(
     help="Folder for the results; it must not exist"
 )
 FORCE = _switch("force", "Replace existing results", first=True, panel=Panel.RESULTS)
-TASKS_TABLE = _switch("tasks", "Write tasks.parquet too, one row per task", first=True, panel=Panel.RESULTS)
+TASKS_TABLE = _switch("tasks", "Also write tasks.parquet, one row per task", first=True, panel=Panel.RESULTS)
 TRACE_FORMATS = Option(
     name="trace", first=True, panel=Panel.TRACES, default="otf2", metavar="FORMATS", names="traces.exporters:EXPORTERS",
     bare="otf2",
     help="Trace formats, separated by commas: otf2, perfetto, chrome, paje, csv, text, your own; or none"
 )
-NO_FORMATS = "none"  #: what it takes in place of formats: none
+NO_FORMATS = "none"  #: the value that requests no format
 
-#: Of commands that write none where nothing is said.
+#: Of commands that write no trace by default.
 TRACE = _text(
     "trace", "FORMATS", names="traces.exporters:EXPORTERS", bare="otf2",
-    help="Write traces too, in the formats of twolevel run, separated by commas"
+    help="Also write traces, in the formats of twolevel run, separated by commas"
 )
-#: The keyword of functions in Python in place of tasks and trace, and how a text mentions that there are no records of tasks.
+#: The keyword in Python that replaces tasks and trace, and the mention of missing records of tasks.
 KEEP_TASKS = replace(TASKS_TABLE, python="keep_tasks")
 NO_TASKS = str(Mention(TRACE_FORMATS.name, KEEP_TASKS.python, said=NO_FORMATS, given="False"))
-NODES = _switch("nodes", "Write nodes.parquet too, host states over time", panel=Panel.RESULTS)
-CHECK = _switch("check", "Check the states of the engines during the run, and the result; slower", panel=Panel.RESULTS)
+NODES = _switch("nodes", "Also write nodes.parquet, the states of hosts over time", panel=Panel.RESULTS)
+CHECK = _switch("check", "Check the states of the engines during the run, and the result; takes longer", panel=Panel.RESULTS)
 SAME_AS = _text("same-as", "DIR", "Compare the tables with those of an earlier run, byte for byte", panel=Panel.RESULTS)
 LIVE = _switch("live", "Show the run while it is in progress, like twolevel watch", panel=Panel.RESULTS)
 WIDTH = _text("width", "LENGTH", "Width of figures, e.g. 3.5in, 89mm or 252pt; 1in to 40in", panel=Panel.RESULTS)
@@ -57,15 +57,15 @@ NO_TITLE = _switch("no-title", "Draw figures without titles", panel=Panel.RESULT
 TRACE_DETAIL = Choice(
     name="trace-detail", panel=Panel.TRACES, default="auto", metavar="DETAIL",
     choices=("auto", "lane", "host", "job", "chunk", "task"), what="detail",
-    help="Rows of a trace: jobs alone (lane), hosts too (host), or cores with each job, chunk or task; auto: task, but host or "
-    "lane in formats for viewers on more than 4,096 cores",
+    help="Rows of a trace: lane (jobs), host (jobs and hosts), or also cores with each job, chunk or task; auto: task, but "
+    "with more than 4,096 cores host or lane in formats for viewers"
 )
 TRACE_WINDOW = _text(
-    "trace-window", "WINDOW", "Only this time of the run, e.g. 2h..3h, 2h+90s, 2h.. or ..3h", panel=Panel.TRACES
+    "trace-window", "WINDOW", "Only this part of the simulated time, e.g. 2h..3h, 2h+90s, 2h.. or ..3h", panel=Panel.TRACES
 )
 TRACE_CORES = replace(PART_CORES, name="trace-cores", panel=Panel.TRACES)
 
-# How applications are run; none of it can change a result.
+# How applications are run; this cannot change a result.
 
 COUPLING = Option(
     name="coupling", first=True, panel=Panel.COUPLING, names="bridge.couplings:COUPLINGS", default="inline", metavar="NAME",
@@ -81,8 +81,8 @@ ALS_COMMAND = _text(
 )
 TIMEOUT = Real(
     name="timeout", panel=Panel.COUPLING, default=300.0, lowest=1e-3, highest=1e6, unit="s", metavar="TIME",
-    help="How long another program may be silent, e.g. 2min: an application process is then killed and its job simulated "
-    "again; a scheduler ends the run"
+    help="How long another program may be silent, e.g. 2min; then an application process is killed and its job is simulated "
+    "again, or, for a scheduler, the run ends"
 )
 
 LISTEN = _text(
@@ -105,10 +105,10 @@ PATIENCE = Real(
 )
 
 CLUSTER = _text("cluster", "WHERE", "Run on a Dask cluster: tcp://HOST:PORT of its scheduler, local, or slurm")
-#: Of a cluster's worker processes, which take none of this machine's memory.
+#: Of a cluster's worker processes, which do not use this machine's memory.
 CLUSTER_WORKERS = replace(WORKERS, highest=1_000_000)
 
-# What ``twolevel grid`` combines where nothing is said: lists, separated by commas.
+# Default values that ``twolevel grid`` combines: lists, separated by commas.
 
 POLICIES = replace(b.BLS, default="fcfs,edf,sjf", metavar="NAMES", help="Batch policies, separated by commas")
 TECHNIQUES = replace(
@@ -117,7 +117,7 @@ TECHNIQUES = replace(
 )
 VARIATIONS = Option(
     name=a.VARIATION.name, panel=a.VARIATION.panel, first=True, default="0,0.1,0.15,0.2,0.25", metavar="NUMBERS",
-    help=f"Task variation factors, {a.VARIATION.limits}, separated by commas; only 0 if the lengths have no such parameter"
+    help=f"Variations of task lengths, {a.VARIATION.limits}, separated by commas; only 0 if the lengths have no such parameter"
 )
 
 DATA = Option[tuple[str, ...]](
@@ -125,18 +125,18 @@ DATA = Option[tuple[str, ...]](
 )
 REPLICATE = _text(
     "replicate", "LENGTH", panel=Panel.JOBS,
-    help="Run each cell for every window of this length of the log, e.g. 7d, instead of for seeds"
+    help="Run each cell for every window of this length in the log, e.g. 7d, instead of every seed"
 )
 WARMUP = _text(
     "warmup", "LENGTH", panel=Panel.JOBS,
-    help=f"Simulate this time before each window too, without counting its jobs; needs {REPLICATE}"
+    help=f"Also simulate this time before each window, without counting it in metrics; needs {REPLICATE}"
 )
 SHAKE = _text(
     "shake", "TIME", panel=Panel.JOBS,
-    help="Delay each submit by a random time up to this, e.g. 1min, drawn per seed; seed 0 keeps the log as it is"
+    help="Delay each submit by a random time of at most TIME, e.g. 1min, drawn per seed; seed 0 does not change the log"
 )
 
-# One loop, or one graph, alone.
+# A single loop or graph.
 
 CORE_SPEED = Option(
     name="core-speed", default=f"{CORE_GFLOPS.default:g}", metavar="GFLOPS",
@@ -144,7 +144,7 @@ CORE_SPEED = Option(
 )
 HOSTS = Whole(
     name="hosts", default=1, lowest=1, highest=a.CORES.highest, metavar="H",
-    help="Number of hosts; each has a block of the cores"
+    help="Number of hosts, among which the cores are divided"
 )
 MEAN = Real(
     name="mean", default=1.0, lowest=1e-12, highest=1e12, unit="GFLOP", metavar="GFLOP",
@@ -163,7 +163,7 @@ GRAPH_ALS = replace(
     a.ALS,
     default="heft",
     help="Assignment of tasks to cores: a planner (heft, peft, min-min, max-min, critical-path), a technique "
-    "(static, ss, gss, fac …), mapped (to the hosts named in the file), or FILE.py:NAME",
+    "(static, ss, gss, fac …), mapped (to the hosts named in the file), or FILE.py:NAME"
 )
 GRAPH_TASKS = Whole[int | None](
     name="tasks", default=None, lowest=1, highest=a.MAX_TASKS_PER_JOB, metavar="N",
@@ -180,7 +180,7 @@ FETCH_TIMEOUT = Real(
     help="Give up if the server is silent for this time, e.g. 2min"
 )
 
-# The real Slurm as the batch level.
+# Replays.
 
 SLURM_CONF = _text(
     "slurm-conf", "FILE", first=True, panel=Panel.BATCH,
@@ -200,7 +200,7 @@ PRIORITIES = Choice(
 )
 RATE = Real(
     name="rate", panel=Panel.CLOCK, default=0.0, lowest=0.0, highest=1e6, metavar="R",
-    help="The clock runs R times as fast as real time, while Slurm computes, too; 0: it stands still meanwhile"
+    help="Run the clock R times as fast as real time, even while Slurm computes; 0: stop it while Slurm computes"
 )
 SETTLE = Real[float | None](
     name="settle", panel=Panel.CLOCK, default=None, lowest=0.0, highest=86_400.0, unit="s", metavar="TIME",
@@ -213,18 +213,18 @@ CLEANUP = Real(
 )
 PHASE = Real[float | None](
     name="phase", panel=Panel.CLOCK, default=None, lowest=0.0, highest=3600.0, unit="s", metavar="TIME",
-    help="Time of a backfilling pass of Slurm after the first submit, e.g. 10s, within its cycle of 30s",
-    rule="Slurm is at rest before, and checks once a second"
+    help="Time from the first submit to a backfilling pass of Slurm, e.g. 10s, within its cycle of 30s",
+    rule="Slurm is idle at the first submit, and passes within a second"
 )
 REPORT = Choice(
     name="report", first=True, panel=Panel.RESULTS, default="none", bare="also", choices=("none", "also", "only"),
     what="kind of report", metavar="HOW",
     help="Compare log, Slurm and our engine in tables and figures in DIR/report: none; also (after the replay); or "
-    "only (for the existing replay in DIR, which had the same options, without running Slurm)"
+    "only (without a replay, from the results in DIR of a replay with the same options)"
 )
 BESIDE = Option(
     name="beside", panel=Panel.RESULTS, default="fcfs+easy,fcfs+conservative", metavar="LIST",
-    help="Our policies that the report compares, each with + and its backfilling"
+    help="Our policies in the report, as POLICY+BACKFILLING"
 )
 REPEATS = Whole(
     name="repeats", panel=Panel.RESULTS, default=1, lowest=1, highest=1000, metavar="N",
@@ -236,7 +236,7 @@ RATES = _text(
 )
 SIZES = _text(
     "sizes", "LIST", panel=Panel.RESULTS,
-    help=f"Also replay the first jobs at these rates, in numbers such as 50,100; needs {RATES}"
+    help=f"Also replay only the first jobs at these rates, e.g. the first 50 and 100: 50,100; needs {RATES}"
 )
 
 # Commands on workloads.
@@ -269,22 +269,22 @@ STATUS = _text("status", "WHICH", "completed, failed, cancelled, unknown; or num
 RESULTS_FOLDER = _text("DIR", "DIR", "Results of twolevel run")
 EXPORT_FILE = replace(WORKLOAD_FILE, help="A file ending in .swf, .swf.gz or .csv")
 EXPORT_FORM = Option(
-    name=TRACE_FORMATS.name, default="swf", metavar="NAME", help="swf, or batsim: jobs.csv of Batsim, for evalys"
+    name=TRACE_FORMATS.name, default="swf", metavar="NAME", help="swf, or batsim (Batsim's jobs.csv, which evalys reads)"
 )
-SIMULATED_LOG = _text("workload", "WORKLOAD", "The simulated log, for users, groups and queues")
+SIMULATED_LOG = _text("workload", "WORKLOAD", "The simulated log, from which users, groups and queues are copied")
 LIKE = _text(
-    "like", "WORKLOAD", "Generate jobs like those of this workload; or lublin: by the model of Lublin and Feitelson"
+    "like", "WORKLOAD", "Workload that the jobs resemble, or lublin for the model of Lublin and Feitelson"
 )
 GPUS = _text("gpus", "SHARE:CARDS:GFLOPS", "Share of hosts with GPUs, GPUs per host, and their speed")
 LIMIT = Option[tuple[str, ...]](
     name="limit", default=(), metavar="NAME=LO-HI",
-    help="Limit of a request per host, of cores, gpus or memory_kb; may be repeated"
+    help="Limits of a job's request per host; NAME is cores, gpus or memory_kb; may be repeated"
 )
-LIKENESS_PLOT = replace(PLOT, help="Plot both distributions in a png, svg or pdf file")
+LIKENESS_PLOT = replace(PLOT, help="Plot the distributions of both workloads in a png, svg or pdf file")
 NODE_REQUESTS = _text(
-    "requests", "FILE", f"Write the requests of jobs per host to a file for run --requests; needs {GPUS}"
+    "requests", "FILE", f"Also write the requests of jobs per host to this file, for run --requests; needs {GPUS}"
 )
-LOG_NAME = _text("NAME", "[NAME]", "Name of the log; without it, list all logs")
+LOG_NAME = _text("NAME", "NAME", "Name of the log; without it, list all logs")
 FETCHED = replace(WORKLOAD_FILE, help="A file ending in .swf.gz, or an existing folder")
 BASE_URL = _text("base-url", "URL", "A mirror of the archive with the same folders", rule="the archive")
 SHA256 = _text("sha256", "SUM", "Expected checksum of the file", rule="the known one")

@@ -43,7 +43,7 @@ class RunOutput:
         return None if self.same_as is None else Path(self.same_as)
 
     def names(self, formats: Sequence[str]) -> dict[str, Any]:
-        """Return the entries of the record of a run whose traces have these formats."""
+        """Return the entries for the record of a run with traces in these formats."""
         return {"observe": list(self.observe), "tasks_table": self.tasks, **self.trace_names(formats)}
 
     def trace_names(self, formats: Sequence[str]) -> dict[str, Any]:
@@ -64,13 +64,13 @@ class PaperOptions:
     no_title: Annotated[bool, d.NO_TITLE] = d.NO_TITLE.default
 
     def asked(self) -> ForPaper:
-        """Return the request. Raises InputError if the width is none."""
+        """Return the request. Raises InputError if the width is invalid."""
         from traces.figures.drawing.for_paper import ForPaper
 
         return ForPaper.of(self.width, not self.no_title, str(d.WIDTH))
 
     def drawing(self) -> AbstractContextManager[None]:
-        """Return a context in which figures are drawn so. Raises InputError if the width is none."""
+        """Return a context in which figures are drawn in this way. Raises InputError if the width is invalid."""
         from traces.figures.drawing.for_paper import drawn_for
 
         return drawn_for(self.asked())

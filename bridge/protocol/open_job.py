@@ -44,7 +44,7 @@ class OpenJob:
     promises: int = 0  # reported so far, and suspensions before the required instant
     # instants at which cores are taken away, and their numbers: their tasks start again then, in further chunks
     taken: set[tuple[int, int]] = field(default_factory=set)
-    conserves_work: bool = False  # if not, the application may also lose cores that are not taken away
+    conserves_work: bool = False  # if false, the application may also lose cores that are not taken away
 
     @classmethod
     def begin(cls, start: m.SimulateJob, hello: m.Hello) -> Self:

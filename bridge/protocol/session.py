@@ -223,7 +223,7 @@ class Session(Generic[_Book]):
     # The tables
 
     def _apply(self, message: Message, name: str) -> bool:
-        """Check a message, sent or received, and take the step. Return False if it is to be dropped."""
+        """Check a message, sent or received, and make the transition. Return False if it is to be dropped."""
         after = self._steps[self.state].get(name)
         if after is None:
             raise BrokenRule(f"{name} is not allowed while the connection is in the state {self.state!s}")

@@ -7,7 +7,7 @@ from typing import Any
 from bls.machine.platform import Platform
 from bls.options import SWITCHES
 from bridge.couplings import Watch
-from bridge.options.declared import CLEANUP, PHASE, PRIORITIES, RATE, SETTLE
+from bridge.options.declared import PHASE
 from bridge.options.slurm import SlurmOptions
 from bridge.replay.configuration import Configuration, of_machine, settings
 from bridge.replay.installed import installed_slurm
@@ -17,7 +17,7 @@ from bridge.scenarios.conflicts import REPLAY
 from bridge.scenarios.ready import ReadyScenario
 from bridge.scenarios.scenario import Scenario
 from traces.base.errors import InputError
-from traces.base.options import check
+from traces.base.options import check, check_fields
 from traces.base.time import NS_PER_S, format_ns
 
 #: Interval with two passes of backfilling, and one of every other periodic activity of Slurm except priorities.
@@ -45,10 +45,7 @@ class SlurmChoice(SlurmOptions):
 
     def __post_init__(self) -> None:
         check(REPLAY, {"settle": self.settle, "rate": self.rate})
-        for option, value in ((SETTLE, self.settle), (PHASE, self.phase), (CLEANUP, self.cleanup), (RATE, self.rate)):
-            if value is not None:
-                option.check(value)
-        PRIORITIES.check(self.priorities)
+        check_fields(self)
 
     def machine(self) -> Platform | None:
         """The machine of the site's file, with its switches if a platform can have them; None without a file."""

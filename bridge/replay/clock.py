@@ -24,7 +24,7 @@ class _Shared(ctypes.Structure):
         ("until_ns", ctypes.c_int64),
         ("since_ns", ctypes.c_int64),
         ("rate", ctypes.c_double),
-        ("wake_ns", ctypes.c_int64),  # in the conductor's turn: the next instant that a thread waits for, or NEVER
+        ("wake_ns", ctypes.c_int64),  # during the conductor's turn: the next instant for which a thread waits, or NEVER
         ("wakes", ctypes.c_int64),  # number of ended waits of threads
         ("turns", ctypes.c_int64),  # number of the conductor's turns
         ("no_room", ctypes.c_int64),  # error number of a file that could not be written, as on a full disk; 0: none

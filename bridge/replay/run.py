@@ -1,4 +1,4 @@
-"""A replay from begin to end: start slurmctld in a folder, register all nodes, run the workload, write results and record."""
+"""A whole replay: start slurmctld in a folder, register all nodes, run the workload, write results and record."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def check_taken(log: Path, found: Configuration) -> tuple[str, ...]:
 
 _STARTS_S = 5  # with a running clock, additional real time to start up and to register nodes
 
-#: slurmctld does not start before this date: 0 means no date to it, and it cannot represent dates before 1970.
+#: slurmctld does not start before this date: it reads 0 as no date, and cannot represent dates before 1970.
 _FIRST_DATE_NS = 86_400 * NS_PER_S
 _PAUSE_JOBS = 100  # number of ended jobs between two calls of the watch
 KEPT = ("slurm.conf", "topology.conf", "slurmctld.log")  # files of slurmctld's folder that stay

@@ -271,7 +271,7 @@ def _nodes(words: LogWords, known: set[str]) -> tuple[str, ...]:
 def reservation_lines(windows: Windows, platform: Platform, nodes: Sequence[str], origin_ns: int) -> list[list[str]]:
     """The fields of the requests that create the windows (``native/requests.c``). Jobs of all users may name a
     reservation: the windows determine which jobs use it. Raises InputError if one has parts of several hosts."""
-    # For all users except one who submits nothing.
+    # For all users except one that submits no jobs.
     excluded = next(user.pw_name for user in pwd.getpwall() if user.pw_uid != os.geteuid())
     lines = []
     for w, window in enumerate(windows.windows):

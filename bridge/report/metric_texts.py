@@ -11,7 +11,7 @@ from traces.base.given_file import parse_json
 from traces.base.time import format_ns
 from traces.metric_units import four_digits, shown_as
 
-#: Figures of distributions over jobs, as they begin names of metrics.
+#: Statistics of distributions over jobs, by the prefixes of names of metrics.
 _FIGURES = {
     "mean": "mean",
     "median": "median",
@@ -22,13 +22,14 @@ _FIGURES = {
     "max": "maximum",
 }
 
-#: Names in words where they are not just the name with spaces; then patterns of names.
+#: Words for names, if not the name with spaces; then patterns of names.
 _WORDS = {
     "awrt": "area-weighted response time",
     "awwt": "area-weighted wait",
     "psf": "priority-weighted specific response time",
     "cov": "c.o.v. of finishing times",
     "cov_sample": "c.o.v. of finishing times (sample)",
+    "length_cov": "c.o.v. of task lengths",
     "max_minus_mean": "maximum − mean finishing time",
     "sakellariou_l": "maximum − mean finishing time (L)",
     "sakellariou_lr": "(maximum − mean) / maximum (LR)",
@@ -81,7 +82,7 @@ def definition(name: str) -> str:
 
 
 def heading(metric: str) -> str:
-    """The heading of a metric on the page of metrics, or empty."""
+    """The group of a metric (a heading of its page), or empty."""
     return _definitions().get(metric, {}).get("heading", "")
 
 
@@ -110,7 +111,7 @@ def metric_of(name: str, value: Any) -> Metric:
         text = format_ns(round(value)) if value >= 0 else f"−{format_ns(-round(value))}"
     else:
         shown = shown_as(name, value)
-        if words == name.replace("_", " "):  # neither a table nor a pattern names it: it ends in its unit
+        if words == name.replace("_", " "):  # in neither the table nor the patterns: the name ends in its unit
             words = shown.words
         unit = "" if shown.unit == "fraction" else shown.unit
         text = _number(value / shown.scale if shown.scale != 1.0 else value)

@@ -15,7 +15,7 @@ from traces.base.written_file import write_text
 
 _FRAME_PX = 720  #: height of a page in a notebook
 
-#: A page may run its own script and style, which are named by their hashes, and show its own images; nothing else.
+#: A page may only run its own script and style, identified by their hashes, and show its own images.
 _POLICY = (
     "default-src 'none'; script-src '{script}'; style-src '{style}'; img-src data: blob:; base-uri 'none'; "
     "form-action 'none'"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from traces.figures.drawing.canvas import Figure
 
-#: Names of instants, which are -1 if they never happened; all other times are durations.
+#: Names of columns of instants, -1 if they never happened; all other times are durations.
 _INSTANT = re.compile(r"(submit|eligible|start|end|deadline|fair_start)(_[ab])?_ns")
 _INTEGERS = (np.int8, np.int16, np.int32)
 

@@ -1,99 +1,190 @@
-"""Numbers computed from a finished run, in memory or in its folder: costs, the facility's power, and fair start times."""
+"""Numbers computed from a finished run, in memory or in its folder: costs, the facility's power, and fair start times.
+
+Commands read the table of them for their help, so this module loads what computes them only when it is needed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-import numpy as np
-
-from bls.fair_start import FinishedRows, check_fair_start, fair_starts
-from bls.metrics.batch import unfairness
-from bls.metrics.schedule import Schedule
-from bls.options import POWER
+from bls.options import FAIR_START, POWER, PUE, SIGNALS
 from bridge.runs.directory import read_record
-from bridge.runs.result import WithCosts
-from bridge.runs.simulation import batch_simulator
-from bridge.runs.stored_trace import ledger_of_results
-from bridge.scenarios.conflicts import FAIR_START
-from bridge.scenarios.ready import ReadyScenario
-from bridge.scenarios.scenario import Scenario
 from traces.base.errors import InputError
-from traces.base.options import built, check, places
-from traces.compiled import Array
-from traces.ledger import JobRecords
-from traces.tables import read_jobs, read_power
+from traces.base.options import Option, built, check, places
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from bls.power.costs import FinishedPower, Pue
+    from bls.power.costs import EnergyCosts, FinishedPower, Pue
     from bls.power.signals import Signals
     from bridge.runs.result import Result
+    from bridge.scenarios.ready import ReadyScenario
+    from traces.compiled import Array
+    from traces.ledger import JobRecords, Ledger
+
+    #: Metrics, and columns with a value for each row of the table of jobs.
+    Computed = tuple[Mapping[str, Any], Mapping[str, Array]]
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """Numbers that are computed from a finished run if a command or a study asks for them."""
+
+    option: Option[Any]  # of the commands; its name is also the key in ``[results]`` of a study
+    needs: Literal["power", "repetition"]  # of the run: its power, or that its batch level can be repeated
+    names: str  # where the names of its metrics are, ``MODULE:TUPLE``
+    reader: str  # the function that reads the value of the option, ``MODULE:FUNCTION``; it raises InputError
+    compute: Callable[[Result | StoredRun, Any], Computed]  # from the run and the value that was read
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The names of its metrics."""
+        return tuple(_named(self.names))
+
+
+def _named(name: str) -> Any:
+    module, _, inside = name.partition(":")
+    return getattr(import_module(module), inside)
+
+
+def _costs(run: Result | StoredRun, signals: Signals) -> Computed:
+    from bls.power.costs import costs
+
+    return costs(run.finished_power, signals)
+
+
+def _facility(run: Result | StoredRun, pue: Pue) -> Computed:
+    from bls.power.costs import facility_metrics
+
+    return facility_metrics(run.finished_power, pue), {}
+
+
+def _fairness(run: Result | StoredRun, _: bool) -> Computed:
+    return run.fairness, {"fair_start_ns": run.fair_start_ns}
+
+
+_SIGNALS = "Compute costs and emissions of energy from this CSV file: from,price_per_kwh,g_co2e_per_kwh"
+_FOR_COSTS = replace(SIGNALS, help=_SIGNALS)
+
+#: The quantities by the names of their options, in the order of their metrics.
+QUANTITIES: Final[Mapping[str, Quantity]] = {
+    one.option.name: one
+    for one in (
+        Quantity(_FOR_COSTS, "power", "bls.power.costs:COST_METRICS", "bls.power.signals:read_signals", _costs),
+        Quantity(PUE, "power", "bls.power.costs:FACILITY_METRICS", "bls.power.costs:parse_pue", _facility),
+        Quantity(FAIR_START, "repetition", "bls.metrics.batch:UNFAIRNESS", "builtins:bool", _fairness),
+    )
+}
+
+#: The options of those that need the power of a run, for commands.
+OF_POWER: Final = tuple(one.option for one in QUANTITIES.values() if one.needs == "power")
 
 
 @dataclass(frozen=True)
 class Afterwards:
-    """The numbers that are computed from a finished run."""
+    """The numbers that are to be computed from a finished run."""
 
-    signals: Signals | None = None  # prices and emissions, for costs; None: no costs
-    pue: Pue | None = None  # for the power of the facility
-    fair_start: bool = False  # whether fair start times are computed
+    asked: Mapping[str, Any]  # by the name of a quantity, what its computation takes
 
     @classmethod
-    def given(cls, signals: str | Path | None, pue: str | None, fair_start: bool = False) -> Afterwards:
-        """Read the options of a command. Raises InputError if one is not valid."""
-        from bls.power.costs import parse_pue
-        from bls.power.signals import read_signals
-
-        read = None if signals is None else read_signals(signals)
-        return cls(read, None if pue is None else parse_pue(pue), fair_start)
-
-    @property
-    def needs_power(self) -> bool:
-        """Whether the power of the run has to be known."""
-        return self.signals is not None or self.pue is not None
-
-    def __bool__(self) -> bool:
-        return self.needs_power or self.fair_start
+    def given(cls, values: Mapping[str, Any]) -> Afterwards:
+        """Read the values of options, by their names or keys; None and False ask for nothing. Raises InputError."""
+        named = {key.replace("_", "-"): value for key, value in values.items() if value not in (None, False)}
+        return cls({name: _named(one.reader)(named[name]) for name, one in QUANTITIES.items() if name in named})
 
     def check(self, scenario: ReadyScenario) -> None:
         """Raise InputError if some numbers cannot be computed from a run of this scenario."""
-        if self.needs_power and scenario.power is None:
+        needed = {QUANTITIES[name].needs for name in self.asked}
+        if "power" in needed and scenario.power is None:
             raise InputError(f"costs and power of the facility: the power of the run is not known; add {POWER:held}")
-        if self.fair_start:
+        if "repetition" in needed:
             check_repeatable(scenario)
 
     def of(self, run: Result | StoredRun) -> tuple[dict[str, Any], dict[str, Array]]:
         """Compute the metrics, and the columns with a value for each row of the table of jobs."""
-        metrics, columns = dict[str, Any](), dict[str, Array]()
-        if self.needs_power:
-            from bls.power.costs import costs, facility_metrics
-
-            power = run.finished_power
-            if self.signals is not None:
-                found = costs(power, self.signals)
-                metrics, columns = dict(found.metrics), dict(found.jobs)
-            if self.pue is not None:
-                metrics |= facility_metrics(power, self.pue)
-        if self.fair_start:
-            metrics |= run.fairness
-            columns["fair_start_ns"] = run.fair_start_ns
+        metrics: dict[str, Any] = {}
+        columns: dict[str, Array] = {}
+        for name, value in self.asked.items():
+            found = QUANTITIES[name].compute(run, value)
+            metrics.update(found[0])
+            columns.update(found[1])
         return metrics, columns
+
+
+class WithCosts:
+    """A finished run whose costs can be computed from its power."""
+
+    @property
+    def finished_power(self) -> FinishedPower:
+        """The power of the machine and its jobs, from which costs are computed. Raises InputError if it is not known."""
+        raise NotImplementedError
+
+    def costs(self, signals: str | Path) -> EnergyCosts:
+        """Compute costs and emissions (docs/reference/power.md#prices-and-carbon).
+
+        Parameters
+        ----------
+        signals : str or Path
+            A CSV file of prices and emissions over time.
+
+        Returns
+        -------
+        EnergyCosts
+            ``metrics``, a dict, and ``jobs``, an array for each column, with a value for each row of the table of jobs.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be used, or the power of the run is not known.
+        """
+        from bls.power.costs import costs
+        from bls.power.signals import read_signals
+
+        return costs(self.finished_power, read_signals(signals))
+
+    def facility(self, pue: str) -> Mapping[str, float | None]:
+        """Compute the energy and the power of the whole facility (docs/reference/power.md#what-the-facility-draws).
+
+        Parameters
+        ----------
+        pue : str
+            The power usage effectiveness: ``1.4``, or at loads, ``0%:2 50%:1.5 100%:1.3``.
+
+        Returns
+        -------
+        mapping of str to float or None
+            ``facility_energy_j``, ``facility_mean_pue`` and ``facility_peak_w``.
+
+        Raises
+        ------
+        InputError
+            If the PUE is not valid, or the power of the run is not known.
+        """
+        from bls.power.costs import facility_metrics, parse_pue
+
+        return facility_metrics(self.finished_power, parse_pue(pue))
 
 
 def check_repeatable(ready: ReadyScenario) -> None:
     """Raise InputError if parts of a run of this scenario cannot be repeated, as fair start times need."""
-    check(FAIR_START, ready)
+    from bls.fair_start import check_fair_start
+    from bridge.scenarios.conflicts import FAIR_START as conflicts
+
+    check(conflicts, ready)
     check_fair_start(ready.policy, ready.options.batch)
 
 
 def fair_starts_of(ready: ReadyScenario, jobs: JobRecords) -> Array:
     """The fair start time of each row: int64 (rows,). Raises InputError as :func:`check_repeatable`, RuntimeError if the
     scenario is not that of the jobs."""
+    from bls.fair_start import FinishedRows, fair_starts
+    from bridge.runs.simulation import batch_simulator
+
     check_repeatable(ready)
     rows = FinishedRows(jobs.job_id, jobs.start_ns, jobs.end_ns, jobs.state, jobs.eligible_ns)
     return fair_starts(rows, batch_simulator(ready.for_one_run()))
@@ -116,6 +207,8 @@ class StoredRun(WithCosts):
     @cached_property
     def stored_jobs(self) -> pd.DataFrame:
         """The table of jobs as ``jobs.parquet`` has it."""
+        from traces.tables import read_jobs
+
         return read_jobs(self.folder / "jobs.parquet")
 
     @cached_property
@@ -158,6 +251,8 @@ class StoredRun(WithCosts):
     @cached_property
     def finished_power(self) -> FinishedPower:
         """The power of its machine and jobs, from its tables."""
+        import numpy as np
+
         from bls.machine.platform import platform_of
         from bls.metrics.schedule import NO_DOWNTIME
         from bls.power.accounting import PowerRun, PowerSeries
@@ -165,6 +260,7 @@ class StoredRun(WithCosts):
         from bls.power.job_power import JobPower, power_classes
         from bls.power.table import power_table
         from traces.base.scale import WHOLE
+        from traces.tables import read_power
 
         path = self.folder / "power.parquet"
         if not path.is_file():
@@ -179,7 +275,7 @@ class StoredRun(WithCosts):
 
         def run() -> PowerRun:
             of, classes, jobs = self._arguments.get("power", "held"), None, self.stored_jobs
-            ledger = ledger_of_results(self.folder, tasks=of == "working")
+            ledger = self._ledger(tasks=of == "working")
             if "power" in jobs or "memory_bound" in jobs:
                 parts = (jobs.get(name, default) * WHOLE for name, default in (("power", 1.0), ("memory_bound", 0.0)))
                 factor, memory = (np.rint(np.broadcast_to(part, len(jobs))).astype(np.int64) for part in parts)
@@ -191,7 +287,7 @@ class StoredRun(WithCosts):
     @cached_property
     def fair_start_ns(self) -> Array:
         """The fair start time of each row of its table of jobs; its batch level is repeated with recorded run times."""
-        jobs = ledger_of_results(self.folder, tasks=False).jobs
+        jobs = self._ledger(tasks=False).jobs
         try:
             return fair_starts_of(self._ready, jobs)
         except RuntimeError as error:
@@ -201,7 +297,12 @@ class StoredRun(WithCosts):
     @property
     def fairness(self) -> Mapping[str, Any]:
         """The metrics of unfairness."""
-        return fairness(ledger_of_results(self.folder, tasks=False).jobs, self.fair_start_ns)
+        return fairness(self._ledger(tasks=False).jobs, self.fair_start_ns)
+
+    def _ledger(self, *, tasks: bool) -> Ledger:
+        from bridge.runs.stored_trace import ledger_of_results
+
+        return ledger_of_results(self.folder, tasks=tasks)
 
     @property
     def _arguments(self) -> Mapping[str, Any]:
@@ -209,6 +310,9 @@ class StoredRun(WithCosts):
 
     @cached_property
     def _ready(self) -> ReadyScenario:
+        from bridge.scenarios.ready import ReadyScenario, decided
+        from bridge.scenarios.scenario import Scenario
+
         given = self._arguments
         if not given.get("workload"):
             raise InputError(f"{self.folder}: its record does not name a workload; allowed: a result of twolevel run")
@@ -218,8 +322,6 @@ class StoredRun(WithCosts):
             for key in (place.option.key, place.option.keyword.lower())
             if given.get(key) is not None
         }
-        from bridge.scenarios.ready import decided
-
         scenario = decided(built(Scenario, values))
         log = scenario.log()
         workload, machine = scenario.jobs(log, replayed=not scenario.application.simulated)
@@ -228,5 +330,8 @@ class StoredRun(WithCosts):
 
 def fairness(jobs: JobRecords, fair_start_ns: Array, counted: Array | None = None) -> Mapping[str, Any]:
     """The metrics of unfairness of a table of jobs; ``counted``, bool (rows,): rows that count, default: all."""
+    from bls.metrics.batch import unfairness
+    from bls.metrics.schedule import Schedule
+
     columns = {name: getattr(jobs, name) for name in ("submit_ns", "start_ns", "end_ns", "cores", "why", "state")}
     return unfairness(Schedule(**columns, n_cores=1, counted=counted), fair_start_ns)

@@ -18,7 +18,7 @@ from bls.workloads.selection import fit, select
 from bls.workloads.workload import Workload
 from bridge.options import declared as d
 from bridge.scenarios.scenario import Scenario
-from bridge.spelling import flag
+from bridge.standard_error import flag
 from traces.base.errors import InputError, PluginError
 from traces.base.options import Option, places
 from traces.tables import BEGIN, NAME
@@ -34,7 +34,7 @@ _WRITTEN = {"tasks_table": d.TASKS_TABLE, "keep_decisions": DECISIONS}
 
 
 def path_word(path: object) -> str:
-    """A path as an argument of a command: no option, whatever it begins with."""
+    """A path as an argument of a command, never read as an option."""
     return f"./{path}" if str(path).startswith("-") else str(path)
 
 
@@ -47,7 +47,7 @@ def command_again(
         return ""
     words = ["twolevel", command, path_word(arguments["workload"])]
     for name, option in (run_options() if options is None else options).items():
-        if option.name != SIGNALS.name or reads_signals(str(arguments.get("bls"))):  # older runs took them for costs
+        if option.name != SIGNALS.name or reads_signals(str(arguments.get("bls"))):  # older runs used them for costs
             words += _given(option, _value(arguments, name, option))
     for observer in arguments.get("observe") or ():
         words += [flag(OBSERVE.name), str(observer)]

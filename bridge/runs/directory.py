@@ -283,7 +283,7 @@ def read_record(folder: Path, name: str = "run.json", what: str = "run") -> dict
     return record
 
 
-#: Options of older records, in which a value that had no effect is left out; others are kept, so that they show.
+#: Options of older records whose values without effect are omitted; other values are kept and shown.
 _INERT = {
     ("pue", ""): (None,),
     ("fair-start", ""): (False, True),
@@ -299,7 +299,7 @@ def under_present_names(given: Mapping[str, Any], *, typed: bool = False) -> dic
     def name(option: str, unit: str = "") -> str:
         return option if typed else option.replace("-", "_") + unit
 
-    def taken(option: str, unit: str = "") -> Any:  # a list, of a grid, stays and is refused: it is no single axis now
+    def taken(option: str, unit: str = "") -> Any:  # a list (of a grid) is kept, and refused later
         key = name(option, unit)
         return None if isinstance(found.get(key), list) else found.pop(key, None)
 
@@ -334,7 +334,7 @@ def power_words(on: Any, of: Any) -> Any:
     if isinstance(on, str):
         return on if of is None else of
     if on is False and of in (None, "held"):
-        return "none"  # or, with another option about power, held
+        return "none"  # with another option about power: held
     return of or "held"
 
 

@@ -32,15 +32,15 @@ class FigureView(NamedTuple):
     """What to draw of a run, in addition to a table."""
 
     first_core: Array  # int64 (hosts + 1,), first core of each host, and one beyond the last
-    host_names: list[str]  # one per host
+    host_names: list[str]  # names of hosts
     # jobs, cores: sequence of (int, int), or None, half-open intervals of the job numbers and of the global core
     # numbers to show; None is all
     jobs: Intervals | None = None
     cores: Intervals | None = None
-    title: str = ""  # what is written above
+    title: str = ""
     releases: pd.DataFrame | None = None  # cores that jobs released before their end
     widths: pd.DataFrame | None = None  # requests and grants of cores after the start of jobs
-    until_ns: int | None = None  # the last end; None where it is not known
+    until_ns: int | None = None  # the last end; None if unknown
     domains: pd.DataFrame | None = None  # power draw of the parts of the machine that have limits
 
 
@@ -208,14 +208,13 @@ def draw_run_figures(
     from traces.figures.drawing.canvas import FORMATS, save_all
     from traces.figures.drawing.for_paper import ForPaper, write_captions
 
-    how = paper or ForPaper()
+    how, record = paper or ForPaper(), read_record(folder)  # a folder that is no result is reported before a name
     for name in names or ():
         if name not in RUN_FIGURES:
             raise one_of("figure of a run", name, RUN_FIGURES, str(ONLY))
     for form in formats:
         if form not in FORMATS:
             raise one_of("format", form, FORMATS)
-    record = read_record(folder)
     tables = _tables(folder, names)
     view = _view(folder, tables, jobs, cores, run_title(record) if how.titled else "")
     with_jobs = [table for name, table in tables.items() if name not in _OF_ALL]

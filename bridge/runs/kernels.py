@@ -10,8 +10,8 @@ from traces.kernels.units import prepare
 #: The batch level, and the metrics of any run.
 BATCH: Final = {
     "bls.workloads.readers.swf": 8,
-    "bls.engine.loop": 72,
-    "bls.policies.score_policy": 3,
+    "bls.engine.loop": 71,
+    "bls.policies.contract": 3,
     "bls.allocators.first_fit": 9,
     "bls.metrics.occupancy": 7,
     "bls.metrics.schedule": 1,

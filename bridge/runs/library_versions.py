@@ -14,7 +14,7 @@ _INFO = ".dist-info"
 
 
 def versions() -> dict[str, str]:
-    """As ``{"python": "3.11.7", "twolevel": "0.1.0", …}``; ``not installed`` for missing libraries."""
+    """Versions as ``{"python": "3.11.7", "twolevel": "0.1.0", …}``; ``not installed`` for missing libraries."""
     return {"python": platform.python_version()} | versions_of(("twolevel", *_LIBRARIES))
 
 

@@ -117,9 +117,7 @@ def page_of_run(
     return Page(kind, title, _lead(parts, jobs), chosen_metrics(metrics, MAIN_METRICS), made)
 
 
-_ABOUT_TIMELINE = (
-    "Activity of each core over time. Drag or scroll to move and zoom; click a job to see why it started then."
-)
+_ABOUT_TIMELINE = "Rows are labelled host · core. Drag or scroll to move and zoom; click a job to see why it started."
 _ABOUT_JOBS = "Click a heading to sort. The filter takes words and conditions, e.g. wait>1h cores>=64 state=killed."
 
 

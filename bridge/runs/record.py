@@ -207,9 +207,9 @@ def _latest(host: Array, since: Array, at_host: Array, at: Array) -> Array:
 
 
 def _energies(power: PowerReport, host: Array, begin: Array, end: Array) -> list[Array]:
-    from bls.power.host_accounts import HostIntervals  # not needed by most runs
+    from bls.power.accounting import HostIntervals, host_energies  # not needed by most runs
 
-    used = power.host_energies(HostIntervals(host, begin, end))
+    used = host_energies(power.run, HostIntervals(host, begin, end))
     return [one.joules() for one in (used.total, used.jobs, used.idle_cores, used.base, used.off)]
 
 

@@ -21,6 +21,7 @@ from bls.metrics.batch import main_metrics, schedule_metrics
 from bls.metrics.schedule import Allocations, Downtime, Schedule
 from bls.options import LIMITS, POWER
 from bridge.options.declared import TRACE_DETAIL, TRACE_FORMATS
+from bridge.runs.afterwards import WithCosts, fair_starts_of, fairness
 from bridge.runs.tracing import technique_labels
 from bridge.scenarios.ready import ReadyScenario
 from traces import ledger_tables, tables
@@ -34,7 +35,7 @@ from traces.ledger import STATES, Ledger
 if TYPE_CHECKING:
     import pandas as pd
 
-    from bls.power.costs import EnergyCosts, FinishedPower
+    from bls.power.costs import FinishedPower
     from bls.power.report import PowerReport
     from bridge.report.page import Page
     from bridge.runs.figures import Plots
@@ -226,66 +227,6 @@ def _table(table: ledger_tables.LedgerTable) -> cached_property[pd.DataFrame]:
     return cached_property(made)
 
 
-class WithCosts:
-    """A finished run whose costs can be computed from its power."""
-
-    @property
-    def finished_power(self) -> FinishedPower:
-        """The power of the machine and its jobs, from which costs are computed.
-
-        Raises
-        ------
-        InputError
-            If it is not known.
-        """
-        raise NotImplementedError
-
-    def costs(self, signals: str | Path) -> EnergyCosts:
-        """Compute costs and emissions (docs/reference/power.md#prices-and-carbon).
-
-        Parameters
-        ----------
-        signals : str or Path
-            A CSV file of prices and emissions over time.
-
-        Returns
-        -------
-        EnergyCosts
-            ``metrics``, a dict, and ``jobs``, an array for each column, with a value for each row of the table of jobs.
-
-        Raises
-        ------
-        InputError
-            If the file cannot be used, or the power of the run is not known.
-        """
-        from bls.power.costs import costs
-        from bls.power.signals import read_signals
-
-        return costs(self.finished_power, read_signals(signals))
-
-    def facility(self, pue: str) -> Mapping[str, float | None]:
-        """Compute the energy and the power of the whole facility (docs/reference/power.md#what-the-facility-draws).
-
-        Parameters
-        ----------
-        pue : str
-            The power usage effectiveness: ``1.4``, or at loads, ``0%:2 50%:1.5 100%:1.3``.
-
-        Returns
-        -------
-        mapping of str to float or None
-            ``facility_energy_j``, ``facility_mean_pue`` and ``facility_peak_w``.
-
-        Raises
-        ------
-        InputError
-            If the PUE is not valid, or the power of the run is not known.
-        """
-        from bls.power.costs import facility_metrics, parse_pue
-
-        return facility_metrics(self.finished_power, parse_pue(pue))
-
-
 @dataclass(frozen=True, eq=False)
 class Result(WithCosts):
     """The result of one run. A notebook displays it."""
@@ -295,7 +236,7 @@ class Result(WithCosts):
     coupling: Mapping[str, Any]  # the coupling's name and its cost
     notes: BatchNotes
     application_notes: ApplicationNotes
-    costs, facility = WithCosts.costs, WithCosts.facility  # here, so that the page of this class shows them
+    costs, facility = WithCosts.costs, WithCosts.facility  # for the documentation of this class
 
     @property
     def further_columns(self) -> dict[str, Any]:
@@ -344,15 +285,11 @@ class Result(WithCosts):
         InputError
             If parts of the run cannot be repeated.
         """
-        from bridge.runs.afterwards import fair_starts_of
-
         return fair_starts_of(self.scenario, self.ledger.jobs)
 
     @cached_property
     def fairness(self) -> Mapping[str, Any]:
         """``mean_unfairness_ns``, ``max_unfairness_ns`` and ``unfair_share``, from ``fair_start_ns``."""
-        from bridge.runs.afterwards import fairness
-
         return MappingProxyType(fairness(self.ledger.jobs, self.fair_start_ns, self._counted))
 
     @cached_property

@@ -25,12 +25,12 @@ from traces.intervals import intervals_text, parse_intervals
 from traces.kernels.signatures import Floats, Ints
 
 DEFAULT = "default"  #: the name under which the jobs that no application matches are counted
-ALLOWED = "allowed"  #: the key that says whether jobs may be slowed to save power
+ALLOWED = "allowed"  #: the key that states whether jobs may be slowed to save power
 
-#: The keys that say what jobs draw, and how much of their time no speed of their cores changes; and the most of each.
+#: The keys of the power of jobs and of the part of their time that does not depend on speed; and their largest values.
 DRAWS = {"power": 10, "memory_bound": 1}
 
-#: What a job is told by, each a column of the workload.
+#: The properties by which jobs are matched, each a column of the workload.
 COLUMNS = ("application", "user", "group", "queue", "partition", "cores")
 
 
@@ -38,16 +38,16 @@ COLUMNS = ("application", "user", "group", "queue", "partition", "cores")
 class Match:
     """Conditions that a job must all meet. Raises InputError, which begins with ``where`` and the key."""
 
-    # the log's numbers, as ``"1 7 20-25"``; empty: any, also where the log gives none
+    # the log's numbers, as ``"1 7 20-25"``; empty: any, or unknown
     application: str = ""
     user: str = ""
     group: str = ""
     queue: str = ""
     partition: str = ""
-    cores: str = ""  # how many cores the job requests, as ``"64-128"`` or ``"64-"``; empty: any
-    # 0 to 1: this part of the jobs that fit the rest. Each job has one uniform number of the stream keyed (seed, job
-    # number), so that it is decided without regard to the other jobs. The shares of applications that fit a job are
-    # laid side by side: 0.5, 0.3 and 0.2 divide the jobs that fit all three, and none is left.
+    cores: str = ""  # number of requested cores, as ``"64-128"`` or ``"64-"``; empty: any
+    # 0 to 1: this share of the jobs that meet the other conditions. Each job has one uniform number, keyed (seed, job
+    # number), so its choice does not depend on other jobs. The shares of the applications that fit a job are
+    # consecutive intervals of that number: 0.5, 0.3 and 0.2 divide all jobs that fit all three.
     share: float = 1.0
     where: InitVar[str] = "match"
 
@@ -65,7 +65,7 @@ class Match:
         return self.share == 1.0 and not any(getattr(self, key) for key in COLUMNS)
 
     def fits(self, workload: Workload) -> Array:
-        """Which jobs fit, whatever the share: bool, shape (n,)."""
+        """Which jobs fit, regardless of the share: bool, shape (n,)."""
         found = np.ones(len(workload), np.bool_)
         for key in COLUMNS:
             if text := getattr(self, key):
@@ -83,7 +83,7 @@ class MappedJobs:
     name: str  # 1 to 100 printable characters; not ``default``
     match: Match
     program: Program
-    allowed: bool | None = None  # whether these jobs may be slowed to save power; None: as the run's options say
+    allowed: bool | None = None  # whether these jobs may be slowed to save power; None: by the run's options
     # given values of ``power`` and ``memory_bound`` (``bls.power.job_power``), parts per billion
     draws: Mapping[str, int] = field(default_factory=dict)
 
@@ -164,7 +164,7 @@ class ApplicationMap:
         place : ndarray of int64, shape (n,)
             As :meth:`assign` returns it.
         otherwise : ndarray of bool, shape (n,)
-            For jobs whose application does not say it.
+            For jobs whose application does not state it.
 
         Returns
         -------
@@ -212,7 +212,7 @@ def _places(matches: Sequence[Match], workload: Workload, seed: int) -> Array:
     n = len(workload)
     place = np.full(n, len(matches), np.int64)
     free = np.ones(n, np.bool_)
-    uniform, laid = np.empty(n), np.zeros(n)  # laid: up to where the shares of the applications so far reach
+    uniform, laid = np.empty(n), np.zeros(n)  # laid: the sum of the shares of the applications so far
     if any(match.share < 1.0 for match in matches):
         _fill_uniform(uniform, np.uint64(seed), own(workload.job_id, np.int64))
     for k, match in enumerate(matches):
@@ -230,7 +230,7 @@ def _places(matches: Sequence[Match], workload: Workload, seed: int) -> Array:
 
 @compiled(makes_arrays=True)
 def _fill_uniform(uniform: Floats, seed: np.uint64, job_id: Ints) -> None:
-    """Write a number between 0 and 1 for each job: the first word of its stream."""
+    """Store a number between 0 and 1 for each job: the first word of its stream."""
     keys, words = np.empty(20, np.uint64), np.empty(4, np.uint64)
     for row in range(job_id.size):
         fill_round_keys(keys, seed, np.uint64(job_id[row]))

@@ -1,4 +1,4 @@
-"""Features that exclude each other, each pair once (``traces.base.options``); those of the batch level: ``bls.conflicts``.
+"""Features that exclude each other, each pair once (``traces.base.options``); ``bls.conflicts`` has those of the batch level.
 Each table is checked for another object: see the comments."""
 
 from collections.abc import Iterable, Mapping
@@ -15,7 +15,7 @@ from traces.base.options import SEED, ChosenFeature, Conflict, Option, has, need
 # Tables are set by hand, as in ``bls.conflicts``.
 # fmt: off
 
-Values: TypeAlias = Mapping[str, Any]  #: what is given, by the keys of options (``Option.key``)
+Values: TypeAlias = Mapping[str, Any]  #: given values, by the keys of options (``Option.key``)
 
 _NO_APPLICATION: Final = f"with {a.ALS:recorded} no application is simulated"
 _PROCESSES: Final = f"needs {d.COUPLING:pool} or process: inline runs no other"
@@ -54,11 +54,11 @@ def _without_applications(feature: ChosenFeature, allowed: str = "") -> Conflict
 
 
 _RESIZES: Final = has(
-    f"{b.RESIZE} but none", lambda scenario: scenario.batch.resizing or scenario.batch.molds,
+    f"{b.RESIZE} except none", lambda scenario: scenario.batch.resizing or scenario.batch.molds,
     lambda scenario: f"{b.RESIZE:{scenario.batch.resized}}", malleable="1", resize="shrink"
 )
 
-#: Checked when a study is read, too, before anything runs.
+#: Also checked when a study is read, before anything runs.
 UNRESIZED: Final = needs(
     _RESIZES, b.MALLEABLE, lambda scenario: scenario.batch.malleable is None, ", the jobs whose width may change",
     example={"malleable": None}
@@ -72,7 +72,7 @@ SCENARIO: Final[tuple[Conflict, ...]] = (
     ),
     _without_applications(
         has(
-            f"{b.COORDINATION} but none", lambda scenario: scenario.batch.releases,
+            f"{b.COORDINATION} except none", lambda scenario: scenario.batch.releases,
             lambda scenario: f"{b.COORDINATION:{scenario.batch.coordination}}", coordination="release",
         ),
         "none"
@@ -89,7 +89,7 @@ SCENARIO: Final[tuple[Conflict, ...]] = (
     ),
 )
 
-#: Of a scenario whose policy is looked for.
+#: Of a scenario whose policy is to be found.
 DECIDED: Final[Conflict] = Conflict(
     has(str(b.BLS_COMMAND), lambda scenario: scenario.execution.bls_command is not None, bls_command="x"),
     has(str(b.BLS), lambda scenario: scenario.batch.policy is not None, bls="sjf"),
@@ -121,16 +121,16 @@ READY: Final[tuple[Conflict, ...]] = (
             f"a {a.NETWORK} between tasks of graphs", lambda ready: ready.sends, _network, applications="graphs.toml",
             network="lv08",
         ),
-        "because the data on a released core would be lost", a.NETWORK.default
+        "as the data on a released core would be lost", a.NETWORK.default
     ),
     Conflict(
-        has(f"{a.NETWORK} but none", lambda ready: ready.networked, _network, network="lv08"),
+        has(f"{a.NETWORK} except none", lambda ready: ready.networked, _network, network="lv08"),
         has("no task graphs", lambda ready: not ready.sends),
         reason="no job has a task graph", allowed=a.NETWORK.default
     ),
 )
 
-# Of a :class:`bridge.scenarios.scenario.Execution`: the hosts that may join.
+# Of a :class:`bridge.scenarios.scenario.Execution`: hosts that may join.
 
 _LISTENS: Final = option_given(d.LISTEN, lambda how: how.listen, "tls://127.0.0.1:0")
 _ALS_COMMAND: Final = option_given(d.ALS_COMMAND, lambda how: how.als_command, "x")
@@ -156,7 +156,7 @@ PROCESSES: Final[tuple[Conflict, ...]] = (
     ),
 )
 
-# Of ``bridge.runs.simulation.ResultRequest``: a scenario that is ready, how it is executed, and what is wanted of it.
+# Of ``bridge.runs.simulation.ResultRequest``: a ready scenario, its execution, and the requested results.
 
 _INLINE: Final = has(f"{d.COUPLING:inline}", lambda run: run.execution.coupling == "inline")
 _REPLAYED: Final = has(f"{a.ALS:recorded}", lambda run: run.ready.technique is None, als="recorded")
@@ -216,11 +216,11 @@ FAIR_START: Final[tuple[Conflict, ...]] = (
     ),
 )
 
-# Of the values that are typed, by the keys of options: in Python an option without a use is no error.
+# Of typed values, by the keys of options: in Python an option without effect is not an error.
 
 
 def _typed(option: Option[Any], example: Any = None, said: str = "") -> ChosenFeature:
-    # An option that is given, and is not as by default. Options whose default is no 0 may be given one.
+    # An option with a value other than its default. Where the default is not 0, 0 is a value, too.
     def found(given: Values) -> bool:
         value = given.get(option.key)
         zero_counts = option in (d.PHASE, d.REPEATS) and value == 0 and value is not False
@@ -234,7 +234,7 @@ def _lacks(option: Option[Any]) -> ChosenFeature:
 
 
 def _no_use(option: Option[Any], example: Any) -> Conflict:
-    # Of an option of other processes. A scheduler is one, too.
+    # Of an option of other processes, including a scheduler.
     timed = option is d.TIMEOUT
 
     def found(given: Values) -> bool:
@@ -248,7 +248,7 @@ def _not_traced(option: Option[Any], example: Any) -> Conflict:
     lacking: ChosenFeature = has(
         f"{d.TRACE_FORMATS:none}", lambda given: given.get("trace") == d.NO_FORMATS, trace=d.NO_FORMATS
     )
-    return Conflict(_typed(option, example), lacking, reason="no trace is written", allowed="any format")
+    return Conflict(_typed(option, example), lacking, reason="{second} writes no trace", allowed="any format")
 
 
 def _at_once(second: ChosenFeature, why: str = "it needs all jobs at once", allowed: str = "without it") -> Conflict:
@@ -267,7 +267,7 @@ _WHOLE: Final[tuple[Option[Any], ...]] = (
     b.OBSERVE, d.LIVE, d.CHECK, d.NODES, b.DECISIONS, d.SAME_AS,
     b.SELECT, b.PRESET, b.CANCELLED, b.REQUESTS, b.WINDOWS, b.DEPENDENCIES, b.SWITCHES,
     b.LIMITS, b.FALLBACK, b.ALLOWED, b.JOB_POWER, b.POWER_ESTIMATES, b.SIGNALS,
-    b.SLEEP_AFTER, b.KEEP_AWAKE, b.POWER,  # which any of them implies
+    b.SLEEP_AFTER, b.KEEP_AWAKE, b.POWER,  # implied by any of them
 )
 
 TYPED: Final[tuple[Conflict, ...]] = (
@@ -283,7 +283,7 @@ TYPED: Final[tuple[Conflict, ...]] = (
     _not_traced(d.TRACE_CORES, "0"),
     _at_once(
         has(
-            f"{a.ALS} but recorded", lambda given: given["als"] != RECORDED,
+            f"{a.ALS} except recorded", lambda given: given["als"] != RECORDED,
             lambda given: f"{a.ALS:{plain(given['als'])}}", als="static",
         ),
         "a stream simulates no application level", RECORDED
@@ -317,7 +317,7 @@ REPLAY: Final[tuple[Conflict, ...]] = (
     Conflict(
         _typed(b.PLATFORM, "paper"), _typed(d.SLURM_CONF, "slurm.conf"), "whose nodes are the machine", "one of them"
     ),
-    Conflict(_typed(d.SETTLE, 5.0), _RATE, "by which the clock runs without a jump", "one of them"),
+    Conflict(_typed(d.SETTLE, 5.0), _RATE, "with which the clock makes no jumps", "one of them"),
     *(Conflict(_typed(*given), _ONLY_REPORT, "which starts no Slurm") for given in _OF_REPEATS),
     *(
         Conflict(_typed(*given), _lacks(d.REPORT), reason=f"needs {d.REPORT}")
@@ -325,24 +325,24 @@ REPLAY: Final[tuple[Conflict, ...]] = (
     ),
     Conflict(_typed(d.REPORT, "also"), _RATE, "as the replay of a report is exact", str(d.RATES)),
     Conflict(
-        _typed(d.PHASE, 10.0), _typed(d.REPEATS, 2), "each of which has its own", "one of them",
+        _typed(d.PHASE, 10.0), _typed(d.REPEATS, 2), "as each repeat has its own phase", "one of them",
         example={"report": "also"}
     ),
     Conflict(_typed(d.SIZES, "50"), _lacks(d.RATES), reason=f"needs {d.RATES}", example={"report": "also"}),
 )
 
-#: Options of a scenario that no cell has: a study has seeds and workloads, keeps decisions, and no other hosts join its runs.
+#: Options of a scenario that no cell has: a study has its own seeds and workloads, and other hosts do not join its runs.
 NOT_OF_CELLS: Final = tuple(one.name for one in (SEED, d.WORKLOAD, b.DECISIONS, d.LISTEN, d.TOKEN_FILE, d.CERTIFICATE))
 
 WITHOUT_EFFECT: Final = (d.COUPLING.name, d.WORKERS.name, d.TIMEOUT.name)  #: options that cannot change a result
 
-#: Options that say how our engine schedules; a cell that the real Slurm schedules ignores them.
+#: Options for scheduling in our engine; a cell that the real Slurm schedules ignores them.
 OF_ENGINE: Final = tuple(
     option.name
     for option in (b.BLS, b.BLS_COMMAND, b.BACKFILL, b.ALLOCATOR, b.ESTIMATES, b.KILL_AT_WALLTIME, b.DECISION_COST)
 )
 
-#: What a replay takes of a scenario.
+#: A replay's options of a scenario.
 REPLAYED: Final[tuple[Option[Any], ...]] = (
     b.SELECT, b.OVERSIZE, b.PLATFORM, b.PRESET, b.CANCELLED,
     b.MEMORY, b.REQUESTS, b.WINDOWS, b.FAILURES, b.ON_FAILURE, b.MAX_ATTEMPTS, b.DEPENDENCIES, b.SWITCHES,
@@ -370,25 +370,26 @@ REPLAYED_JOBS: Final[tuple[Conflict, ...]] = (
             f"{b.DEPENDENCIES} on several jobs", lambda found: found is not None and found.several, str(b.DEPENDENCIES),
             dependencies=True, several=True,
         ),
-        has("a replay", lambda _: True), reason="jobs that wait for several others cannot be replayed", allowed="one each"
+        has("a replay", lambda _: True), reason="jobs that wait for several others cannot be replayed",
+        allowed="one preceding job each"
     ),
 )
 
-# Options that change nothing without another one; of the values that each run of an experiment is given, by their keys.
+# Options without effect unless another one is given, among the values of each run, by their keys.
 
 
 def _companion(option: Option[Any], example: Any) -> ChosenFeature:
     def said(run: Values) -> str:
         value = run[option.key]
         if option.unit == "ns":
-            return str(option)  # it was given with a unit of its own
+            return str(option)  # it was given with a unit
         return f"{option:{f'{value:g}' if isinstance(value, float) else value}}"
 
     return has(str(option), lambda run: run.get(option.key) not in (None, option.default), said, **{option.key: example})
 
 
 def _loses_nothing(run: Values) -> bool:
-    # A policy or applications from outside may cut jobs; hosts fail, leave for a maintenance, or have a speed of 0 at last.
+    # Jobs may be cut by external policies or applications, failures, maintenance, or speeds that end at 0.
     from bls.policies import POLICIES, WRITTEN
 
     bls = run["bls"]
@@ -414,7 +415,7 @@ def _policy_given(run: Values) -> str:
 
 def _no_loss(option: Option[Any], example: Any) -> Conflict:
     lacking: ChosenFeature = has(f"no {b.FAILURES}, {b.WINDOWS}, {a.SPEEDS} or {d.ALS_COMMAND}", _loses_nothing)
-    without = f"no job loses its cores without that, {b.WINDOWS}, {a.SPEEDS} or {d.ALS_COMMAND}"
+    without = f"without it, {b.WINDOWS}, {a.SPEEDS} or {d.ALS_COMMAND} no job loses its cores"
     return Conflict(_companion(option, example), lacking, reason=f"needs {b.FAILURES}; {without}")
 
 
@@ -422,34 +423,35 @@ COMPANIONS: Final[tuple[Conflict, ...]] = (
     Conflict(
         _companion(b.SLACK, 3.0),
         has(f"a {b.BLS} that reads no deadlines", _no_deadlines, _policy_given),
-        reason="no effect on {second}", allowed="edf"
+        reason="no effect on {second}; only policies that read deadlines use it", allowed="edf"
     ),
     Conflict(
         _companion(b.SIGNALS, "signals.csv"),
         has(f"a {b.BLS} that reads no signals", _no_signals, _policy_given),
-        reason="no effect on {second}", allowed="a policy that needs them; twolevel power computes costs of a finished run"
+        reason="no effect on {second}; only policies that read prices or emissions use it",
+        allowed="a policy that reads them, or twolevel power afterwards"
     ),
     _no_loss(b.ON_FAILURE, "lose"),
     _no_loss(b.MAX_ATTEMPTS, 3),
     Conflict(
         _companion(a.RESIZE_COST, 5),
-        # Without malleable jobs a scenario refuses it.
+        # Without malleable jobs a scenario reports it.
         has(
             f"a {b.RESIZE} that changes no width of running jobs",
             lambda run: run["malleable"] is not None and run["resize"] in ("none", "mold"), malleable="1",
             resize="none"
         ),
         reason=f"needs a {b.RESIZE} that changes the width of running jobs",
-        allowed="all but none, mold",
+        allowed="all except none and mold",
     ),
 )
 
 
 def check_used(runs: Iterable[Values]) -> None:
-    """Raise InputError if an option is of use to no run that has it. An option that a run lacks counts as not given."""
+    """Raise InputError if an option has no effect in any run that has it. An option that a run lacks counts as not given."""
     of_runs = list(runs)
     for row in COMPANIONS:
         given = [run for run in of_runs if row.first.found(run)]
         if given and all(map(row.second.found, given)):
-            lacking = ", ".join(dict.fromkeys(map(row.second.text, given)))
+            lacking = " or ".join(dict.fromkeys(map(row.second.text, given)))
             raise InputError(row.said(row.first.text(given[0]), lacking))

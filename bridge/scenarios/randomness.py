@@ -1,4 +1,4 @@
-"""Whether a run draws anything at random, so that another seed may give another result."""
+"""Whether a run uses random numbers, so its result may depend on the seed."""
 
 import functools
 from collections.abc import Callable, Mapping
@@ -31,13 +31,13 @@ def _fixed_technique(name: object) -> bool:
 
 @functools.lru_cache(maxsize=64)
 def _fixed_lengths(spec: str) -> bool:
-    # Of these two modes only our own distributions are known to draw nothing; a file is a pattern, and not read for this.
+    # Of these two modes only our own distributions are known to use no random numbers; files of patterns are not read here.
     kind = _kind(spec or "normal")
     return kind == "file" or (kind in LENGTHS and lengths(spec, variation=0.0).mode in (COUNT, PATTERN, SCALED))
 
 
-#: The options of a run's record with which a run may draw at random, and when it does not: built-in policies, allocators and
-#: estimators are known; a plug-in may draw whatever it wants.
+#: The options of a run's record that may need random numbers, and their values that do not: built-in policies, allocators and
+#: estimators are known; a plug-in may use random numbers.
 _FIXED: Mapping[str, Callable[[object], bool]] = {
     "workload": lambda name: not is_seeded(str(name)),
     "bls": lambda name: _kind(name) in (*POLICIES, "expr"),
@@ -51,7 +51,7 @@ _FIXED: Mapping[str, Callable[[object], bool]] = {
     "allowed": lambda text: text in (None, "all"),
 }
 
-#: The same of runs that simulate applications, besides that all tasks of a job are equally long.
+#: The same for runs that simulate applications, apart from equal lengths of all tasks of a job.
 _FIXED_APPLICATIONS: Mapping[str, Callable[[object], bool]] = {
     "als": _fixed_technique,
     "lengths": lambda text: _fixed_lengths(str(text or "")),
@@ -62,6 +62,6 @@ _FIXED_APPLICATIONS: Mapping[str, Callable[[object], bool]] = {
 
 
 def draws(options: Mapping[str, object]) -> bool:
-    """Whether a run with these arguments of run.json may draw something at random; missing options have their defaults."""
+    """Whether a run with these arguments of run.json may use random numbers; missing options have their defaults."""
     fixed = dict(_FIXED) if options.get("als") == RECORDED else {**_FIXED, **_FIXED_APPLICATIONS}
     return not all(holds(options[name]) for name, holds in fixed.items() if name in options)

@@ -1,5 +1,5 @@
-"""A scenario that is ready to run: one workload on one platform under one choice of both levels, checked; and what is settled
-before: the selected jobs, and the batch policy."""
+"""A scenario that is ready to run: one workload, one platform and one choice for both levels, checked. Before,
+the jobs are selected and the batch policy is found."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ class ReadyScenario:
     options: Scenario
     policy: AnyPolicy
     allocator: Allocator
-    technique: AnyScheduler | None  # of jobs whose application has no other; None: jobs last their recorded run times
+    technique: AnyScheduler | None  # of jobs whose application names none; None: jobs take their recorded run times
     model: TaskModel
     requested: Mapping[int, str] | None = None  # cores by job number, for the allocator ``given``
     constraints: JobConstraints = field(default_factory=JobConstraints)
     observers: tuple[AnyObserver, ...] = ()  # and objects that compute additional data for the policy
-    applications: tuple[Program, ...] = ()  # what jobs may compute; empty if they last their recorded run times
+    applications: tuple[Program, ...] = ()  # programs of jobs; empty if jobs take their recorded run times
     programs: Programs | None = None  # the same, looked up
     program: Array = field(default_factory=lambda: np.zeros(0, np.int64))  # int64 (n,): index of each job's program
     speeds: CoreSpeeds = field(default_factory=lambda: core_speeds((), 1, 0))
@@ -111,12 +111,12 @@ class ReadyScenario:
         observers: Sequence[str | AnyObserver] = (),
         known_jobs: Array | None = None,
     ) -> ReadyScenario:
-        """Check the options against each other, look the plug-ins up, and read what constrains the jobs.
+        """Check the options against each other, find the plug-ins, and read the constraints of jobs.
 
         Parameters
         ----------
         workload, platform : Workload, Platform
-            They are taken as they are.
+            Used unchanged.
         options : Scenario
             The parts ``workload`` and ``machine`` are ignored.
         requested : mapping of int to str, optional
@@ -210,7 +210,7 @@ def _power(
 ) -> PowerPlan | None:
     if not options.power.asked:
         return None
-    from bls.power.plan import power_plan  # which most runs need not load
+    from bls.power.plan import power_plan  # not needed by most runs
 
     applications = options.application.map
     return power_plan(
@@ -240,12 +240,12 @@ def _observer(given: str | AnyObserver) -> AnyObserver:
     if isinstance(found, Observer) or gives_data(found):
         return found
     if isinstance(given, str):
-        raise InputError(f"{b.OBSERVE}: {given}: {type(found).__name__}; allowed: Observer, AdditionalData")
+        raise InputError(f"{b.OBSERVE}: {given} is of type {type(found).__name__}; allowed: Observer, AdditionalData")
     raise InputError(f"observe: {shown(given)}; allowed: a name, an Observer or AdditionalData")
 
 
 def _found(where: str, given: object, kind: type[T], find: Callable[[str], T], *, called: str = "") -> T:
-    # A plug-in from what a user gives: its name, or itself.
+    # A plug-in from the user's value: its name, or the object itself.
     if isinstance(given, str):
         return find(given)
     if isinstance(given, kind):

@@ -1,10 +1,12 @@
 """Remarks about a run for people to read: its machine, its log, its applications and its power."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from als.lengths import lengths
 from als.options import APPLICATIONS, TASKS_PER_CORE
 from bls import options as b
 from bls.estimates import recommended
@@ -17,10 +19,14 @@ from bridge.scenarios.application_map import DEFAULT
 from bridge.scenarios.ready import ReadyScenario
 from bridge.scenarios.scenario import Scenario
 from traces.base.errors import listed
+from traces.base.time import format_ns
+
+if TYPE_CHECKING:
+    from bls.power.plan import PowerPlan
 
 
 def remarks_of_run(scenario: ReadyScenario) -> Iterator[str]:
-    """All that a person should know of a run, a line each."""
+    """All remarks about a run, one line each."""
     options, jobs, machine = scenario.options, scenario.workload, scenario.platform
     yield from machine_words(jobs, machine, options.machine.platform, replayed=scenario.technique is None)
     yield from log_words(jobs, machine, [options])
@@ -29,20 +35,22 @@ def remarks_of_run(scenario: ReadyScenario) -> Iterator[str]:
     yield from power_words(scenario)
 
 
-_FEW = 0.01  #: the share of jobs that are too wide above which the remark says what to do
+_FEW = 0.01  #: share of jobs that are too wide, above which the remark gives advice
 
 
 def machine_words(jobs: Workload, machine: Platform, platform: object, *, replayed: bool) -> list[str]:
-    """Lines about the machine: which one it is, if the user gave no ``platform``, and whether it is too small for the jobs."""
+    """Lines about the machine: its name, if the user gave no ``platform``, and whether it is too small for the jobs."""
     paper, named = Platform(), named_machine(jobs)
     size = f"{machine.n_cores:,} cores"
     words = []
     if platform is None and named is None:
-        words.append(f"machine: {size}, since the log names none; {b.PLATFORM} FILE says which (twolevel platform)")
+        words.append(
+            f"machine: {size}, since the log describes none; {b.PLATFORM} FILE describes another (twolevel platform)"
+        )
     elif platform is None and named is not None and named != paper:
         if replayed:
             hosts = f"{machine.n_hosts:,} host{'s' * (machine.n_hosts > 1)}"
-            words.append(f"machine: {size} on {hosts}, as the log says; {b.PLATFORM:paper}: {paper.n_cores} cores")
+            words.append(f"machine: {size} on {hosts}, as in the log; {b.PLATFORM:paper}: {paper.n_cores} cores")
         else:
             why = "the two-level paper's, since applications are simulated task by task"
             words.append(f"machine: {size}, {why}; {b.PLATFORM:log}: the log's {named.n_cores:,} cores")
@@ -51,13 +59,13 @@ def machine_words(jobs: Workload, machine: Platform, platform: object, *, replay
     if wide > _FEW * valid:
         larger = f"{b.PLATFORM} FILE describes a larger machine (twolevel platform > FILE)"
         if named is not None and named.n_cores > machine.n_cores:
-            larger = f"{b.PLATFORM:log} takes the log's {named.n_cores:,}"
-        wider = f"{wide:,} of {valid:,} jobs are wider than {size} and left out"
+            larger = f"{b.PLATFORM:log} has the log's {named.n_cores:,}"
+        wider = f"{wide:,} of {valid:,} jobs are wider than {size} and omitted"
         words.append(f"warning: {wider}: {larger}, {b.OVERSIZE:clamp} gives each of them all cores")
     return words
 
 
-_GPUS = ("gpus", "gpu")  #: further columns of logs that say how many GPUs a job had
+_GPUS = ("gpus", "gpu")  #: further columns of logs with the number of a job's GPUs
 
 
 def log_words(jobs: Workload, platform: Platform | None = None, options: Iterable[Scenario] = ()) -> Iterator[str]:
@@ -90,7 +98,7 @@ def _jobs(n: int) -> str:
 
 
 def time_limit_words(jobs: Workload, options: Iterable[Scenario]) -> str:
-    """Which policies plan with the true run times for lack of limits, and an estimator that predicts them; else empty."""
+    """Policies that plan with the true run times since there are no limits, and an estimator that predicts them; else empty."""
     if np.any(jobs.estimate_ns != jobs.run_ns):
         return ""
     who: dict[str, None] = {}
@@ -109,11 +117,11 @@ def time_limit_words(jobs: Workload, options: Iterable[Scenario]) -> str:
 
 
 def balance_words(options: Iterable[Scenario]) -> str:
-    """What techniques cannot balance, as jobs have one task per core; empty if they have more, or tasks of equal length."""
+    """Remark that techniques cannot balance one task per core; empty with more tasks, or tasks of equal length."""
     for one in (scenario.application for scenario in options):
         if not one.simulated or one.tasks_per_core > 1 or one.map is not None:
             continue
-        model = lengths(one.lengths, variation=one.variation)
+        model = one.task_lengths
         if model.count is not None or model.cov == 0.0:
             continue
         which = f"with one task per core ({TASKS_PER_CORE:1})"
@@ -128,7 +136,7 @@ def balance_words(options: Iterable[Scenario]) -> str:
 
 
 def wish_words(scenario: ReadyScenario) -> str:
-    """That wishes are not heard, or that there are none; empty if all is as it should be."""
+    """Remark that requests of running jobs have no effect, or do not occur; empty if neither is the case."""
     wishes = any(any(program.wishes) for program in scenario.applications)
     evolves = scenario.options.batch.evolves
     if wishes and not evolves:
@@ -151,17 +159,16 @@ def unmatched_words(scenario: ReadyScenario) -> str:
     return f"{APPLICATIONS}: no job matches {listed(without)}{every}"
 
 
-_MOST = 20  #: so many users are named at most
+_MOST = 20  #: largest number of named users
 
 
 def power_words(scenario: ReadyScenario) -> Iterator[str]:
     """Lines about limits that cannot be kept, options without effect, users without jobs, and useless sleep."""
     if (plan := scenario.power) is None:
         return
-    from bls.power.host_accounts import sleep_words  # not needed by most runs
-    from bls.power.job_power import unknown_users
+    from bls.power.job_power import unknown_users  # not needed by most runs
 
-    yield from sleep_words(plan)
+    yield from _sleep_words(plan)
     if not plan.limited:
         return
     whole = "with all hosts off the machine draws" if plan.fallback == "stop:off" else "idle the machine draws"
@@ -174,13 +181,31 @@ def power_words(scenario: ReadyScenario) -> Iterator[str]:
             yield f"{b.LIMITS}: {which}: {draws} {least_mw / 1000:g} W, and {lowest}"
     options = plan.options
     if plan.stops and options.allowed != b.ALLOWED.default:
-        yield f"{b.ALLOWED}: of no effect, as {b.FALLBACK:{options.fallback}} slows no job"
+        yield f"{b.ALLOWED}: no effect, since {b.FALLBACK:{options.fallback}} slows no job"
     if plan.fallback == "none" and plan.limits.noticed:
-        yield f"{b.LIMITS}: notices have no effect, as {b.FALLBACK:none} ignores limits"
+        yield f"{b.LIMITS}: notices have no effect, since {b.FALLBACK:none} ignores limits"
     if plan.predicts and plan.fallback == "none":
-        yield f"{b.POWER_ESTIMATES}: of no effect, as {b.FALLBACK:none} ignores limits"
+        yield f"{b.POWER_ESTIMATES}: no effect, since {b.FALLBACK:none} ignores limits"
     elif plan.predicts and plan.job_power is None:
-        yield f"{b.POWER_ESTIMATES}: of no effect, as the power of jobs is not given"
+        yield f"{b.POWER_ESTIMATES}: no effect, since the power of jobs is not given"
     if unknown := unknown_users(options.jobs_allowed, scenario.workload):
         named = " ".join(map(str, unknown[:_MOST])) + (" …" if len(unknown) > _MOST else "")
-        yield f"{b.ALLOWED}: no job is of {'user' if len(unknown) == 1 else 'users'} {named}"
+        yield f"{b.ALLOWED}: no job belongs to {'user' if len(unknown) == 1 else 'users'} {named}"
+
+
+def _sleep_words(plan: PowerPlan) -> Iterator[str]:
+    # One line each: groups of hosts that save nothing asleep, or sleep for less than the break-even time; all hosts stay awake.
+    after = plan.options.sleep_after_ns
+    if after is None:
+        return
+    said, n_hosts = f"{b.SLEEP_AFTER:{format_ns(after)}}", plan.table.n_hosts
+    for group, even in enumerate(plan.table.break_even_ns):
+        hosts = f"hosts[{group}]"
+        if even is None:
+            off, idle = plan.table.off_mw[group] / 1000, plan.table.host_idle_mw[group] / 1000
+            yield f"{said}: {hosts} save nothing: they draw {off:g} W off, and {idle:g} W idle"
+        elif even > after:
+            takes = f"to shut down and boot takes as much as they save in {format_ns(even)}"
+            yield f"{said}: {hosts} may use more than if they stayed awake: {takes}"
+    if plan.options.keep_awake >= int(n_hosts.sum()):
+        yield f"{said}: no effect, since all {int(n_hosts.sum())} hosts are kept awake"

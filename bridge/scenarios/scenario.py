@@ -1,5 +1,5 @@
-"""A scenario as a user declares it, on the command line, in a study or in Python; and the machine that it means. Nothing heavy
-is imported at the top, because the help of the command line is made of these fields."""
+"""A scenario as declared by a user, on the command line, in a study or in Python, and its machine. Nothing heavy
+is imported at the top, because the help of the command line is made from these fields."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
-from functools import cache, reduce
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,11 +19,22 @@ from bls.batch import Batch
 from bls.power.options import Power
 from bls.scheduler_options import ConstraintOptions, Rules
 from bridge.options import declared as d
-from traces.base.errors import InputError, Mention, TwolevelError, in_python, one_of, shown, spelled
-from traces.base.options import SEED, built, by_keyword, holds, knows_its_keywords, part, places, recorded, with_values
+from traces.base.errors import InputError, Mention, TwolevelError, at, in_python, one_of, shown, spelled
+from traces.base.options import (
+    SEED,
+    by_keyword,
+    check_fields,
+    holds,
+    knows_its_keywords,
+    part,
+    places,
+    recorded,
+    with_values,
+)
 from traces.base.retired import unknown
 
 if TYPE_CHECKING:
+    from als.lengths import LengthModel
     from als.schedulers import AnyScheduler
     from bls.machine.platform import Platform
     from bls.workloads.workload import Workload
@@ -32,7 +43,7 @@ if TYPE_CHECKING:
 _SOCKETS = ("unix", "tcp")  #: kinds of sockets between the bridge and other programs
 RECORDED = "recorded"  #: the name that skips the application level
 
-#: The machine of the two-level paper, and that which the log names. A file that is called so, or as that of another paper, is
+#: The machine of the two-level paper, and that of the log. A file of the same name, or of another paper's, is
 #: ``./paper``, ``./log``.
 _PAPER, _LOG = "paper", "log"
 
@@ -60,12 +71,7 @@ class Application:
     def __post_init__(self) -> None:
         from als.network import network_model
 
-        object.__setattr__(self, "overhead_ns", a.OVERHEAD.check(self.overhead_ns))
-        object.__setattr__(self, "latency_ns", a.LATENCY.check(self.latency_ns))
-        a.ASSIGNMENT.check(self.assignment)
-        a.VARIATION.check(self.variation)
-        a.TASKS_PER_CORE.check(self.tasks_per_core)
-        object.__setattr__(self, "resize_ns", a.RESIZE_COST.check(self.resize_ns))
+        check_fields(self)
         speeds: object = self.speeds
         object.__setattr__(self, "speeds", (speeds,) if isinstance(speeds, str) else tuple(self.speeds))
         network_model(self.network)
@@ -73,17 +79,26 @@ class Application:
             from bridge.scenarios.application_map import load_application_map
 
             object.__setattr__(self, "applications", load_application_map(self.applications))
+        elif self.applications is not None and not hasattr(self.applications, "assign"):
+            raise InputError(f"{a.APPLICATIONS}: {shown(self.applications)}; allowed: an ApplicationMap, or a file")
 
     @property
     def simulated(self) -> bool:
-        """Whether jobs are computed, and do not last as long as recorded."""
+        """Whether applications are simulated, instead of recorded run times."""
         return self.technique != RECORDED
 
     @property
     def map(self) -> ApplicationMap | None:
-        """The applications' map, read."""
+        """The application map, read from its file."""
         assert not isinstance(self.applications, str | Path)
         return self.applications
+
+    @property
+    def task_lengths(self) -> LengthModel:
+        """The model of the lengths of tasks. Raises InputError if there is none as described."""
+        from als.lengths import lengths
+
+        return lengths(self.lengths, variation=self.variation)
 
     @property
     def master(self) -> bool:
@@ -112,9 +127,7 @@ class Execution:
     socket: str = "unix"
 
     def __post_init__(self) -> None:
-        if self.workers is not None:
-            object.__setattr__(self, "workers", d.WORKERS.check(self.workers))
-        object.__setattr__(self, "timeout_s", d.TIMEOUT.check(self.timeout_s))
+        check_fields(self)
         if self.als_command is not None:
             try:
                 words = shlex.split(self.als_command)
@@ -122,17 +135,19 @@ class Execution:
                 raise InputError(f"{d.ALS_COMMAND}: {shown(self.als_command)}: {error}") from None
             if not words:
                 raise InputError(f"{d.ALS_COMMAND}: empty; allowed: a command line")
+        if self.listen is not None:
+            from bridge.workers.address import tls_address  # not needed by most runs
+
+            tls_address(self.listen, at(str(d.LISTEN), self.listen))
         if self.socket not in _SOCKETS:
             raise one_of("socket", self.socket, _SOCKETS, "socket")
 
     def how_many(self) -> int:
         """The number of workers on this host."""
-        if self.workers is None and self.listen is not None:
-            return 0
-        return self.workers or len(os.sched_getaffinity(0))
+        return self.workers or (len(os.sched_getaffinity(0)) if self.listen is None else 0)
 
     def names(self) -> dict[str, object]:
-        """As plain values, for a record of the run; of another scheduler, and of hosts that may join, where there are any."""
+        """As plain values, for a record of the run; a scheduler and hosts that may join only if there are any."""
         scheduler = (b.BLS_COMMAND,) if self.bls_command is None else ()
         hosts = (d.LISTEN, d.TOKEN_FILE, d.CERTIFICATE) if self.listen is None else ()
         without = [option.keyword for option in (*scheduler, *hosts)]
@@ -142,8 +157,8 @@ class Execution:
 @knows_its_keywords
 @dataclass(frozen=True)
 class JobSelection:
-    """The jobs: ``source`` may also be a workload; None: it is given elsewhere, as in a study.
-    ``result.scenario.workload.window_text`` says with which jobs a window began."""
+    """The jobs: ``source`` may also be a workload; None: it is given elsewhere, e.g. in a study.
+    ``result.scenario.workload.window_text`` describes the jobs with which a window began."""
 
     source: Workload | str | Path | None = holds(d.WORKLOAD)
     select: str = holds(b.SELECT)
@@ -168,7 +183,7 @@ class Scenario:
     Attributes
     ----------
     workload : JobSelection
-        A workload, or what names one, stands for all of its jobs.
+        A workload, or its name, stands for all of its jobs.
     machine, batch, application, power, execution : Machine, Batch, Application, Power, Execution
         The execution does not change the result.
     seed : int
@@ -195,10 +210,8 @@ class Scenario:
         for name, kind in _PARTS.items():
             if not isinstance(given := getattr(self, name), kind):
                 raise InputError(f"{name}: {shown(given)}; allowed: a {_public(kind)}")
-        for place in places(Scenario):
-            value: object = reduce(getattr, place.path, self)
-            if isinstance(place.option.default, bool) and not isinstance(value, bool):
-                raise InputError(f"{place.option}: {shown(value)}; allowed: True or False")
+        check_fields(self)
+        check_fields(self.workload)
 
     @classmethod
     def flat(cls, **options: Any) -> Scenario:
@@ -212,11 +225,7 @@ class Scenario:
         InputError
             If a value is not allowed, or there is no such option.
         """
-        parts = _whole_parts(options)
-        values = _values(options)
-        of_parts = {path: value for path, value in values.items() if path[0] in parts}
-        rest = {path: value for path, value in values.items() if path[0] not in parts}
-        return with_values(replace(built(cls, rest), **parts), of_parts)
+        return with_values(cls(**_whole_parts(options)), _values(options))
 
     def with_options(self, **options: Any) -> Scenario:
         """The same with other values of some options, by keyword, or with other parts; None changes nothing.
@@ -229,7 +238,7 @@ class Scenario:
         return with_values(replace(self, **_whole_parts(options)), _values(options))
 
     def without_applications(self) -> Scenario:
-        """The same for jobs that last their recorded run times: without all that says how applications are computed."""
+        """The same for recorded run times: without options of applications."""
         return replace(self, application=Application(technique=RECORDED))
 
     def names(self) -> dict[str, object]:
@@ -254,8 +263,8 @@ class Scenario:
         return source
 
     def jobs(self, log: Workload, *, replayed: bool, machine: Platform | None = None) -> tuple[Workload, Platform]:
-        """The machine, given or for the log, and the selected jobs, fitted to it; ``replayed``: all last as long as
-        recorded."""
+        """The machine, given or for the log, and the selected jobs, fitted to it; ``replayed``: all take their recorded run
+        times."""
         from bridge.scenarios.ready import load_workload
 
         if machine is None:
@@ -265,14 +274,14 @@ class Scenario:
         return jobs, machine
 
     def source(self, jobs: Workload | None = None) -> dict[str, Any]:
-        """Where the jobs come from, for a record of the run; the selected ``jobs`` say whether a window has preset ones."""
+        """The source of the jobs, for a record of the run; the selected ``jobs`` state whether a window has preset jobs."""
         window = None if jobs is None else jobs.window
         preset = window is not None and not window.empty
         return recorded(self.workload) | recorded(self.machine) | {"preset": preset}
 
 
 def is_word(platform: object) -> bool:
-    """Whether a platform says which machine without naming a file."""
+    """Whether a platform is a name of a machine instead of a file."""
     from bls.machine.platform import PUBLISHED
 
     return platform in (*PUBLISHED, _LOG)
@@ -295,8 +304,8 @@ def given_platform(platform: Platform | str | Path | None) -> Platform | None:
 
 
 def platform_for(platform: Platform | str | Path | None, log: Workload, *, replayed: bool) -> Platform:
-    """The machine for a log: the given one, or with ``log``, or None and replayed jobs, the one that the log names; else the
-    paper's. Raises InputError if a file cannot be used, or with ``log`` the log names none."""
+    """The machine for a log: the given one; with ``log``, or None and replayed jobs, the machine that the log describes; else
+    the paper's. Raises InputError if a file cannot be used, or with ``log`` the log describes none."""
     from bls.machine.platform import Platform
     from bls.workloads.header import named_machine
 
@@ -313,7 +322,7 @@ def platform_for(platform: Platform | str | Path | None, log: Workload, *, repla
 
 
 def warn_of_paper_machine(jobs: Workload, machine: Platform) -> None:
-    """Warn a caller from Python who took the two-level paper's machine by default for a log that names another one."""
+    """Warn a Python caller if the two-level paper's machine is used by default for a log that describes another one."""
     from bls.machine.platform import Platform
     from bls.workloads.header import named_machine
 
@@ -360,12 +369,12 @@ _GROUPS = {"rules": Rules, "constraints": ConstraintOptions}
 
 
 def _public(kind: type) -> str:
-    # The name under which a package has a class.
+    # The name of a class in its package.
     return f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
 
 
 def _whole_parts(options: dict[str, Any]) -> dict[str, Any]:
-    # The parts that are given as a whole; they leave the options.
+    # The parts given as a whole; they are removed from the options.
     return {name: options.pop(name) for name, kind in _PARTS.items() if isinstance(options.get(name), kind)}
 
 
@@ -381,5 +390,5 @@ def _values(options: dict[str, Any]) -> dict[tuple[str, ...], Any]:
             raise InputError(f"{name}: {shown(value)}; allowed: a {_public(_PARTS[name])}")
         elif name not in known and name not in _GROUPS:
             raise unknown("option", name, {**known, **_PARTS, **_GROUPS}, "")
-    # None stands for the default, whatever that is.
+    # None stands for the default.
     return found | {known[name].path: value for name, value in options.items() if name in known and value is not None}

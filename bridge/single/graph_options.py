@@ -53,7 +53,6 @@ class GraphOptions(OwnCores):
 
     def __post_init__(self) -> None:
         self.check_cores()
-        ORDER.check(self.order)
         object.__setattr__(self, "scheduler", self._found())
         if self.order != ORDER.default:
             self.check_order_use()
@@ -86,10 +85,6 @@ class GraphOptions(OwnCores):
             raise InputError(f"{ORDER}: not with {planner.name}, which plans every task's place before the start")
 
     def _network(self) -> NetworkState:
-        LINK_BANDWIDTH.check(self.bandwidth_gbps)
-        LINK_LATENCY.check(self.link_latency_ns)
-        if self.memory_gbps is not None:
-            MEMORY_BANDWIDTH.check(self.memory_gbps)
         model, where = network_model(self.network), str(TOPOLOGY)
         try:
             topology(self.topology, where).parameters(self.hosts)

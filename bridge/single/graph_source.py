@@ -13,7 +13,7 @@ from bridge.single.graph_options import GraphOptions
 from bridge.single.graph_run import check_memory
 from traces.base.errors import InputError, one_of, shown
 from traces.base.given_file import GivenFile, without_ending
-from traces.base.options import CORE_GFLOPS
+from traces.base.options import CORE_GFLOPS, check_fields, holds
 from traces.base.plugins import entry_points, split_parameters
 
 _TIMED = ("wfformat", "dax")  #: formats that record run times, measured on a core with a certain speed
@@ -27,13 +27,14 @@ class GraphSource:
     """The description of a graph; None: not given. Raises InputError if a value is out of range, or has no effect."""
 
     graph: str  # the name of a generator, perhaps with parameters, or ``FILE.py:NAME``; else the path of a file
-    tasks: int | None = None  # generators: approximate number of tasks; default: from its parameters, or one per core
-    mean_gflop: float | None = None  # generators: mean work of tasks
+    # generators: approximate number of tasks; default: from its parameters, or one per core
+    tasks: int | None = holds(GRAPH_TASKS, None)
+    mean_gflop: float | None = holds(MEAN, None)  # generators: mean work of tasks
     # generators: coefficient of variation of the tasks' work, if its parameters do not state it; default 0
     variation: float | None = None
     format: str | None = None  # of a file: which it must have, a key of ``als.graphs.readers.READERS``
     # files with run times: speed of the core on which they were measured; default that of ``CORE_GFLOPS``
-    core_gflops: float | None = None
+    core_gflops: float | None = holds(CORE_GFLOPS, None)
 
     def __post_init__(self) -> None:
         drawing = {str(GRAPH_TASKS): self.tasks, str(MEAN): self.mean_gflop, str(VARIATION): self.variation}
@@ -42,11 +43,7 @@ class GraphSource:
         for name, value in unused.items():
             if value is not None:
                 raise InputError(f"{name}: not with {whose}")
-        if self.tasks is not None:
-            GRAPH_TASKS.check(self.tasks)
-        for option, value in ((MEAN, self.mean_gflop), (CORE_GFLOPS, self.core_gflops)):
-            if value is not None:
-                option.check(value)
+        check_fields(self)
 
     @property
     def is_drawn(self) -> bool:

@@ -18,7 +18,7 @@ from als.techniques import AnyTechnique
 from bridge.options.declared import HOSTS
 from bridge.single.own_cores import OwnCores, advance_to_end, measured, one_job_ledger, task_columns
 from traces.base.errors import InputError
-from traces.base.options import SEED
+from traces.base.options import SEED, holds
 from traces.compiled import Array, own
 
 if TYPE_CHECKING:
@@ -31,23 +31,22 @@ class LoopOptions(OwnCores):
 
     als: str | AnyTechnique  # its technique, or the technique's name
     core_speed_gflops: tuple[float, ...]  # speed of each of the P cores, GFLOP/s
-    overhead_ns: int = OVERHEAD.default  # cost of each chunk
+    overhead_ns: int = holds(OVERHEAD)  # cost of each chunk
     # time of a message between the master's host, the first, and another host; two messages per chunk
-    latency_ns: int = LATENCY.default
+    latency_ns: int = holds(LATENCY)
     # number of hosts among which the cores are divided in blocks; if these differ, the first ones are larger by one core
-    hosts: int = HOSTS.default
-    assignment: str = ASSIGNMENT.default  # ``distributed`` or ``master``
+    hosts: int = holds(HOSTS)
+    assignment: str = holds(ASSIGNMENT)  # ``distributed`` or ``master``
     # number of repetitions of the loop, each followed by a barrier; a technique may learn from step to step
-    steps: int = STEPS.default
-    speeds: tuple[str, ...] = SPEEDS.default  # changes of the cores' speeds, see ``als.core_speeds``
-    seed: int = SEED.default  # seed of all random numbers
+    steps: int = holds(STEPS)
+    speeds: tuple[str, ...] = holds(SPEEDS)  # changes of the cores' speeds, see ``als.core_speeds``
+    seed: int = holds(SEED)  # seed of all random numbers
     # technique, changing: the objects named by ``als`` and ``speeds``; set here
     technique: AnyTechnique = field(init=False, compare=False, repr=False)
     changing: CoreSpeeds = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         self.check_cores()
-        STEPS.check(self.steps)
         found = loop_technique(self.als) if isinstance(self.als, str) else self.als
         self.check_weights(found.name, found.only_cores)
         object.__setattr__(self, "technique", found)

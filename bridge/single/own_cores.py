@@ -13,11 +13,11 @@ from als.application_faults import lost_error
 from als.core_speeds import CoreSpeeds
 from als.metrics.loops import LOOP_METRICS, measure
 from als.network.state import message_ns
-from als.options import ASSIGNMENT, CORES, LATENCY, OVERHEAD
+from als.options import CORES
 from bridge.options.declared import CORE_SPEED, HOSTS
 from bridge.runs.library_versions import versions
 from traces.base.errors import InputError, parse_real, shown
-from traces.base.options import CORE_GFLOPS, SEED
+from traces.base.options import CORE_GFLOPS, check_fields
 from traces.base.process import processor_model
 from traces.base.time import MAX_NS
 from traces.compiled import Array, own
@@ -68,10 +68,7 @@ class OwnCores:
         for speed in self.core_speed_gflops:
             CORE_GFLOPS.check(speed, str(CORE_SPEED))
         HOSTS.check(self.hosts, highest=self.n_cores)
-        OVERHEAD.check(self.overhead_ns)
-        LATENCY.check(self.latency_ns)
-        ASSIGNMENT.check(self.assignment)
-        SEED.check(self.seed)
+        check_fields(self)
 
     def check_weights(self, name: str, only_cores: int | None) -> None:
         """Refuse a technique whose weights are for another number of cores, with an InputError."""

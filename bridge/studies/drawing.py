@@ -20,6 +20,7 @@ from bridge.studies.study_record import drawn_in, list_drawn, read_study_record
 from traces.base.errors import InputError, one_of
 from traces.base.time import NS_PER_S
 from traces.compiled import Array
+from traces.figures.drawing.for_paper import CAPTIONS
 from traces.figures.drawing.frames import sums_by_class
 from traces.figures.drawing.styles import FEW, UPSILON
 from traces.figures.study.decisions import MOST_LINES
@@ -263,7 +264,8 @@ def parts_of(study: Study, folder: Path, name: str, *, again: bool = True) -> li
             continue  # too few seeds, or nothing random
         option, base, *workload = map(str, key)
         compared_values = COMPARED.get(option, f"values of {option}")
-        words = [f"{compared_values} compared with {base.removesuffix('.0')}", *workload]
+        value = f"{UPSILON} = {base.removesuffix('.0')}" if option == "variation" else base.removesuffix(".0")
+        words = [f"{compared_values} compared with {value}", *workload]
         names = [option, *[short_word(base)] * (bases[option] > 1), *map(short_word, workload)]
         drawn = rows.assign(**no_ratio) if (option, base) in as_differences else rows
         parts.append(FigureData("-".join(names), ", ".join(words), drawn))
@@ -299,24 +301,23 @@ def draw_study_figures(
     paper: ForPaper | None = None,
 ) -> list[Path]:
     """Draw some of :data:`STUDY_FIGURES`, or all that the results allow, and return their files. Without a ``target`` they
-    replace earlier ones in ``figures``, where a user's file whose name is needed gets a ``~`` after it. With ``paper``,
-    or without titles, ``captions.txt`` is written too. Raises InputError if a name is unknown, or the results lack the data."""
-    from traces.figures.drawing.canvas import PAPER, save_all
-    from traces.figures.drawing.for_paper import CAPTIONS, ForPaper, write_captions
+    replace earlier ones in ``figures``, where a user's file whose name is needed gets a ``~`` after it. ``captions.txt``, next
+    to the figures, has their captions. Raises InputError if a name is unknown, or the results lack the data."""
+    from traces.figures.drawing.canvas import save_all
+    from traces.figures.drawing.for_paper import ForPaper, write_captions
 
-    drawn = []
-    how, captioned = paper or ForPaper(), paper is not None or not PAPER[-1][1]
+    drawn, how = [], paper or ForPaper()
     study = study or read_study_record(folder).study()
     planned = list(planned_figures(study, folder, names))
     paths = {stem: [f"{stem}.{form}" for form in formats] for _, stem, *_ in planned}
     if target is None:
         target = folder / FIGURES
-        files = [name for of_one in paths.values() for name in of_one] + [CAPTIONS] * captioned
+        files = [name for of_one in paths.values() for name in of_one] + [CAPTIONS] * bool(paths)
         _make_room(folder, files, all_figures=not names)
     for name, stem, words, frame in planned:
         figure = STUDY_FIGURES[name](frame, words if how.titled else "")
         drawn += save_all(figure, [target / file for file in paths[stem]], how.width_in)
-    if captioned:
+    if planned:
         write_captions(target, {stem: caption(name, words, frame) for name, stem, words, frame in planned})
     return drawn
 
@@ -334,7 +335,7 @@ _SHOWS = {
     "variation": f"Makespan by task variation Υ. {_INTERVAL}",
     "ratio": f"Makespan divided by the makespan at the smallest task variation Υ. Whiskers: {_PAIRED}",
     "cost": "Wall time of a simulation by number of jobs. Points: means of the repetitions; whiskers: shortest and longest.",
-    "comparison": f"Whiskers: {_PAIRED} Filled: the interval excludes no change.",
+    "comparison": f"Whiskers: {_PAIRED} Filled: the interval excludes “no change”.",
     "slowdown-boxes": f"Bounded slowdown of jobs. {_BOXES}",
     "queue-boxes": f"Jobs that wait before a scheduling pass. {_BOXES}",
     "decisions": "Mean wall time of a scheduling pass by the number of waiting jobs, without intervals.",
@@ -392,7 +393,7 @@ def _make_room(folder: Path, files: Sequence[str], *, all_figures: bool) -> None
     new, ours = {f"{FIGURES}/{file}" for file in files}, drawn_in(folder)
     put_aside(folder / name for name in sorted(new - ours))
     if all_figures:
-        remove_files(folder, sorted(ours - new))
+        remove_files(folder, sorted(ours - (new - {f"{FIGURES}/{CAPTIONS}"})))  # with captions of removed figures
     list_drawn(folder, new if all_figures else new | ours)
 
 

@@ -24,7 +24,7 @@ from bridge.studies.executors.local import Here, Workers
 from bridge.studies.replicates import Replicates, check_shaken, given_replicates, of_windows, same_for_all_seeds
 from bridge.studies.replicates import replicate as replicate_jobs
 from traces.base.errors import InputError, PluginError, shown
-from traces.base.options import by_keyword
+from traces.base.options import Choice, by_keyword
 from traces.compiled import Array
 from traces.statistics.comparisons import WINDOW_BEGIN
 from traces.tables import rows_frame
@@ -69,13 +69,16 @@ class Grid:
         of_several = (list, tuple, range)
         axes = {name: tuple(value) if isinstance(value, of_several) else (value,) for name, value in given.items()}
         axes["als"] = tuple(spelled(one) if isinstance(one, str) else one for one in axes["als"])
+        known = by_keyword(Scenario)
         others = {name: tuple(values) for name, values in self.others.items()}
+        for name in others.keys() & known.keys():
+            if isinstance(option := known[name].option, Choice):
+                others[name] = tuple(map(option.named, others[name]))
         for name, values in (axes | others).items():
             if not values:
                 raise InputError(f"{name}: empty; allowed: one or more")
             if len(set(values)) < len(values):
                 raise InputError(f"{name}: {shown(','.join(map(str, values)))} has a value twice")
-        known = by_keyword(Scenario)
         for name in others:
             if name in known and known[name].path[0] in _FIXED_PARTS:
                 raise InputError(f"{name}: several values; allowed: one, the same for all cells of a grid")

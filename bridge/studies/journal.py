@@ -120,6 +120,11 @@ class Journal:
             raise InputError(f"{journal._path}: cannot be read: {error.strerror}") from None
         return journal
 
+    @property
+    def keys(self) -> set[str]:
+        """The keys of all cells that are finished or have failed for some seed."""
+        return {key for key, _ in (*self.finished, *self.failed)}
+
     def __enter__(self) -> Journal:
         try:
             self._file = open(self._path, "a+b", buffering=0)  # closed by __exit__

@@ -2,11 +2,10 @@
 
 import contextlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bls.machine.platform import Platform
 from bls.workloads import given_workload, is_seeded, sample_path
@@ -14,6 +13,7 @@ from bls.workloads.selection import fit
 from bls.workloads.workload import Workload
 from bridge.options.declared import DATA
 from bridge.options.output import RunOutput
+from bridge.runs.afterwards import Afterwards
 from bridge.scenarios.conflicts import check_used
 from bridge.scenarios.ready import ReadyScenario
 from bridge.scenarios.remarks import machine_words
@@ -25,9 +25,6 @@ from bridge.studies.replicates import nothing_drawn, replicate, with_windows
 from bridge.studies.study import Cell, Study, WorkloadSource
 from traces.base.errors import InputError, TwolevelError, shown_path
 from traces.base.given_file import GivenFile
-
-if TYPE_CHECKING:
-    from bridge.runs.afterwards import Afterwards
 
 #: The options of the batch level that do not affect applications.
 _BATCH_ONLY = ("bls", "bls-command", "backfill", "allocator", "slack", o.BATCH_OPTION, *o.OF_SLURM)
@@ -51,18 +48,24 @@ class Inputs:
     # for each cell: of its options as they are written, and of the contents of its log and of the files that they name;
     # independent of their paths, and of the log's name
     keys: tuple[str, ...]
+    older: tuple[tuple[str, ...], ...]  # for each cell: the keys that older versions may have given to it
+
+    def begun(self, known: Collection[str]) -> "Inputs":
+        """The same, but a cell has an older key if ``known``, the keys in a journal, contains that one only."""
+        cells = zip(self.keys, self.older, strict=True)
+        keys = (next((one for one in (key, *older) if one in known), key) for key, older in cells)
+        return replace(self, keys=tuple(keys))
 
 
 def find_inputs(study: Study) -> Inputs:
     """Find every file that a study names, and its checksum. Raises InputError if one is missing or cannot be read."""
     sums = FileSums()
-    signals = _signals(study)
+    of_results = _files_of_results(study)
     logs = {one.name: workload_path(one, study) for one in study.workloads}
     files = {one.file: (logs[one.name], sums.of(logs[one.name])) for one in study.workloads}
-    if signals is not None:
-        files[str(study.results["signals"])] = (signals, sums.of(signals))
-    computed = dict(study.results) | ({} if signals is None else {"signals": sums.of(signals)})
-    keys = []
+    files |= {str(study.results[key]): (path, sums.of(path)) for key, path in of_results.items()}
+    computed = dict(study.results) | {key: sums.of(path) for key, path in of_results.items()}
+    keys, older = [], []
     by_text: dict[tuple[str, str], dict[str, tuple[Path, str]]] = {}
     for cell in study.cells:
         named: dict[str, tuple[Path, str]] = {}
@@ -73,41 +76,43 @@ def find_inputs(study: Study) -> Inputs:
         files |= named
         given = cell.given if study.simulates_applications else {**_ON_LOGS_MACHINE, **cell.given}
         content = [
-            o.effects(given),
             files[cell.workload.file][1] + _function(cell.workload),
             sorted((name, one[1]) for name, one in named.items()),
             *([list(astuple(study.replicates))] if study.replicates.by_seed else []),
             *([sorted(computed.items())] if computed else []),
         ]
-        keys.append(sha256(json.dumps(content).encode()).hexdigest()[:20])
-    return Inputs(logs, files, tuple(keys))
+        effects = o.effects(given)
+        keys.append(_key(effects, content))
+        older.append(tuple(_key(one, content) for one in o.older_effects(effects)))
+    return Inputs(logs, files, tuple(keys), tuple(older))
 
 
-def _signals(study: Study) -> Path | None:
-    # The file of prices and emissions; it is read here, and its content is sent to whoever runs a cell.
-    if (name := study.results.get("signals")) is None:
-        return None
-    if (path := find_file(str(name), study.folders)) is None:
-        raise InputError(f"[results] signals: no file {shown_path(str(name))}; say in which folder it is with {DATA}")
-    return path
+def _key(effects: Sequence[tuple[str, o.Value]], content: Sequence[object]) -> str:
+    return sha256(json.dumps([effects, *content]).encode()).hexdigest()[:20]
 
 
-def _afterwards(study: Study) -> "Afterwards | None":
-    if not study.results:
-        return None
-    from bridge.runs.afterwards import Afterwards  # which most studies need not load
+def _files_of_results(study: Study) -> dict[str, Path]:
+    # The files that [results] names, by their keys; they are read here, and their content is sent to whoever runs a cell.
+    found: dict[str, Path] = {}
+    for key, name in ((key, str(value)) for key, value in study.results.items() if is_path(key, str(value))):
+        if (path := find_file(name, study.folders)) is None:
+            raise InputError(f"[results] {key}: no file {shown_path(name)}; say in which folder it is with {DATA}")
+        found[key] = path
+    return found
 
-    pue, fair_start = study.results.get("pue"), bool(study.results.get("fair-start"))
+
+def _afterwards(study: Study) -> Afterwards:
     try:
-        return Afterwards.given(_signals(study), None if pue is None else str(pue), fair_start)
+        return Afterwards.given({**study.results, **_files_of_results(study)})
     except InputError as error:
         raise InputError(study.spelled(error.text)) from None
 
 
 def needed_elsewhere(study: Study, inputs: Inputs) -> dict[Path, str]:
-    """The files that the process of a cell reads, with their checksums. Workloads, platforms, maps and signals of results are
+    """The files that the process of a cell reads, with their checksums. Workloads, platforms, maps and the files of results are
     read here and sent; a function that makes jobs may contain a plug-in, too."""
-    here = {inputs.logs[one.name] for one in study.workloads if not is_seeded(one.file)} | {_signals(study)}
+    here = {inputs.logs[one.name] for one in study.workloads if not is_seeded(one.file)}
+    here.update(_files_of_results(study).values())
     there: set[Path] = set()
     for option, text in {given: None for cell in study.cells for given in cell.texts()}:
         named = {one.path for one in names_in(text, study.folders, whole=is_path(option, text))}
@@ -276,7 +281,7 @@ class Preparation:
                     chosen.slurm.check(ready.platform)
                     if self.study.results:
                         raise InputError("[results]: not with the real Slurm: nothing is computed from a replay")
-                elif self.afterwards is not None:
+                else:
                     self.afterwards.check(scenario)
             except TwolevelError as error:
                 raise self._of_cell(error, cell) from None

@@ -1,7 +1,7 @@
 """The tables of a study: results.parquet, one row per cell and seed with every metric; costs.parquet, what each took; and
-comparisons.parquet, paired over the seeds: those in the study's file, or every varying option with its first value.
+comparisons.parquet, paired over the seeds: those declared in the study's file, or every varying option with its first value.
 
-They are made from the journal, in the study's order: the same study gives the same bytes, whoever ran it, in any steps."""
+They are made from the journal, in the study's order: the same study gives the same bytes, however it was run."""
 
 from __future__ import annotations
 
@@ -110,8 +110,9 @@ _LOOKS = 3  #: a study counts as dead after this number of consecutive reads wit
 def results_so_far(study: Study, folder: Path) -> pd.DataFrame:
     """The rows of results.parquet that are finished. Raises InputError if the journal or a file of the study is missing."""
     with contextlib.chdir(study.folders[0]):  # paths in a study are relative to its folder
-        keys = find_inputs(study).keys
+        inputs = find_inputs(study)
     options, journal = _option_columns(study), Journal.as_it_stands(folder.absolute())
+    keys = inputs.begun(journal.keys).keys
     entries = enumerate(journal.entries(product(keys, study.seeds), study.metrics))
     rows = [_result_row(study, options, row, entry) for row, entry in entries if entry is not None]
     return rows_frame(rows or {"cell": [], "workload": [], "seed": [], "error": []})

@@ -1,4 +1,4 @@
-"""Running a study: do what is not finished, keep what is, and make the tables from both; and running it again, to compare every
+"""Running a study: run unfinished cells, keep finished ones, and make the tables from both; and repeating it, to compare every
 number."""
 
 from __future__ import annotations
@@ -151,6 +151,7 @@ def run_study(
             if force:
                 # Other files are the user's; the journal is open, and the record, which lists our files, goes last.
                 remove_files(folder, [*sorted(ours_in(folder) - {JOURNAL, RECORD}), RECORD])
+            preparation.inputs = inputs = inputs.begun(journal.keys)
             others = _check_same(preparation, journal)
             places = _pending(preparation, journal)
             total = len(study)
@@ -210,11 +211,9 @@ def _check_target(folder: Path) -> None:
 
 def _check_same(preparation: Preparation, journal: Journal) -> int:
     # A study may have grown or shrunk, but must not be mixed with another one. Returns the number of others that are finished.
-    if not journal.finished and not journal.failed:
-        return 0
     inputs, folder = preparation.inputs, preparation.folder
     keys, seeds = set(inputs.keys), set(preparation.study.seeds)
-    if any(key in keys for key, _ in (*journal.finished, *journal.failed)):
+    if not journal.keys or not keys.isdisjoint(journal.keys):
         return sum(not (key in keys and seed in seeds) for key, seed in journal.finished)
     why = "its cells differ"
     if (folder / RECORD).is_file():

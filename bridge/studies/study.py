@@ -14,7 +14,7 @@ from urllib.parse import quote
 from bls.options import SELECT
 from bridge.scenarios.conflicts import WITHOUT_EFFECT
 from bridge.scenarios.scenario import RECORDED
-from bridge.spelling import on_command_line
+from bridge.standard_error import on_command_line
 from bridge.studies.input import run_options as o
 from bridge.studies.replicates import Replicates
 from traces.base.errors import InputError, Mention, listed, one_of, shown, spelled, whole
@@ -82,7 +82,7 @@ class ComparedOption:
     """An option whose values are compared with one of them."""
 
     option: str
-    base: o.Value  # the value that the others are compared with
+    base: o.Value  # the value with which the others are compared
     metrics: tuple[str, ...]
     drawn: str = "ratio"  # content of its figure; a ratio if there is one
 
@@ -96,7 +96,7 @@ class Study:
     cells: tuple[Cell, ...]  # all different
     # each cell is run for each seed; a job has the same tasks in all cells of one seed (common random numbers)
     seeds: tuple[int, ...]
-    metrics: tuple[str, ...] | None  # in the results; None: all
+    metrics: tuple[str, ...] | None  # metrics in the results; None: all
     keep: tuple[str, ...]  # of :data:`KEEP`: further tables written for each cell and seed
     comparisons: tuple[ComparedOption, ...]  # empty: every option that varies, with its first value
     folders: tuple[Path, ...]  # in which files are searched, in this order
@@ -108,7 +108,7 @@ class Study:
     # for each workload, by its name, the begins of its windows, instants of the log (ns); empty while unknown
     windows: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     exact: bool = False  # whether nothing is random, so that one seed is enough (``preparing.settled``)
-    # computed from each finished run: ``signals``, ``pue`` and ``fair-start`` (``bridge.runs.afterwards``)
+    # computed from each finished run, by the names of ``bridge.runs.afterwards.QUANTITIES``
     results: Mapping[str, str | bool] = field(default_factory=dict)
     where: str = "[study] {}"  # the name of a key of its head in errors
 
@@ -154,7 +154,7 @@ class Study:
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        """The options that are columns of the results: the usual ones, and all that some cell is given."""
+        """The options that are columns of the results: the usual ones, and all options given for some cell."""
         without = (*WITHOUT_EFFECT, o.BLS_COMMAND_OPTION)  # the latter is shown as the policy
         given = dict.fromkeys(name for cell in self.cells for name in cell.given if name not in without)
         return (*ALWAYS, *(name for name in given if name not in ALWAYS))
@@ -257,18 +257,21 @@ def every_combination(axes: Mapping[str, Sequence[o.Value]]) -> Iterator[dict[st
 
 
 def seeds_of(given: object, where: str) -> tuple[int, ...]:
-    """The seeds that a user gives: their number, from 0; a list; or ``0-4 9``. Raises InputError for none, or one twice."""
-    from traces.intervals import parse_intervals
+    """Read seeds: their number, from 0; a list; or ``0-4 9``. Raises InputError for none, or one that occurs twice."""
+    from traces.intervals import OPEN, parse_intervals
 
     if isinstance(given, int) and not isinstance(given, bool):
         return tuple(range(whole(where, given, 1, _MOST_SEEDS)))
+    said = given
     if isinstance(given, str):
-        intervals = parse_intervals(given.replace(",", " "), where)
+        intervals = parse_intervals(given, where, example="0-4 9")
+        if intervals and intervals[-1][1] == OPEN:
+            raise InputError(f"{where}: {shown(given)} has no end; allowed: e.g. 0-4 9")
         if sum(hi - lo for lo, hi in intervals) > _MOST_SEEDS:
             raise InputError(f"{where}: {shown(given)}: too many; allowed: up to {_MOST_SEEDS}")
         given = [seed for lo, hi in intervals for seed in range(lo, hi)]
     if not isinstance(given, list | tuple) or not given:
-        raise InputError(f"{where}: {shown(given)}; allowed: a number of seeds, a list of seeds, or as '0-4 9'")
+        raise InputError(f"{where}: {shown(said)}; allowed: a number of seeds, a list of seeds, or as '0-4 9'")
     seeds = tuple(SEED.check(seed, where) for seed in given)
     if len(set(seeds)) < len(seeds):
         raise InputError(f"{where}: a seed occurs twice; allowed: each once")
@@ -278,7 +281,7 @@ def seeds_of(given: object, where: str) -> tuple[int, ...]:
 
 
 def option_column(cells: Sequence[Cell], option: str) -> list[object]:
-    """The values of an option as a column: numbers as numbers, lists as texts, nothing as an empty text."""
+    """The values of an option as a column: numbers as numbers, lists as texts, None as an empty text."""
     values = [cell.value(option) for cell in cells]
     numbers = all(isinstance(value, bool | int | float) for value in values)
     known = not any(isinstance(value, float) and math.isnan(value) for value in values)

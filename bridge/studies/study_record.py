@@ -26,9 +26,9 @@ class StudyRecord:
     path: Path  # the file
     name: str
     text: str  # the study, in the form of a file
-    folders: tuple[Path, ...]  # in which its files were searched
+    folders: tuple[Path, ...]  # folders in which its files were searched
     files: Mapping[str, str]  # SHA-256 of each, by its name in the study
-    seeds: tuple[int, ...]  # with which it was run
+    seeds: tuple[int, ...]  # versions with which it was run
     windows: Mapping[str, tuple[int, ...]]  # begins of the windows of each workload, if each seed is one
     exact: bool = False  # whether nothing was random
 

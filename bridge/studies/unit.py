@@ -14,10 +14,10 @@ import numpy as np
 from als.metrics.graphs import GRAPH_METRICS
 from als.metrics.loops import distributions
 from bls.machine.platform import Platform
-from bls.metrics.batch import UNFAIRNESS
 from bls.policies.contract import OtherProgram, directs
 from bls.policies.orders import Reject
 from bls.workloads.workload import Workload
+from bridge.runs.afterwards import QUANTITIES
 from bridge.runs.directory import CELL, fresh_directory, write_record
 from bridge.runs.record import write_run
 from bridge.runs.result import Result
@@ -63,7 +63,7 @@ def same_anywhere(scenario: ReadyScenario) -> bool:
         and not options.batch.kill_at_walltime
         and not options.batch.releases  # releases are requested when a job starts
         and not (options.batch.resizing or options.batch.molds)
-        and options.batch.estimates in ("requested", "application")  # others may read recorded run times
+        and options.batch.estimates in ("requested", "application")  # other policies may read recorded run times
         and (scenario.power is None or not scenario.power.slows)
         and options.batch.failures is None
         and options.batch.windows is None
@@ -124,7 +124,7 @@ def all_metrics(result: Result) -> dict[str, int | float | None]:
 
 
 def _wanted(result: Result, unit: Unit) -> dict[str, Any]:
-    names, further = unit.metrics, {} if unit.afterwards is None else flat_metrics(unit.afterwards.of(result)[0])
+    names, further = unit.metrics, flat_metrics(unit.afterwards.of(result)[0])
     if names is None:
         return all_metrics(result) | further
     found = flat_metrics(result.main_metrics) | further  # without integrating over time
@@ -194,13 +194,11 @@ def warm_up() -> None:
 def check_metrics(names: Sequence[str], where: str, results: Mapping[str, object]) -> None:
     """Raise InputError if no run has a metric of this name, or the study does not compute it (``results``)."""
     from bls.power import words as p  # not needed by most runs
-    from bls.power.costs import COST_METRICS, FACILITY_METRICS
 
     known = list(all_metrics(_smallest()))
     of_graphs = {"graphs": distributions(GRAPH_METRICS, np.empty((len(GRAPH_METRICS), 0)))}
     of_power = (*p.METRICS, *p.LIMIT_METRICS, *p.PREDICTION_METRICS, *p.SLEEP_METRICS)
-    computed = {"signals": COST_METRICS, "pue": FACILITY_METRICS, "fair-start": UNFAIRNESS}
-    key_of = {name: key for key, of_key in computed.items() for name in of_key}
+    key_of = {name: key for key, quantity in QUANTITIES.items() for name in quantity.metrics}
     known += [name for name in (*flat_metrics(of_graphs), *of_power, *key_of) if name not in known]
     for name in names:
         if name not in known:

@@ -230,7 +230,7 @@ class ApplicationPeer(JobPeer):
                 application.scale(scale.factor, cores, at_ns=at_ns)
 
     def _change(self, job: _Job, before_ns: int | None) -> bool:
-        """m.Change the speeds of cores before an instant; return whether the application has ended."""
+        """Change the speeds of cores before an instant; return whether the application has ended."""
         application = job.application
         while job.changes and (before_ns is None or job.changes[0].at_ns < before_ns):
             change = job.changes.pop(0)

@@ -88,7 +88,7 @@ class Worker:
     pouring: list[HeldJob] = field(default_factory=list)  # jobs whose tasks are still to be sent
     served: int = 0  # number of finished jobs
     ended: asyncio.Event = field(default_factory=asyncio.Event)  # set when its process is known to have ended
-    how: str = "closed its connection"  # why it can no longer be used, such as "was killed by SIGKILL"
+    how: str = "closed its connection"  # the reason why it is unusable, such as "was killed by SIGKILL"
     blameless: bool = False  # whether it ended because of another process
 
 

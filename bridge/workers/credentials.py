@@ -133,7 +133,7 @@ def make_certificate(key: Path, certificate: Path, where: str, uses: Sequence[st
     ``serverAuth`` or ``clientAuth``. Raises InputError, which begins with ``where``, if there is no openssl, or it fails."""
     words = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-sha256", "-nodes"]
     words += ["-keyout", str(key), "-out", str(certificate), "-days", str(_DAYS), "-subj", f"/CN={_SUBJECT}"]
-    # Not a CA: whoever trusts this certificate must not trust others signed with it.
+    # Not a CA: trust in this certificate must not extend to others signed with it.
     words += ["-addext", "basicConstraints=critical,CA:FALSE", "-addext", f"extendedKeyUsage={','.join(uses)}"]
     made = _openssl(where, words)
     if made.returncode:

@@ -31,7 +31,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
 
 from bridge.encoding import json
-from bridge.standard_error import keep_standard_streams
+from bridge.standard_error import keep_standard_streams, on_command_line
 from bridge.workers.process_names import PROCESS_NAME, SERVER_NAME, die_with_parent, how_ended, name_process
 
 _NOT_EXECUTED = 127  # exit status of a command that cannot be executed, as in a shell
@@ -83,7 +83,6 @@ def _be_worker(server: int, pipes: _Pipes, serve: Callable[..., None] | None, bi
     except OSError:
         pass  # the bridge is gone
     except BaseException as error:
-        from bridge.spelling import on_command_line
         from traces.base.errors import TwolevelError
 
         if isinstance(error, TwolevelError):

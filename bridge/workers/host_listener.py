@@ -68,7 +68,7 @@ class HostListener(Listener):
             self._listening = socket.create_server(place[:2], family=family, backlog=_BACKLOG)
         except (OSError, UnicodeError) as error:
             number = error.errno if isinstance(error, OSError) else None
-            why = os.strerror(number) if number is not None and number > 0 else str(error)  # those of names are below 0
+            why = os.strerror(number) if number is not None and number > 0 else str(error)  # name resolution: below 0
             raise InputError(f"{LISTEN}: {shown(address)}: {why}") from None
         self._listening.setblocking(False)
         self._context = context

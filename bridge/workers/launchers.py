@@ -32,7 +32,7 @@ class Owner(Protocol):
     """The user of launched processes, notified of their ends."""
 
     def gone(self, worker: str, how: str, *, blameless: bool) -> None:
-        """A process has ended, ``how`` as in "was killed by SIGKILL"; blameless if the fork server took it along."""
+        """A process has ended, ``how`` as in "was killed by SIGKILL"; ``blameless`` if it died with the fork server."""
 
     def unborn(self, worker: str, why: str) -> None:
         """A process could not be started."""

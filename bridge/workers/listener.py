@@ -1,6 +1,6 @@
 """The listener: accepts connections, and admits those that send a valid hello.
 
-A stranger may send one small frame and be silent for a while, and costs the run at most a line in the log. A connection of
+A stranger may send one small frame and be silent for a while; the run only logs at most one line about it. A connection of
 a process that the run has started is never closed in favour of others, and its launcher reports its end.
 """
 

@@ -1,5 +1,5 @@
-"""Starts, names and ends of processes: those with a new interpreter, which inherit nothing of the program and leave interrupts
-to it; the name in ``ps``, dying with the parent, and how a process ended. Linux."""
+"""Starts, names and ends of processes on Linux: new interpreters that inherit nothing from the program and ignore interrupts;
+names in ``ps``; dying with the parent; and how a process ended."""
 
 import ctypes
 import os

@@ -228,7 +228,7 @@ class Supervisor:
         try:
             self._workforce.dispatch()
             while isinstance(event := await connection.receive(), Message):
-                # After a loss its jobs belong to others, whatever is still under way.
+                # After a loss its jobs belong to other workers, even if messages are still under way.
                 if worker.name in self._workforce.workers:
                     self._workforce.take(worker, event)
         except ProtocolError as error:

@@ -18,7 +18,7 @@ from bridge.protocol.framing import READ_AT_MOST
 from bridge.protocol.session import NEED_DATA, ConnectionClosed, ProtocolError, Refusal, Session
 from bridge.protocol.tables import Role
 from bridge.protocol.vocabulary import Message
-from bridge.spelling import on_command_line
+from bridge.standard_error import on_command_line
 from bridge.workers.address import PARTING_TLS_S, dial
 from bridge.workers.application_peer import ApplicationPeer
 from bridge.workers.process_names import PROCESS_NAME, name_process
@@ -27,7 +27,7 @@ from traces.base.errors import PeerError, TwolevelError
 if TYPE_CHECKING:
     from bridge.workers.connection import Connection
 
-_LONG_TASKS: Final = 2_000  # before a job of more tasks than this begins, the answers about other jobs are written
+_LONG_TASKS: Final = 2_000  # before a job with more tasks than this begins, answers about other jobs are sent
 
 
 class Peer(Protocol):
@@ -130,7 +130,7 @@ async def go_on(connection: Connection | BlockingConnection, peer: Peer) -> None
             order = await connection.receive()
         except ProtocolError:
             if connection.ended:
-                return  # the bridge is gone: there is no one to report to
+                return  # the bridge is gone: nothing can be reported
             raise
         if isinstance(order, m.Refused) and order.reason != m.OVER:
             raise PeerError(f"the bridge refused this process: {order.reason}")

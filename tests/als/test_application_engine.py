@@ -516,7 +516,7 @@ def test_the_page_defines_every_metric() -> None:
         (text, "fraction", LOOP_METRICS),
         (text[text.index("### Graphs") :], "ratio", GRAPH_METRICS),
     ):
-        rows = table(rest[rest.index("| what |") :])
+        rows = table(rest[rest.index("| metric |") :])
         assert [(row[1].strip("`"), row[2].replace(unit, "1")) for row in rows] == list(metrics)
 
 

@@ -8,10 +8,12 @@ import heapq
 import re
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import FrozenInstanceError, dataclass
 from fractions import Fraction
+from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pytest
@@ -24,6 +26,7 @@ from als.application import ApplicationSimulator
 from als.chunk_sequence import chunk_sequence
 from als.lengths import LengthModel, length_kernel, lengths
 from als.lengths import trial as length_trial
+from als.parameters import WholeNumber
 from als.techniques import TECHNIQUES, Technique, split_techniques, technique, technique_kernel
 from als.techniques.contract import (
     FACTS,
@@ -34,6 +37,7 @@ from als.techniques.contract import (
     OVERHEAD_S,
     SIGMA_S,
     UNIFORM,
+    RuleParameters,
 )  # fmt: skip
 from als.techniques.fixed.fsc import FscParameters
 from als.techniques.fixed.gss import GssParameters
@@ -221,6 +225,21 @@ def test_parameters_are_checked_where_they_are_built() -> None:
         GssParameters(min=True)
     with pytest.raises(InputError, match=r"^technique rnd: high: 1; allowed: 2, which is low, or more$"):
         RndParameters(low=2, high=1)
+
+
+def test_parameters_may_be_decorated_as_dataclasses_too() -> None:
+    @dataclass(frozen=True)
+    class Own(RuleParameters, name="own"):
+        least: Annotated[int, WholeNumber(1)] = 1
+
+    with pytest.raises(InputError, match=r"^technique own: least: 0 is out of range; allowed: 1 to 9007199254740992$"):
+        Own(least=0)
+    own = Own(least=2)
+    for change in (partial(setattr, own, "least", 3), partial(delattr, own, "least")):
+        with pytest.raises(FrozenInstanceError, match="'least'"):
+            change()
+    assert own == Own(least=2)
+    assert own.numbers() == (2.0,)
 
 
 #: Tasks, cores, the technique and the sizes; ``63x4`` is four chunks of 63.

@@ -51,7 +51,7 @@ def placed(allocator: Allocator, requested: dict[int, str] | None = None) -> lis
 @pytest.mark.parametrize(
     ("requested", "message"),
     [
-        (None, "allocator='given' needs the cores that each job requests: give requested={job number: cores}"),
+        (None, "allocator='given' needs the cores that each job requests: in Python, requested={job number: cores}"),
         ({1: "0-1"}, "requested[2]: missing; every job needs the cores that it requests"),
         ({**REQUESTED, 1: "0"}, "requested[1]: '0' is not 2 different cores, as the job requests"),
         ({**REQUESTED, 1: "3 3"}, "requested[1]: '3 3' is not 2 different cores, as the job requests"),

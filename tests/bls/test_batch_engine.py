@@ -542,3 +542,16 @@ def test_the_numbers_of_a_run_do_not_keep_its_columns() -> None:
     gc.collect()
     assert state() is None
     assert counts.ended == ended
+
+
+def test_the_numbers_of_a_run_go_on_when_more_outages_are_drawn() -> None:
+    workload = Workload.from_jobs([(number, 7 * number, 40, 1, 40) for number in range(1, 60)])
+    constraints = JobConstraints(outages=modelled_outages(OutageModel(60 * NS_PER_S, NS_PER_S, 1), 4, 1))
+    platform = Platform((HostGroup(4, 2, 8.0),))
+    args = workload, platform, POLICIES["fcfs"], ALLOCATORS["first-fit"]
+    simulator = BatchSimulator(*args, constraints=constraints, recorded=True)
+    counts, drawn = Counts(simulator.state), simulator.outages
+    while simulator.advance(1) is not BatchStatus.DONE:
+        assert (counts.now_ns, counts.ended) == (simulator.now_ns, simulator.ended)
+    assert simulator.outages is not drawn
+    assert counts.ended == len(workload)

@@ -16,7 +16,7 @@ from bls.constraints.advance_reservations import Window, load_windows, parse_win
 from bls.constraints.job_constraints import BEYOND_LIMITS, NO_PARTITION, assign, constrain, outage_columns
 from bls.constraints.outages import NEVER, OutageModel, Outages, modelled_outages, outages, read_outages
 from bls.constraints.resource_requests import ASKS_TOO_MUCH, Requests, fit_requests, requests
-from bls.machine.partitions import Partition, Switch, partition_table
+from bls.machine.partitions import Partition, Switch
 from bls.machine.platform import HostGroup, Platform
 from bls.scheduler_options import ConstraintOptions, switch_limit
 from bls.workloads.workload import TOO_WIDE, Workload
@@ -89,7 +89,7 @@ def plain_jobs(*jobs: dict[str, int]) -> Workload:
 
 
 def test_without_partitions_there_is_one_of_everything() -> None:
-    found = partition_table(split())
+    found = split().partition_table
     assert (len(found), found.names, found.n_cores.tolist()) == (1, ("all",), [14])
     made = plain_jobs({"cores": 14}, {})
     same, column = assign(made, split())

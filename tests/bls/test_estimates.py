@@ -24,14 +24,22 @@ from tables import table_rows
 
 import bridge
 from bls import ConstraintOptions, View
-from bls.estimates import ESTIMATORS, HistoryEstimator, Within, estimator, predictable, recommended
-from bls.estimates.contract import alike_in, name_prefix
+from bls.estimates import (
+    ESTIMATORS,
+    HistoryEstimator,
+    Within,
+    alike_in,
+    estimator,
+    name_prefix,
+    predictable,
+    recommended,
+)
 from bls.machine.platform import HostGroup, Platform
 from bls.scheduler_options import Rules
 from bls.seen.jobs import SeenJob
 from bls.workloads.merge import merge
 from bls.workloads.workload import Workload
-from bridge.spelling import on_command_line
+from bridge.standard_error import on_command_line
 from traces.base.errors import InputError, PluginError
 from traces.base.time import NS_PER_S
 
@@ -147,7 +155,9 @@ def test_impossible_estimates_are_refused(tmp_path: Path, answer: str, says: str
     with pytest.raises(PluginError) as caught:
         ran(log({"submit_s": 0, "run_s": 10}, {"submit_s": 0, "run_s": 10}), f"{file}:Mine")
     assert f"estimator mine: planned_ns() {says}" in str(caught.value)
-    with pytest.raises(InputError, match=r"mine\.py:THREE is a int; allowed: a HistoryEstimator, or an object with"):
+    with pytest.raises(
+        InputError, match=r"mine\.py:THREE is of type int; allowed: a HistoryEstimator, or an object with"
+    ):
         Rules(estimates=f"{file}:THREE")
 
 

@@ -238,7 +238,7 @@ def test_text_of_time_people_and_classes() -> None:
     said = dict(rows)
     expected = dict(table_rows(__file__, "rows_of_the_text"))
     assert {name: said[name] for name in expected} == expected
-    assert said["round estimates"].endswith("75.0 % of an hour; 2 different ones")
+    assert said["round estimates"].endswith("75.0 % of an hour; 2 different values")
     assert said["memory per core"].endswith("max 4 MB   (50.0 % of jobs)")
     counts = (said[name].split() for name in ("  6-11 h", "  Mon-Sun", "  Jul-Dec"))
     assert ["".join(row) for row in counts] == ["000310", "0110002", "220000"]

@@ -244,7 +244,9 @@ def test_policies_of_ones_own_from_a_file(tmp_path: Path) -> None:
         assert made.keys(known([10], [1], [1])).tolist() == [key]
     with pytest.raises(InputError, match=r"Named has no keys\(jobs\), no scored\(jobs\) and no decide\(view\)"):
         policy(f"{file}:Named")
-    with pytest.raises(InputError, match="NUMBER: int, which has no name; allowed: a policy: a name, and keys"):
+    with pytest.raises(
+        InputError, match="NUMBER is of type int, which has no name; allowed: a policy: a name, and keys"
+    ):
         policy(f"{file}:NUMBER")
 
 

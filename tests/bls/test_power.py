@@ -1,5 +1,6 @@
 """Limits to power and the power of jobs: the engine against a slow reference, cases by hand, and what is refused."""
 
+import pickle
 import random
 from dataclasses import replace
 from fractions import Fraction
@@ -439,6 +440,16 @@ def test_files_that_cannot_be_used(text: str, message: str, tmp_path: Path) -> N
 def test_options_that_cannot_be(options: dict[str, Any], message: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=message):
         simulated(Case(TWO, JOBS, LIMIT, "dvfs"), tmp_path, power=Power(**options))
+
+
+def test_power_that_is_not_given_follows_the_other_options() -> None:
+    limited = Power(limits=[(0, None, 1000)])
+    assert (Power().of, limited.of, replace(limited, limits=None)) == ("none", "held", Power())
+    assert pickle.loads(pickle.dumps(replace(limited, limits=None, keep_awake=0))).asked is False
+    given = replace(Power(of=True, limits=[(0, None, 1000)]), limits=None)
+    assert (given.of, given.names()["power"]) == ("held", "held")
+    with pytest.raises(InputError, match=r"^power='none': not with limits, which needs power; allowed: held, working$"):
+        replace(Power(of="none"), limits=[(0, None, 1000)])
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,8 @@ import bridge
 from bls import ConstraintOptions, HostGroup, Platform, Rules, Workload
 from bls.engine.state import BOOTING, OFF, OUT, SHUTTING, UP
 from bls.machine.host_power import HostPower
-from bls.power.accounting import PJ_PER_J, Energy, job_pieces
+from bls.power.accounting import PJ_PER_J, Energy, HostIntervals, host_energies, job_pieces
 from bls.power.costs import Pue, parse_pue
-from bls.power.host_accounts import HostIntervals
 from bls.power.options import Power
 from bls.power.signals import read_signals
 from bls.power.table import MOST_MW, power_table
@@ -230,7 +229,9 @@ def test_as_counted_core_by_core(monkeypatch: pytest.MonkeyPatch) -> None:
         assert power is not None
         assert (power.accounts.jobs.pj_each(), power.series.energy_pj()) == (jobs, total)
         assert result.metrics["energy_j"] == total / PJ_PER_J
-        hosts = power.host_energies(HostIntervals(*(nodes[one].to_numpy() for one in ("host", "begin_ns", "end_ns"))))
+        hosts = host_energies(
+            power.run, HostIntervals(*(nodes[one].to_numpy() for one in ("host", "begin_ns", "end_ns")))
+        )
         assert (hosts.jobs.total_pj(), hosts.total.total_pj()) == (sum(jobs), total)
         scaled += 0 if result.ledger.scales is None else len(result.scales)
         stopped += 0 if result.notes.host_states is None else len(result.notes.host_states[0])

@@ -25,7 +25,7 @@ from bls.power.options import Power
 from bls.power.plan import PowerPlan
 from bls.simulator import BatchSimulator
 from bridge.scenarios.remarks import power_words
-from bridge.spelling import on_command_line
+from bridge.standard_error import on_command_line
 from traces.base.errors import InputError, PluginError
 from traces.base.time import MAX_NS
 from traces.intervals import intervals_text
@@ -109,7 +109,7 @@ def test_options_are_as_of_the_command_line_or_plain_values() -> None:
         ({"allowed": 1.5}, "allowed=1.5: 1.5 is out of range; allowed: 0 to 1"),
         ({"allowed": None}, "allowed=None: None is not a number; allowed: 0 to 1"),
         ({"fallback": 5}, f"fallback: 5; allowed: {fallbacks}"),
-        ({"signals": True}, "signals: True; allowed: a CSV file"),
+        ({"signals": True}, "signals: True; allowed: a string or path"),
     )
     for option, message in options:
         with pytest.raises(InputError) as caught:
@@ -122,7 +122,9 @@ def test_policies_that_respect_power_are_listed_briefly() -> None:
     jobs = Workload.from_jobs([(1, 0, 100, 2, 100)])
     said = repr(ran([(0, None, 150)], jobs, machine, fallback="dvfs").power)
     assert said.startswith("<power: energy 28 kJ, 28 kJ of it by cores that jobs held, power mean 140 W, at most 140 W")
-    with pytest.raises(InputError, match=r"^power=5: unknown active cores 5; known: none, held, working$"):
+    with pytest.raises(
+        InputError, match=r"^power=5: unknown definition of active cores 5; known: none, held, working$"
+    ):
         bridge.simulate(jobs, machine, als="recorded", power=5)
 
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from bls.constraints.job_constraints import constrain
 from bls.machine.partitions import Switch
 from bls.machine.platform import HostGroup
 from bls.policies import AnyPolicy
+from bls.seen.run_view import RunView
 from bls.workloads.workload import Workload
 from tools.bench.engines import FcfsByHand
 from traces.base.errors import PluginError
@@ -357,6 +358,15 @@ def test_holds_that_cannot_be(answer: Callable[[View], Any], message: str) -> No
     with pytest.raises(PluginError) as caught:
         starts(JOBS, machine(4), always(once))
     assert str(caught.value).startswith(message)
+
+
+def test_a_view_neither_advances_nor_answers_its_run() -> None:
+    simulator = BatchSimulator(JOBS, machine(4), policy("fcfs"), allocator("first-fit"), recorded=True)
+    seen = RunView(simulator)
+    assert not {"advance", "finish", "release", "take_back", "interrupted"} & {*dir(seen)}
+    for name in ("state", "rules", "anything"):
+        with pytest.raises(FrozenInstanceError):
+            setattr(seen, name, None)
 
 
 def test_events_after_the_last_end_do_not_prolong_the_run() -> None:

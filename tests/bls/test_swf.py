@@ -275,7 +275,7 @@ def test_an_outside_reader_is_found_by_file_and_blamed(tmp_path: Path, monkeypat
     )
     named = f"{tmp_path / 'mine.py'}:"
     assert read_workload("any", format=named + "one").cores.tolist() == [2]
-    with pytest.raises(PluginError, match="nothing gave a NoneType"):
+    with pytest.raises(PluginError, match="nothing returned NoneType"):
         read_workload("any", format=named + "nothing")
     with pytest.raises(PluginError, match="broken failed: ZeroDivisionError"):
         read_workload("any", format=named + "broken")

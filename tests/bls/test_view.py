@@ -13,7 +13,7 @@ from inside import column, held
 from tables import table_rows
 
 import bridge
-from bls import BatchSimulator, ConstraintOptions, Partition, Platform, SeenJob, View, allocator
+from bls import BatchSimulator, ConstraintOptions, Partition, Platform, Rules, SeenJob, View, allocator
 from bls.constraints.job_constraints import constrain
 from bls.machine.host_power import HostPower
 from bls.machine.platform import HostGroup
@@ -181,6 +181,8 @@ def test_it_only_shows() -> None:
     for shown, name in ((view.hosts[0], "number"), (view.partitions[0], "n_cores")):
         with pytest.raises(FrozenInstanceError):
             setattr(shown, name, 5)
+    with pytest.raises(FrozenInstanceError):
+        view._run.rules = Rules()  # type: ignore[misc]
     for mapping in (view.free_licences, view.hosts[0].resources, view.hosts[0].free_resources):
         with pytest.raises(TypeError):
             mapping["gpu"] = 9  # type: ignore[index]

@@ -11,7 +11,6 @@ from command_line import succeeds, twolevel
 
 import bridge
 import twolevel as tl
-from bls.power.signals import read_signals
 from bridge.front.results import ReadRun
 from bridge.runs.afterwards import Afterwards, StoredRun
 from traces.base.errors import InputError
@@ -67,7 +66,7 @@ def test_costs_of_a_folder(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bridge.cli.run_commands._say_run", lambda result, same: results.append(result))
     ran(RUNS[name])
     (result,) = results
-    stored, afterwards = StoredRun(Path("r")), Afterwards.given("signals.csv", "0%:2 100%:1.3")
+    stored, afterwards = StoredRun(Path("r")), Afterwards.given({"signals": "signals.csv", "pue": "0%:2 100%:1.3"})
     metrics, columns = afterwards.of(stored)
     assert (metrics, *columns) == (afterwards.of(result)[0], "cost", "co2e_g")
     read, costs = tl.read("r"), result.costs("signals.csv")
@@ -77,7 +76,7 @@ def test_costs_of_a_folder(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for column, values in costs.jobs.items():
         assert columns[column].tolist() == values.tolist() == read.costs("signals.csv").jobs[column].tolist()
     Path("flat.csv").write_text("from,price_per_kwh\n0,3.6\n")
-    flat = Afterwards(signals=read_signals("flat.csv")).of(stored)[0]
+    flat = Afterwards.given({"signals": "flat.csv"}).of(stored)[0]
     assert flat["cost"] == pytest.approx(result.metrics["energy_j"] / 10**6, rel=1e-14)
     assert flat["cost_jobs"] == pytest.approx(result.metrics["energy_jobs_j"] / 10**6, rel=1e-14)
 

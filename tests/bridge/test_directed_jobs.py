@@ -202,7 +202,7 @@ def test_what_another_program_may_not(tmp_path: Path) -> None:
 
     strange = {name: text.replace("max(cores)", "min(free)") for name, text in HINTS.items()}
     for changes, workload, options, kind, message in (
-        ({}, one, wide, InputError, r"resize='decide': batch policy .* does not say how wide jobs are; allowed: .* hello"),
+        ({}, one, wide, InputError, r"resize='decide': batch policy .* does not set the widths of jobs; allowed: .* hello"),
         (resizes(9), one, wide, PeerError, "it resizes job 0 .number 7. to 9 cores; allowed: 1 to 4$"),
         (resizes(0), one, wide, PeerError, "not a message.*resize"),
         (resizes(1), one, {}, PeerError, "it resizes job 0 .number 7.; allowed: if machine has resizes = true"),
@@ -281,14 +281,17 @@ def test_what_it_cannot_be_combined_with() -> None:
         _ = bridge.simulate(workload, PLATFORM).scales
 
 
-class Halves:
-    """Starts what fits; at 4 s the one job that runs goes at half its speed, for 8 s."""
+class Paced:
+    """Starts what fits; at some instants (s) all jobs that run get another speed."""
 
-    name, directs = "halves", ("speeds",)
+    name, directs = "paced", ("speeds",)
+
+    def __init__(self, factors: dict[int, float]) -> None:
+        self.factors = factors
 
     def decide(self, view: Any) -> Iterator[Any]:
         yield from view.waiting
-        for instant, factor in ((4 * S, 0.5), (12 * S, 1.0)):
+        for instant, factor in ((at * S, factor) for at, factor in self.factors.items()):
             if view.now_ns == instant:
                 for job in view.running:
                     view.scale(job, factor)
@@ -300,11 +303,29 @@ class Halves:
 def test_by_hand(als: str) -> None:
     """Two cores have ten tasks of 2 s, or run for 10 s. At 4 s each has done two; two more take 4 s; the last begin at 12."""
     more: dict[str, Any] = {} if als == "recorded" else {"tasks_per_core": 5}
-    result = bridge.simulate(ONE, PLATFORM, bls=Halves(), als=als, **more)
+    result = bridge.simulate(ONE, PLATFORM, bls=Paced({4: 0.5, 12: 1.0}), als=als, **more)
     assert result.jobs.end_ns.tolist() == [14 * S]
     assert list(result.scales) == ["row", "job_id", "attempt", "command_ns", "core", "factor"]
     assert result.scales.to_numpy().tolist() == [[0, 7, 0, 4 * S, -1, 0.5], [0, 7, 0, 12 * S, -1, 1]]
     assert "from here on all of its cores run at 0.5 times their own speed" in result.story(7)
+
+
+@pytest.mark.parametrize("coupling", ["inline", "pool"])
+def test_scales_between_requests_by_hand(coupling: str, tmp_path: Path) -> None:
+    """Two jobs, from 0 s and from 1 s, have a task of 20 s on one core and three of 4 s on the other, one after another.
+
+    All run at half of their speed from 2 to 7 s and from 9 to 16 s. No change is visible before the long tasks end, so that the
+    applications defer them, also across requests. The short tasks of job 1 do 2 s until 2 and 2 s until 6; 1/2 s until 7, 2 s
+    until 9 and 3/2 s until 12; 2 s until 16 and 2 s until 18. Those of job 2 do 1, 5/2 and 1/2 s until 7.5; 3/2 and 5/2 s until
+    14; 1 and 3 s until 19. The one that begins at 7.5 would end at 11.5 if the scale of 9 s were not applied to it. The long
+    tasks do 2, 5/2, 2, 7/2 and 10 s until 26; and 1, 5/2, 2, 7/2 and 11 s until 27.
+    """
+    (tmp_path / "lengths.txt").write_text("20\n4\n4\n4\n")
+    jobs = Workload.from_jobs([(1, 0, 16, 2, 100), (2, 1, 16, 2, 100)])
+    options: dict[str, Any] = {"tasks_per_core": 2, "lengths": f"file:{tmp_path / 'lengths.txt'}", "coupling": coupling}
+    found = bridge.simulate(jobs, FOUR, bls=Paced({2: 0.5, 7: 1.0, 9: 0.5, 16: 1.0}), als="ss", **options).tasks
+    ends_s = (found["end_ns"] / S).groupby(found["job_id"]).apply(sorted).to_dict()
+    assert ends_s == {1: [6, 12, 18, 26], 2: [7.5, 14, 19, 27]}
 
 
 class Ends:

@@ -178,6 +178,8 @@ BATCH_CASES: dict[str, tuple[dict[str, Any], set[int]]] = {
     "stopping": (limited("stop:off"), {"STOPS"}),
     "sleeping": (sleeping(), {"SLEEPS"}),
     "deciding": ({"bls": Eager()}, {"DECIDES", "OTHERS", "HOLDS"}),
+    "recording passes": ({"rules": Rules(keep_decisions=True)}, {"RECORDS"}),
+    "charging decisions": ({"rules": Rules(decision_cost_ns=10**9)}, {"CHARGES"}),
     "rejecting": ({"bls": "reject", "als": "recorded"}, {"TURNS_AWAY"}),
 }  # fmt: skip
 

@@ -23,7 +23,7 @@ from bls.constraints.outages import OutageModel, modelled_outages
 from bls.machine.platform import HostGroup
 from bls.scheduler_options import ConstraintOptions, Rules
 from bridge.runs.result import Result
-from bridge.runs.simulation import run
+from bridge.runs.simulation import batch_simulator, run
 from bridge.scenarios.application_map import ApplicationMap, parse_application_map
 from bridge.scenarios.ready import ReadyScenario, load_workload
 from bridge.scenarios.scenario import Application, Scenario
@@ -192,6 +192,23 @@ def test_hosts_that_are_drained_fail_by_their_model_as_before(tmp_path: Path) ->
     assert different(drained.result(), expected) == ""
     assert different(simulation.result(), run(failing)) == ""
     assert expected.jobs.end_ns.max() > 500 * S  # the model was asked for more than once
+
+
+def test_presets_are_not_among_the_starts_of_a_pass() -> None:
+    """Job 1 runs at time 0, job 2 starts then, and job 3 after 10 s."""
+    jobs = [{"job_id": n, "submit_s": at, "run_s": 60, "cores": 2} for n, at in ((1, 0), (2, 0), (3, 10))]
+    workload = Workload.from_jobs([jobs[0] | {"preset": 1}, *jobs[1:]])
+    decisions = bridge.simulate(workload, als="recorded", keep_decisions=True).decisions
+    assert decisions.started.tolist()[:2] == [1, 1]
+    assert decisions.waiting.tolist()[:2] == [1, 1]
+
+
+def test_the_view_of_a_fork_shows_the_fork() -> None:
+    original = batch_simulator(scenario(), ())
+    assert original.view.n_cores == original.platform.n_cores
+    fork = original.fork()
+    assert fork.view is not original.view
+    assert fork.view._run.state is fork.state
 
 
 @pytest.mark.parametrize("kind", ["plain", "ordered", "graphs", "drawing", "promised"])

@@ -390,7 +390,7 @@ def test_every_coupling_can_be_looked_at(name: str) -> None:
 
 def broadcast(folder: Path, clock: Clock, **options: Any) -> Broadcast:
     """One that beats when the test says so."""
-    return Broadcast(folder, 40, clock=clock, wall_clock=lambda: 1000 + clock.now_s, threaded=False, **options)
+    return Broadcast(folder, clock=clock, wall_clock=lambda: 1000 + clock.now_s, threaded=False, **options)
 
 
 def simulator(given: ReadyScenario) -> BatchSimulator:
@@ -488,7 +488,7 @@ def test_it_beats_by_itself_while_nothing_is_reported(tmp_path: Path) -> None:
             super().write(shown)
             written.release()
 
-    with Broadcast(tmp_path, 40, stream=io.StringIO()) as watch:
+    with Broadcast(tmp_path, stream=io.StringIO()) as watch:
         watch._file = Counted(tmp_path)
         watch.begin(given := scenario(), simulator(given), "inline")
         assert all(written.acquire(timeout=60) for _ in range(2))

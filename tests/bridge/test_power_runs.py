@@ -23,14 +23,14 @@ import bridge
 from als.techniques.contract import Technique
 from bls import ConstraintOptions, HostGroup, Platform, Rules, Workload
 from bls.machine.host_power import HostPower
-from bls.power.host_accounts import HostIntervals
+from bls.power.accounting import HostIntervals, host_energies
 from bls.power.options import Power
 from bls.simulator import BatchSimulator
 from bridge.compare.power import indexes_of
 from bridge.scenarios.application_map import parse_application_map
 from bridge.scenarios.remarks import power_words
 from bridge.scenarios.scenario import Application
-from bridge.spelling import on_command_line
+from bridge.standard_error import on_command_line
 from traces.base.errors import InputError
 from traces.checks.ledger import check_ledger
 
@@ -119,7 +119,7 @@ def commanded_states(result: bridge.Result) -> None:
 def hosts_make_the_machine(result: bridge.Result) -> None:
     power, nodes = result.power, result.nodes
     assert power is not None
-    used = power.host_energies(HostIntervals(*(nodes[name].to_numpy() for name in ("host", "begin_ns", "end_ns"))))
+    used = host_energies(power.run, HostIntervals(*(nodes[name].to_numpy() for name in ("host", "begin_ns", "end_ns"))))
     assert used.total.total_pj() == power.series.energy_pj()
     assert used.jobs.total_pj() == power.accounts.jobs.total_pj()
     assert all((part.mj >= 0).all() for part in (used.jobs, used.idle_cores, used.base, used.off))
@@ -300,7 +300,7 @@ CHARGED = Rules(decision_cost_ns="measured")
 @pytest.mark.parametrize(
     ("said", "what", "instead"),
     [
-        (MOLDED, "resize.*mold.* and several reservations", "stop:idle"),
+        (MOLDED, "resize.*mold.* with several reservations", "stop:idle"),
         (EXPANDED, "resize='expand', as running jobs get cores", "none"),
         ({"fallback": "hold", "limits": NOTICED, "bls": Director(1)}, "batch policy director, as it receives", "none"),
         ({"fallback": "dvfs", "rules": CHARGED}, "decision_cost_ns", "hold"),

@@ -34,7 +34,7 @@ from bridge.replay.report.sides import (
 from bridge.replay.report.written import Attempt, SlurmReport, write_report
 from bridge.scenarios.ready import ReadyScenario
 from bridge.scenarios.scenario import Scenario
-from bridge.spelling import on_command_line
+from bridge.standard_error import on_command_line
 from traces.base.errors import InputError
 from traces.figures.replay.clocks import replay_rates_figure, replay_sizes_figure
 from traces.figures.replay.differences import differences_figure

@@ -60,7 +60,7 @@ def test_a_run_has_the_jobs_of_its_seed(maker: Path) -> None:
     [
         ("maker.py:fw", InputError, r"maker\.py has no 'fw' \(did you mean few\?\); it has: "),
         ("makr.py:few", InputError, r"workload: no file 'makr\.py' \(did you mean maker\.py\?\)"),
-        ("maker.py:nothing", PluginError, r"maker\.py:nothing\(3\) gave a NoneType; allowed: a bls.Workload"),
+        ("maker.py:nothing", PluginError, r"maker\.py:nothing\(3\) returned NoneType; allowed: a bls.Workload"),
         ("maker.py:fails", PluginError, r"maker\.py:fails\(3\) failed: ValueError: no such day"),
     ],
 )

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from application_features import GRAPH_FEATURES
+from application_features import GRAPH_FEATURES, MAPS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from one_result import assert_one_result
@@ -198,11 +198,40 @@ def test_parts_of_a_scenario_and_keywords_say_the_same() -> None:
         (lambda: bridge.simulate(bridge.Scenario()), "workload: None; allowed: a workload"),
         (lambda: bls.Batch("sjf"), "backfill: 'sjf'; allowed: none, easy"),
         (lambda: bridge.Application(variation=-1.0), "variation"),
+        (lambda: bridge.Application(speeds=5), "speeds: 5; allowed: a sequence of strings"),
+        (lambda: bridge.Application(applications=5), "applications: 5; allowed: an ApplicationMap, or a file"),
+        (lambda: bridge.Execution(listen=5), "listen: 5; allowed: a string"),
+        (lambda: bridge.Execution(als_command=["x"]), r"als_command: \['x'\]; allowed: a string"),
+        (lambda: bridge.Scenario(bridge.JobSelection(preset=1)), "preset=True: 1; allowed: True or False"),
+        (lambda: bridge.Scenario(seed=1.5), "seed=1.5: 1.5 is not a whole number"),
+        (lambda: bls.Rules(coordination=np.arange(2)), "coordination=.*; known: none, release"),
+        (lambda: bls.ConstraintOptions(failures=Path("x")), "failures: .*; allowed: a string"),
+        (lambda: bls.ConstraintOptions(requests=5), "requests: 5; allowed: a string or path"),
+        (lambda: bridge.simulate("sample", coupling=["x"]), "coupling=.*unknown coupling"),
     ],
 )
 def test_what_is_no_scenario_is_refused(given: Callable[[], object], said: str) -> None:
     with pytest.raises(InputError, match=f"^{said}"):
         given()
+
+
+def test_forks_and_more_room_keep_the_phases_of_the_current_program(tmp_path: Path) -> None:
+    # Kept applications of a job, also those of a fork, share these phases (``inline_kept``).
+    path = tmp_path / "map.toml"
+    path.write_text(MAPS["parts"], encoding="utf-8")
+    options = bridge.Scenario.flat(applications=path, coordination="hint", platform="paper")
+    ready = bridge.ReadyScenario.of(Workload.from_jobs([(1, 0, 60, 4, 60), (2, 0, 60, 254, 60)]), Platform(), options)
+    whole, paused = bridge.run(ready), bridge.Simulation(ready).run(S)
+    state = paused._run.inline
+    forked = inline.with_application(state, state.application).shared.app.phases
+    assert np.array_equal(forked.kind, state.shared.app.phases.kind)
+    assert paused.fork().result().jobs.equals(whole.jobs)
+
+
+def test_a_seed_may_be_a_number_of_numpy() -> None:
+    jobs = Workload.from_jobs([(1, 0, 60, 4, 60)])
+    found = [bridge.simulate(jobs, variation=0.5, seed=seed).jobs for seed in (np.int64(3), 3)]
+    assert found[0].equals(found[1])
 
 
 def test_records_that_memory_cannot_hold_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

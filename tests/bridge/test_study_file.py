@@ -211,11 +211,30 @@ def test_a_stored_study_may_have_options_of_older_versions() -> None:
         ("[power]\non = false\nof = 'held'\n", ["none"]),
         ("[power]\non = true\nof = ['held', 'working']\n", ["held", "working"]),
         ("[power]\non = [true, false]\n", ["held", "none"]),
+        ("[power]\nof = 'none'\nsleep_after_ns = '1h'\n", ["none"]),
     ],
 )
 def test_a_stored_study_may_have_two_options_of_power(tables: str, expected: list[str]) -> None:
     found = parse_study(WORKLOAD + tables, [Path.cwd()], "name", stored=True)
     assert [cell.value("power") for cell in found.cells] == expected
+    options_of(found, found.cells[0], 0)  # "none" did not exclude other options about power
+
+
+@pytest.mark.parametrize(
+    ("now", "older"),
+    [
+        ("of = 'held'", "d1ddfb5514d8f6af5833"),  # power = true
+        ("of = 'working'", "f4813298cc0dac6e358c"),  # with power-of = 'working'
+        ("of = 'working'\nsleep_after_ns = '1h'", "3148d874f4e7a8bb3176"),  # power-of = 'working', and no power
+        ("of = 'held'\nsleep_after_ns = '1h'", "781af407180af2b75967"),  # power = true
+        ("of = 'held'\nsleep_after_ns = '1h'", "4cb6accc3b41d2737f2e"),  # neither
+    ],
+)
+def test_a_cell_has_the_key_that_an_older_version_gave_it(now: str, older: str) -> None:
+    """The keys are those of 15e44c07^, which had two options of power."""
+    inputs = find_inputs(parse_study(f"{WORKLOAD}[power]\n{now}\n", [Path.cwd()], "name"))
+    assert inputs.begun({older}).keys == (older,)
+    assert inputs.begun({older, *inputs.keys}) == inputs.begun(set()) == inputs
 
 
 def test_a_stored_grid_of_an_older_option_keeps_the_order_of_its_cells(tmp_path: Path) -> None:

@@ -20,7 +20,8 @@ from bridge.studies.executors.executor import Executor, WorkSummary
 from bridge.studies.executors.local import Here, Workers
 from bridge.studies.input.study_file import load_study
 from bridge.studies.journal import JOURNAL, Entry, Journal
-from bridge.studies.results import COSTS, RESULTS
+from bridge.studies.preparing import find_inputs
+from bridge.studies.results import COSTS, RESULTS, results_so_far
 from bridge.studies.run_study import Report, repeat_study, run_study
 from bridge.studies.unit import NoRoomError, remove_remains
 from traces.base.errors import InputError, PeerError
@@ -165,6 +166,29 @@ def test_what_is_kept_is_of_the_seed_and_of_the_inputs(tmp_path: Path) -> None:
     path.write_text(text)
     assert ran(path, tmp_path / "out").kept == TOTAL - 1
     assert (folder / "seed-1" / "jobs.parquet").read_bytes() == first
+
+
+def test_a_study_that_an_older_version_began_goes_on(tmp_path: Path) -> None:
+    """Cells with power had other keys, of ``power`` and ``power-of``, in the journal and in the folders that are kept."""
+    path, out = tmp_path / "study.toml", tmp_path / "out"
+    path.write_text(
+        '[study]\nseeds = 2\nkeep = ["jobs", "tasks"]\n[application]\nvariation = 0.1\n'
+        '[workload]\nsource = "sample"\nselect = "first:5"\n'
+        '[machine]\nplatform = "demand-response"\n[power]\nof = ["held", "working"]\n'
+    )
+    assert ran(path, out).total == 4
+    inputs = find_inputs(load_study(path))
+    for file in (out / JOURNAL, *out.rglob("cell.json")):
+        text = file.read_text()
+        for key, older in zip(inputs.keys, inputs.older, strict=True):
+            text = text.replace(key, older[0])
+        file.write_text(text)
+    lines = (out / JOURNAL).read_text().splitlines(keepends=True)
+    (out / JOURNAL).write_text("".join(lines[:-1]))
+    before = pd.read_parquet(out / RESULTS)
+    assert len(results_so_far(load_study(path), out)) == 3
+    assert ran(path, out) == Report(4, 3, 0, ())
+    pd.testing.assert_frame_equal(pd.read_parquet(out / RESULTS), before)
 
 
 def test_tables_stay_until_those_of_a_study_that_grew_are_whole(done: Path) -> None:

@@ -9,7 +9,7 @@ from tables import table_rows
 
 from bls.options import BLS, FALLBACK
 from bridge.protocol.task_payload import TaskPayload
-from bridge.spelling import on_command_line
+from bridge.standard_error import on_command_line
 from bridge.workers.assignment import Assignment, Order, Worker
 from bridge.workers.supervisor import Needs
 

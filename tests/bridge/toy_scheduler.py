@@ -29,7 +29,7 @@ def column(cores):
 
 def decide():
     chosen, usable = [], sorted(core for core in free if host_of[core] not in down)
-    for job in sorted(waiting, key=lambda job: waiting[job]["first"]):  # who is tried again keeps the place
+    for job in sorted(waiting, key=lambda job: waiting[job]["first"]):  # a requeued job keeps its place
         needed = waiting[job]["cores"]
         if needed > len(usable):
             break

@@ -18,7 +18,7 @@ from bls.workloads import read_workload
 from bls.workloads.header import named_machine
 from bridge.scenarios.remarks import balance_words
 from bridge.scenarios.scenario import Scenario, given_platform
-from bridge.spelling import on_command_line
+from bridge.standard_error import on_command_line
 
 APPLICATIONS = table_text(__file__, "applications")
 
@@ -218,13 +218,13 @@ OF_PAPER_WORDS = (
     "machine: 256 cores, the two-level paper's, since applications are simulated task by task; "
     "--platform log: the log's 1,000 cores\n"
 )
-NO_MACHINE = "machine: 256 cores, since the log names none; --platform FILE says which (twolevel platform)\n"
+NO_MACHINE = "machine: 256 cores, since the log describes none; --platform FILE describes another (twolevel platform)\n"
 
 
 def test_jobs_are_replayed_on_the_log_s_machine_and_applications_computed_on_the_paper_s(log: Path) -> None:
     found = ran("--als", "recorded")
     assert hosts() == OF_LOG
-    assert "machine: 1,000 cores on 6 hosts, as the log says; --platform paper: 256 cores\n" in found.err
+    assert "machine: 1,000 cores on 6 hosts, as in the log; --platform paper: 256 cores\n" in found.err
     assert "warning" not in found.err
     jobs = pd.read_parquet("o/jobs.parquet")
     assert len(jobs) == 10
@@ -243,7 +243,7 @@ def test_jobs_are_replayed_on_the_log_s_machine_and_applications_computed_on_the
 
 def test_many_jobs_that_do_not_fit_are_warned_of(log: Path) -> None:
     found = ran("--als", "recorded", "--platform", "paper")
-    said = "1 of 10 jobs are wider than 256 cores and left out: --platform log takes the log's 1,000, --oversize clamp"
+    said = "1 of 10 jobs are wider than 256 cores and omitted: --platform log has the log's 1,000, --oversize clamp"
     assert f"warning: {said} gives each of them all cores\n" in found.err
     assert "warning" not in ran("--als", "recorded", "--platform", "paper", "--oversize", "clamp").err
     log.write_text(SIZE + "".join(job(number, 500 if number == 3 else 8) for number in range(1, 101)))
@@ -254,7 +254,7 @@ def test_many_jobs_that_do_not_fit_are_warned_of(log: Path) -> None:
     assert "warning: 1 of 99 jobs are wider" in ran("--als", "recorded", "--platform", "paper").err
     log.write_text(job(1, 8) + job(2, 500))
     assert (
-        "left out: --platform FILE describes a larger machine (twolevel platform > FILE), --oversize clamp" in ran().err
+        "omitted: --platform FILE describes a larger machine (twolevel platform > FILE), --oversize clamp" in ran().err
     )
 
 

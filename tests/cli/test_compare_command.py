@@ -98,8 +98,14 @@ def test_what_differs_is_said_first(runs: Path) -> None:
 def test_the_folder(runs: Path) -> None:
     ran = twolevel("compare", "static", "gss", "-o", "c", "--top", 1)
     assert (ran.code, ran.err) == (0, "comparison: c\n")
-    names = ["chain.png", "chain.svg", "comparison.json", "delays.parquet", "delays.png", "delays.svg"]
+    names = ["captions.txt", "chain.png", "chain.svg", "comparison.json", "delays.parquet", "delays.png", "delays.svg"]
     assert sorted(everything_in(runs / "c")) == names
+    chain, delays = Path("c/captions.txt").read_text(encoding="utf-8").strip().split("\n\n")
+    for caption, shows in ((chain, "chain: "), (delays, "delays: ")):
+        assert caption.startswith(shows)
+        assert "differences: als static → gss. " in caption
+        assert "(n = 4 " in caption
+        assert caption.endswith("Two single runs: no confidence interval.")
     delays = pd.read_parquet("c/delays.parquet")
     assert delays["start_delta_ns"].tolist() == [0, HOUR // 2, 3 * HOUR // 4, 3 * HOUR // 4]
     record = json.loads(Path("c/comparison.json").read_text(encoding="utf-8"))

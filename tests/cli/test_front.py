@@ -39,6 +39,8 @@ def test_a_sweep_takes_objects_and_names_of_workloads() -> None:
     assert tl.sweep(JOBS, select="first:1", bls=["sjf"], als="recorded", progress=False)[0]["jobs"] == 1
     with pytest.raises(tl.TwolevelError, match="unknown option 'blz'"):
         tl.sweep(JOBS, blz=["fcfs"])
+    with pytest.raises(tl.TwolevelError, match=r"^power: 'held,held' has a value twice$"):
+        tl.sweep("sample", "demand-response", power=[True, "held"])
     with pytest.raises(tl.TwolevelError, match="select: several values"):
         tl.sweep("sample", select=["first:9", "first:8"])
 

@@ -11,7 +11,7 @@ from typer.main import get_command
 
 from bridge.cli.run_commands import command_line
 from bridge.options.bundles import NUMBERS, _kind
-from bridge.spelling import on_command_line
+from bridge.standard_error import on_command_line
 from traces.base.errors import InputError, parse_real, parse_whole
 
 ROOT = Path(__file__).parents[2]

@@ -284,7 +284,7 @@ def test_a_file_that_is_named_like_a_figure_is_kept_under_another_name(here: Pat
     assert "figures/makespan.svg" in listed()
     # What the study has drawn is its own, and is replaced; what another command draws there is listed, too.
     succeeds("figures", "g", "--only", "makespan", "--format", "pdf")
-    succeeds(*words, "--force", "--no-title")
+    succeeds(*words, "--force")
     assert (figures / "captions.txt").read_text().startswith("computing-utilisation: ")
     succeeds(*words, "--force", "--no-figures")
     assert sorted(os.listdir(figures)) == ["makespan.svg~", "makespan.svg~~"]

@@ -63,8 +63,12 @@ def test_what_it_writes_and_draws(both: tuple[Path, Ran], here: Path) -> None:
     drawn = {Path(name).stem for name in os.listdir(folder / "figures")}
     parts = [f"{name}-allocator={allocator}" for name in "ab" for allocator in ("first-fit", "random")]
     expected = {f"{figure}-{part}" for figure in (*MEASURES, "variation", "ratio", "imbalance") for part in parts}
-    assert drawn == expected | {"comparison-als-a", "comparison-als-b"}
-    assert {Path(name).suffix for name in os.listdir(folder / "figures")} == {".svg", ".png"}
+    assert drawn == expected | {"comparison-als-a", "comparison-als-b", "captions"}
+    assert {Path(name).suffix for name in os.listdir(folder / "figures")} == {".svg", ".png", ".txt"}
+    captions = dict(text.split(": ", 1) for text in (folder / "figures/captions.txt").read_text().split("\n\n"))
+    assert captions.keys() == drawn - {"captions"}
+    assert "95 % confidence intervals" in captions["ratio-a-allocator=random"]
+    assert "n = 5 seeds per combination." in captions["ratio-a-allocator=random"]
     record = json.loads((folder / "study.json").read_text())
     assert (record["name"], record["cells"], record["seeds"]) == ("both", 16, [0, 1, 2, 3, 4])
     assert record["varied"] == ["als", "variation", "select", "allocator"]
@@ -93,7 +97,7 @@ def test_with_few_seeds_nothing_is_compared(here: Path) -> None:
     assert "4 seeds: too few for an interval (5), so no difference is shown" in ran.err
     assert "×\n" not in ran.out
     drawn = {name.split("-")[0] for name in os.listdir("out/figures")}
-    assert drawn == {*(name.split("-")[0] for name in MEASURES), "variation", "imbalance"}
+    assert drawn == {*(name.split("-")[0] for name in MEASURES), "variation", "imbalance", "captions.txt"}
     # With more seeds, what is finished stays.
     ran = study(STUDY, "--no-figures")
     assert "64 of them finished before" in ran.err
@@ -112,7 +116,9 @@ def test_figures_of_what_is_no_longer_there_go_and_others_stay(here: Path) -> No
     assert "60 more finished cells are no longer part of this study" in ran.err
     drawn = {Path(name).stem for name in os.listdir("out/figures")}
     of_parts = {f"{figure}-{name}" for figure in (*MEASURES, "imbalance", "comparison-als") for name in "ab"}
-    assert drawn == of_parts | {"mine"}
+    assert drawn == of_parts | {"mine", "captions"}
+    captions = Path("out/figures/captions.txt").read_text().split("\n\n")
+    assert {text.partition(": ")[0] for text in captions} == of_parts
 
 
 def test_repeating_says_the_same_or_what_differs(both: tuple[Path, Ran], here: Path) -> None:

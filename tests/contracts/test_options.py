@@ -30,7 +30,7 @@ from bridge.options.output import RunOutput
 from bridge.runs.afterwards import check_repeatable
 from bridge.scenarios.conflicts import COMPANIONS, REPLAY, REPLAYED_JOBS, SLURM_CELLS, TYPED, check_used
 from bridge.scenarios.ready import decided
-from bridge.spelling import flag, on_command_line
+from bridge.standard_error import flag, on_command_line
 from tools import conflicts
 from tools.site.commands import command_pages
 from traces import InputError
@@ -142,7 +142,7 @@ def test_the_change_log_lists_every_retired_option() -> None:
     assert [name for name in RETIRED if not re.search(rf"`[^`]*--{name}\b", page)] == []
     assert on_command_line(retired("no_trace")) == "is now --trace none"
     assert str(unknown("option", "als_timeout_s", ["workers"], "")) == "als_timeout_s is now timeout_s"
-    assert str(unknown("key", "on", ["of"], "Power")) == "Power: on is now power='held' or working"
+    assert str(unknown("key", "on", ["of"], "Power")) == "Power: on is now power='held' or 'working'"
 
 
 def test_each_surface_spells_what_a_text_mentions() -> None:
@@ -286,14 +286,15 @@ def test_the_page_has_all_of_them() -> None:
 
 def test_each_surface_spells_the_same_error(tmp_path: Path) -> None:
     given = {"workload": Workload.from_jobs(JOBS), "machine": bridge.Machine(MACHINE)}
-    with pytest.raises(InputError, match=r"^slack=3: no effect on bls='sjf'; allowed: edf$"):
+    why, only = "no effect on", "only policies that read deadlines use it"
+    with pytest.raises(InputError, match=rf"^slack=3: {why} bls='sjf'; {only}; allowed: edf$"):
         bridge.simulate(given["workload"], MACHINE, bls="sjf", slack=3.0)
-    with pytest.raises(InputError, match=r"^batch.slack=3: no effect on batch.policy='sjf'; allowed: edf$"):
+    with pytest.raises(InputError, match=rf"^batch.slack=3: {why} batch.policy='sjf'; {only}; allowed: edf$"):
         bridge.simulate(bridge.Scenario(**given, batch=Batch(policy="sjf", slack=3.0)))
     ran = twolevel("run", "sample", "--bls", "sjf", "--slack", 3, "--out", tmp_path / "run")
-    assert ran.err == "twolevel: --slack 3: no effect on --bls sjf; allowed: edf\n"
+    assert ran.err == f"twolevel: --slack 3: {why} --bls sjf; {only}; allowed: edf\n"
     study = tmp_path / "study.toml"
     study.write_text('[study]\n[workload]\nsource = "sample"\n[batch]\npolicy = ["sjf", "fcfs"]\nslack = 3\n')
     ran = twolevel("study", study, "--out", tmp_path / "study")
-    words = "[batch] slack = 3: no effect on [batch] policy = 'sjf', [batch] policy = 'fcfs'; allowed: edf"
+    words = f"[batch] slack = 3: {why} [batch] policy = 'sjf' or [batch] policy = 'fcfs'; {only}; allowed: edf"
     assert ran.err == f"twolevel: {study}: {words}\n"

@@ -93,7 +93,7 @@ def named_files(page: Path) -> dict[str, str]:
 
 
 def test_the_examples_of_the_pages_are_found() -> None:
-    assert (len(EXAMPLES), sum(map(len, EXAMPLES.values()))) == (40, 230)
+    assert (len(EXAMPLES), sum(map(len, EXAMPLES.values()))) == (40, 228)
 
 
 #: Pages whose commands take several seconds, and use what those of other pages use.

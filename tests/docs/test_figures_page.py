@@ -175,7 +175,7 @@ def test_the_metrics(runs: list[bridge.Result]) -> None:
         for name in names(said):
             assert unit == ("ns" if name.endswith("_ns") else shown_as(name, 1.0).unit)
     record = set(power.record()) - set(power.metrics)
-    (said,) = (part for part in text.split("\n\n") if part.startswith("`run.json` has them"))
+    (said,) = (part for part in text.split("\n\n") if part.startswith("`run.json` has these"))
     assert record == set(names(said)) & record
     assert set(names(said)) - record == {"power"}
 
@@ -230,7 +230,7 @@ def test_the_table_of_the_study_of_sleep(tmp_path: Path) -> None:
             interval_text(100 * one.boot_waits / one.jobs, 1),
         ]
     used, wait = plain.energy_j.mean() / 1e9, plain.mean_wait_ns.mean() / S
-    assert f"on which {used:.2f} GJ are used and jobs wait {wait:.0f} s:" in text
+    assert f"which take {used:.2f} GJ and in which jobs wait {wait:.0f} s:" in " ".join(text.split())
 
 
 def test_the_first_experiment_of_demand_response() -> None:

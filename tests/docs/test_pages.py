@@ -235,7 +235,7 @@ def test_the_files_of_the_contributing_page_exist() -> None:
         assert not group or unquoted(group) in project
     text = section(ROOT / "CONTRIBUTING.md", "How to add …")
     others = table(text[text.index("| | file | line in | row in |") :])
-    assert len(others) == 6
+    assert len(others) == 7
     for kind, file, line, _ in others:
         *names, place = re.findall(r"`([^`]+)`", line)
         if (ROOT / place).is_file():
@@ -283,7 +283,7 @@ def test_pages_have_the_tables_of_the_declarations() -> None:
 def test_the_page_on_coordination_names_the_techniques_that_serve_wanted_cores_last() -> None:
     names = ", ".join(f"`{name}`" for name, technique in TECHNIQUES.items() if technique.places)
     page = (DOCS / "explanation/coordination.md").read_text("utf-8")
-    assert f"| {names}, which chooses tasks by their place | does as without hints |" in page
+    assert f"| {names}, which chooses tasks by their place | as without hints |" in page
 
 
 PACKAGES = "als|bls|bridge|traces|tools|tests"

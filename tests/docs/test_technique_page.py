@@ -63,7 +63,7 @@ def test_every_technique_has_a_section_and_a_line() -> None:
     for row in table(section(PAGE, "All techniques")):
         for name in re.findall(r"`([\w-]+)`", row[0]):
             one = TECHNIQUES[name]
-            assert one.learns == (row[3] == "measures"), name
+            assert one.learns == (row[3] == "measurements"), name
             assert one.moments == ("σ" in row[3]), name
 
 
@@ -106,7 +106,7 @@ def test_what_is_allowed_is_what_the_page_allows(name: str) -> None:
 
 
 def test_the_known_answers() -> None:
-    rows = table(section(ANSWERS, "Known answers"))
+    rows = table(section(ANSWERS, "Chunk sizes"))
     for name, shown, _ in rows:
         stated = [
             int(size)
@@ -136,7 +136,7 @@ def test_the_limits_that_are_written_down() -> None:
 
 
 def test_every_name_of_another_tools_numbers_is_known() -> None:
-    rows = table(section(ANSWERS, "Whose numbers"))
+    rows = table(section(ANSWERS, "Names in libraries"))
     names = [name for row in rows for cell in row for name in re.findall(r"`([^`]+)`", cell)]
     known = 0
     for name in names:

@@ -187,7 +187,7 @@ def test_the_five_jobs(day: Workload) -> None:
     for said in (
         f"{first['job_id']} started {first['start_delta_ns'] / 1e9:,.0f} s (7 d) later",
         f"over {first['chain_links']} links",
-        f"ran longer make up {first['chain_run_ns'] / 1e9:,.0f} s, of which five {sum(overruns[:5]) / 1e9:,.0f} s",
+        f"ran longer make up {first['chain_run_ns'] / 1e9:,.0f} s, of which five make up {sum(overruns[:5]) / 1e9:,.0f} s",
         f"makes up −{-first['chain_order_ns'] / 1e9:,.0f} s",
     ):
         assert said in text, said

@@ -291,7 +291,7 @@ def test_comparisons_without_an_interval_are_left_out() -> None:
     comparisons = paired_comparisons(frame, "als", "ss", ["makespan_ns"])
     figure = comparison_figure(comparisons)
     assert len(figure.axes[0].get_yticklabels()) == 6
-    assert figure.get_supxlabel().endswith("omitted: 6 with fewer than 5 seeds")
+    assert figure.get_supxlabel().endswith("omitted: 6 comparisons with fewer than 5 seeds")
     assert comparisons[comparisons.value == "gss"].difference.map(math.isnan).all()
     with pytest.raises(InputError, match="no comparison with an interval"):
         comparison_figure(comparisons[comparisons.value == "gss"])

@@ -290,7 +290,7 @@ def test_writers_are_found_by_name_and_by_file(tmp_path: Path) -> None:
     )
     path = exporter(f"{tmp_path / 'mine.py'}:write")(ledger(machine(2, 1), SMALL), tmp_path / "out")
     assert path.read_text() == "3"
-    with pytest.raises(InputError, match=": int; allowed: Exporter"):
+    with pytest.raises(InputError, match=" is of type int; allowed: Exporter"):
         exporter(f"{tmp_path / 'mine.py'}:number")
 
 

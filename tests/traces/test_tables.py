@@ -76,7 +76,7 @@ def test_words_are_stored_once(tmp_path: Path) -> None:
 
 def test_the_words_are_those_of_the_page() -> None:
     text = section(ROOT / "docs" / "reference/results.md", "jobs.parquet")
-    for head, words in (("| `why` | it", WHY), ("| `state` | it", STATES)):
+    for head, words in (("| `why` | meaning", WHY), ("| `state` | meaning", STATES)):
         assert tuple(row[0].strip("`") for row in table(text[text.index(head) :])) == words
 
 

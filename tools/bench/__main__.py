@@ -2,12 +2,12 @@
 
     python -m tools.bench                                  # every case of ``make bench``
     python -m tools.bench --case whole --case formats      # these groups
-    python -m tools.bench --page                           # put the last table on docs/reference/benchmarks.md
+    python -m tools.bench --page                           # copy the last table to docs/reference/benchmarks.md
     TWOLEVEL_SHARED=/data python -m tools.bench
 
 Real logs are read from ``traces/`` of the folder ``TWOLEVEL_SHARED`` (default: ``shared`` next to the project); a case whose
-log is not there is not run. Every case asserts what it computed. The exit code is 1 if a figure misses its bound by more than
-half, with the slowness of the machine taken into account, or if a case fails. The page says what the columns mean.
+log is missing is not run. Every case checks its result. The exit code is 1 if a value misses its bound by more than half
+(corrected by the slowness of the machine), or if a case fails. The page explains the columns.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _group(name: str, failed: list[str]) -> list[Row]:
             rows.append(measured(case))
         except Missing as error:
             print(f"not run: {case.title}: {error}")
-        except Exception:  # the others are still of interest; the exit code is 1
+        except Exception:  # continue with the other cases; the exit code is 1
             traceback.print_exc()
             failed.append(case.title)
     return rows

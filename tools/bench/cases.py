@@ -27,10 +27,10 @@ _MANY_JOBS = {"workload__jobs": 19 * 295_540, "metrics__state_completed": 19 * 2
 _LOOPS = {"ss": 10, "gss": 50, "fac": 50, "awf-c": 5, "af": 5, "fac-mu-sigma": 0, "static-steal": 0, "bold": 0}
 _TRACES = {"perfetto": 1, "paje": 1, "chrome": 0, "csv": 0}
 
-#: Groups that run only if --case names them: they take a minute, and little of the project changes them.
+#: Groups that run only if --case names them: they take a minute, and few changes of the project affect them.
 ON_DEMAND = ("dispatch", "formats", "simgrid", "timeline")
 
-#: Machine, model, which jobs are modelled; with a bound, CPU ms.
+#: Machine, model, modelled jobs; the bound in CPU ms, if any.
 _DISPATCHES = (
     "eurora pcp20 all 100", "eurora hcp19 all", "eurora cp-classes all", "eurora pcp19 all", "kit pcp20 all 350",
     "kit cp-classes all", "kit pcp20 fits 350", "kit-fat pcp20 all 350", "kit-memory pcp20 all 350",
@@ -48,7 +48,7 @@ def _least(bound: int, unit: str) -> str:
 
 # fmt: off
 CASES = (
-    # First and later starts. They come first, as they leave their kernels to the others.
+    # First and later starts. They come first, since later cases use their kernels.
     Case("start", "twolevel --help", "≤ 0.4 s", "s", 5, lambda: commands.command("--help").wall_s),
     Case("start", "run sample, nothing compiled, CPU", "≤ 15 s", "s", 0, lambda: commands.cold().cpu_s),
     Case("start", "run sample, nothing compiled, wall", "≤ 15 s", "s", 0, lambda: commands.cold().wall_s),
@@ -68,7 +68,7 @@ CASES = (
          "AccaSim 4.7 s (paper 15 s), Batsim 28 s"),
     Case("rejected", "AccaSim's Table 1: 5,731,100 jobs, all rejected", "≤ 30 s, ≤ 4096 MiB", "s", 1,
          call(whole, "run", commands.seth_many, *_REJECT, cpu=True, metrics__state_rejected=5_731_100),
-         "AccaSim's paper 383 s, Batsim's there 15 GB"),
+         "in AccaSim's paper: AccaSim 383 s, Batsim 15 GB"),
     Case("stream", "5.6 M jobs (CEA-Curie 19 times), easy, --stream", "≤ 300 MiB", "s", 1,
          call(whole, "run", commands.repeated_curie, *_STREAM, **_MANY_JOBS)),
     Case("grid", "60-cell grid, busiest day of CEA-Curie, 2 workers", "≤ 30 s", "s", 1,
@@ -158,7 +158,7 @@ CASES = (
     Case("cells", "Dask, overhead a cell and worker, 2 workers", "≤ 10 ms", "ms", 0, _part(studies.cells, "overhead")),
     Case("cells", "1,000 cells of 5 jobs, 2 workers, a cell", "must not grow", "ms", 0, _part(studies.cells, "own")),
     Case("journal", "a journal of 20,000 rows, to add one", "must not grow", "µs", 0, _part(studies.journal, "add")),
-    Case("journal", "20,000 rows, tables from the journal", "", "s", 0, _part(studies.journal, "tables")),
-    Case("journal", "20,000 rows, to go on: the journal read", "", "s", 0, _part(studies.journal, "read")),
+    Case("journal", "a journal of 20,000 rows, to make the tables", "", "s", 0, _part(studies.journal, "tables")),
+    Case("journal", "a journal of 20,000 rows, to read it", "", "s", 0, _part(studies.journal, "read")),
 )
 # fmt: on

@@ -24,7 +24,7 @@ from bls.workloads.writers.swf import write_swf
 from tools.bench.rows import CURIE, HPC2N, ROOT, Found, archive, scratch, timed
 from traces.kernels.store import cache_directory
 
-# A process inherits the peak memory of its parent: a small process in between keeps the parent's out of the figure.
+# A process inherits the peak memory of its parent; a small process in between prevents this.
 _BETWEEN = """
 import resource, subprocess, sys
 status = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode
@@ -63,7 +63,7 @@ def command(*words: str, kernels: Path | None = None) -> Cost:
 
 
 def given(word: str | Path | Platform | Callable[[], Path]) -> str:
-    """Return a word of a command: files are made, and logs looked for, as the case begins."""
+    """Return a word of a command: files are made, and logs searched, when the case begins."""
     if isinstance(word, Platform):
         path = scratch() / f"{word.n_cores}.toml"
         path.write_text(word.to_toml(), encoding="utf-8")
@@ -76,7 +76,7 @@ def whole(
 ) -> Found:
     """Run a command with ``--out`` and check its result; a short run takes the sample as its workload.
 
-    ``expected`` are entries of ``run.json``, as ``metrics__tasks``, or ``results``, the number of rows of a study's table.
+    ``expected`` has entries of ``run.json``, such as ``metrics__tasks``, or ``results``, the number of rows of a study's table.
     """
     with TemporaryDirectory() as name:
         line = [given("sample" if short and at == 1 else word) for at, word in enumerate(words)]
@@ -94,7 +94,7 @@ def whole(
 
 @cache
 def seth_many() -> Path:
-    """Write 5,731,100 jobs like those of HPC2N, as many as the largest log of the archive has."""
+    """Write 5,731,100 jobs like those of HPC2N, the number of jobs in the largest log of the archive."""
     path = scratch() / "many.swf"
     write_swf(generate_like(read_workload(archive(HPC2N)), 5_731_100, seed=1), path)
     with path.open("rb") as lines, gzip.open(f"{path}.gz", "wb", compresslevel=1) as packed:
@@ -105,7 +105,7 @@ def seth_many() -> Path:
 
 @cache
 def repeated_curie() -> Path:
-    """Write CEA-Curie 19 times in sequence, each time from the last submit of the one before: 5.6 million jobs."""
+    """Write CEA-Curie 19 times in sequence, each from the last submit of the previous copy: 5.6 million jobs."""
     with gzip.open(archive(CURIE)) as file:
         jobs = [line.split(None, 2) for line in file if line.strip() and not line.startswith(b";")]
     known = [(int(number), int(submit_s), rest) for number, submit_s, rest in jobs]
@@ -118,7 +118,7 @@ def repeated_curie() -> Path:
     return path
 
 
-# First starts: each cache folder is empty at first, so the kernels that this machine has already do not count.
+# First starts: each cache folder is empty at first, so existing kernels of this machine do not count.
 
 #: A feature, and the options of ``run sample`` that use it, in the order in which :func:`first_uses` compiles them.
 FEATURES = {
@@ -147,7 +147,7 @@ def cold() -> Cost:
 
 
 def kept_mb() -> float:
-    """Return the size of the machine code that :func:`cold` has kept."""
+    """Return the size of the machine code that :func:`cold` has cached."""
     cold()
     return sum(path.stat().st_size for path in (scratch() / "plain").rglob("*") if path.is_file()) / 1e6
 
@@ -174,7 +174,7 @@ def new_python() -> float:
 def first_uses() -> dict[str, float]:
     """Return the CPU time of the first run with each feature.
 
-    The features but the last have no kernels in common and share a cache. The last has EASY in common with an earlier one.
+    All features but the last have no kernels in common and share a cache. The last feature shares EASY with an earlier one.
     """
     cold()
     for name in ("all", "again"):
@@ -195,4 +195,4 @@ def everything() -> Found:
     usual = cache_directory()
     if usual is not None and not usual.exists():
         shutil.copytree(scratch() / "all" / "twolevel" / usual.name, usual)
-    return Found((before_s + rest_s,), f"{before_s:.0f} s of it in the first runs above")
+    return Found((before_s + rest_s,), f"including {before_s:.0f} s in the first uses above")

@@ -48,7 +48,7 @@ SETH_4 = Platform(
 
 
 class FcfsByHand:
-    """First come, first served, as a user would write it."""
+    """First come, first served, as users would write it."""
 
     name = "fcfs-by-hand"
 
@@ -191,7 +191,7 @@ def _first(name: str, jobs: int) -> Workload:
 def two_level(name: str, jobs: int, coupling: str = "inline", cores: int = 256, *, short: bool = False) -> Found:
     """Wall time of the simulation of the first jobs of a log, FCFS-STATIC, as in Figure 10 of the two-level paper.
 
-    On a larger machine the jobs are as much wider, so that they fill it as much.
+    On a larger machine the jobs are wider by the same factor, so they fill it in the same way.
     """
     jobs = 20 if short else jobs
     machine = Platform(hosts=(HostGroup(count=cores // 64, cores=64, speed_gflops=3000.0),))
@@ -262,14 +262,14 @@ def every_job_scaled(als: str, *, short: bool = False) -> Found:
     took, ledger = _run(ReadyScenario.of(workload, CURIE_OWN.platform, options))
     changes = len(ledger.scales.job)
     assert short or changes == 1_677_157
-    return Found((took,), f"{changes:,} changes, {1e6 * took / changes:.1f} µs each, with the policy's own time")
+    return Found((took,), f"{changes:,} changes, {1e6 * took / changes:.1f} µs each, including the policy's time")
 
 
 # The same applications in this project's engine and in SimGrid.
 
 
 def _simgrid_scenario(kind: str) -> tuple[ReadyScenario, int]:
-    # With the largest difference of an instant by rounding, ns. Shared links pass rounding on: a millionth of the run.
+    # Allowed rounding difference of an instant, ns; on shared links differences accumulate: a millionth of the run.
     network = Network(topology="star", bandwidth_gbps=10.0, latency_ns=500)
     machine = Platform(hosts=(HostGroup(count=16, cores=4, speed_gflops=50.0),), network=network)
     path = scratch() / "graph.toml"

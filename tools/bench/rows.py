@@ -32,13 +32,13 @@ LOGS = Path(os.environ.get("TWOLEVEL_SHARED") or ROOT.parent / "shared") / "trac
 CURIE, HPC2N = "CEA-Curie-2011-2.1-cln.swf.gz", "HPC2N-2002-2.2-cln.swf.gz"
 THUNDER = "LLNL-Thunder-2007-1.1-cln.swf.gz"
 
-#: A figure fails if it misses its bound by this factor.
+#: A value fails if it misses its bound by this factor.
 _FAR = 1.5
 
 #: Groups of cases that mostly run Python, as compilers do, and send messages; the others compute.
 PYTHON = frozenset({"start", "first-use", "warm-up", "couplings"})
 
-#: CPU times of the two kinds of fixed work of :class:`Slowness` on the machine that the bounds are for, s. A compiled
+#: CPU times of the two fixed computations of :class:`Slowness` on the machine for which the bounds are made, s. A compiled
 #: ``run sample`` took 0.49 s there.
 _COMPUTING_S, _PYTHON_S = 0.083, 0.018
 
@@ -48,12 +48,12 @@ T = TypeVar("T")
 
 
 class Missing(Exception):
-    """A case cannot run here: a log or a program is not there."""
+    """A case cannot run here: a log or a program is missing."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """Result of one call of a case's work: its figures, and a note for the table."""
+    """Result of one call of a case's work: its values, and a note for the table."""
 
     figures: Sequence[float]
     note: str = ""
@@ -69,12 +69,12 @@ class Case:
     """
 
     group: str  # name for --case
-    title: str  # name of the row, by which rows are compared over time
+    title: str  # name of the row, the same in all versions
     must: str  # bounds
     unit: str  # unit of the figure
     runs: int  # number of calls that count
-    work: Callable[..., float | Found]  # returns the figure, and asserts what it computed
-    note: str = ""  # constant part of the note, such as the figures of other simulators
+    work: Callable[..., float | Found]  # returns the value, and checks the result
+    note: str = ""  # constant part of the note, such as values of other simulators
 
 
 @dataclass
@@ -134,10 +134,10 @@ def line(row: Row) -> str:
 
 
 class Slowness:
-    """How many times slower the machine is, while this is open, than the one that the bounds are for; at least 1.
+    """The CPU time of the machine, while this is open, relative to the machine of the bounds; at least 1.
 
-    Virtual processors lose up to half of their speed to others for seconds or minutes, and not for all kinds of work alike.
-    A process of its own does a piece of work like that of the group every two seconds. The measure is the median CPU time.
+    Virtual processors lose up to half of their speed to others for seconds or minutes, depending on the kind of work. Every
+    two seconds a separate process does a computation that resembles the group. The measure is its median CPU time.
     """
 
     def __init__(self, group: str) -> None:

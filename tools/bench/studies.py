@@ -1,7 +1,7 @@
 """Cases of the benchmark about studies: the techniques, and the cost of many cells.
 
-The cost of a cell comes from the instants at which cells end, after the first ones: starting processes, connecting to a cluster
-and loading kernels take seconds, however many cells there are.
+The cost of a cell is computed from the ends of cells, without the first ones: starting processes, connecting to a cluster
+and loading kernels take seconds, for any number of cells.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _TWENTY = (
     "tap", "static-steal", "awf-b", "awf-c", "af", "select:(gss,fac)",
 )  # fmt: skip
 
-#: Cells of five jobs: nearly all of their time is what a cell costs besides its simulation.
+#: Cells of five jobs: nearly all of their time is the overhead of a cell.
 _TINY = """
 [study]
 seeds = {seeds}
@@ -101,14 +101,14 @@ def cells() -> dict[str, Found]:
     parts = [moments["own"].ms(*ends) for ends in pairwise([_WARM, 400, 600, 800, 999])]
     return {
         # Each of the two workers loses twice the additional time per cell.
-        "overhead": Found((2 * (dask_ms - own_ms),), f"a cell {dask_ms:.1f} ms, by own processes {own_ms:.1f} ms"),
+        "overhead": Found((2 * (dask_ms - own_ms),), f"{dask_ms:.1f} ms per cell, {own_ms:.1f} ms without Dask"),
         "own": Found(parts, f"the last quarter {parts[-1] / parts[0]:.2f} times the first"),
     }
 
 
 @cache
 def journal() -> dict[str, Found]:
-    """Time to add a row to a journal of 20,000, µs; to write its tables, s; to read it when a study goes on, s."""
+    """Time to add a row to a journal of 20,000, µs; to write its tables, s; to read it when a study continues, s."""
     study, tenths = _tiny(200, 5), []
     run_study(_tiny(1, 1), scratch() / "one", lambda needs: Workers(1))
     with Journal(scratch() / "one") as made:

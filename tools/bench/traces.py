@@ -17,8 +17,8 @@ from traces.exporters import exporter
 from traces.ledger import Ledger
 from traces.timeline import folder_tables, timeline_text
 
-#: For each format: the beginning of a slice or an event of a task in its files, the slices per job on lanes besides those of
-#: tasks, and the events per task. Of OTF2 only the number of its tasks is known here.
+#: For each format: the beginning of a slice or an event of a task in its files, the slices per job on lanes in addition to
+#: those of tasks, and the events per task. For OTF2 only the number of tasks is known here.
 _FORMATS = {
     "otf2": (None, 0, 2),
     "perfetto": (rb"\x50\x01\x68\x02\x5a[\s\S]{3}\x01", 2, 1),

@@ -1,4 +1,4 @@
-"""The matrix of ``tools.digests``: small runs that together use everything there is, and pairs of it."""
+"""The matrix of ``tools.digests``: small runs that together use every feature, and pairs of features."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ __all__ = ["Case", "all_cases", "files", "write_files"]
 
 
 def all_cases() -> list[Case]:
-    """Every case, in the order in which they are run."""
+    """Every case, in the order of running."""
     return [*batch_cases(), *application_cases(), *pair_cases(), *alone_cases()]

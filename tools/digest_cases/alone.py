@@ -1,4 +1,4 @@
-"""Cases of one loop or one graph alone, of applications whose speeds are changed from outside, of workloads, of commands."""
+"""Cases of single loops and graphs, of applications with injected speeds, of workloads, and of commands."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tools.digest_cases.case import PLUGINS, Case, paper_draw
 
 _CHANGING = ("square:period=9s,low=0.4,cores=0-2", "lost:cores=5,at=20s,until=45s")
 
-#: Of each loop: the technique, the lengths of its tasks, and further options.
+#: Loops: technique, lengths of tasks, and further options.
 _LOOPS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "fac": ("fac", "gamma:cov=0.5", {}),
     "awf in steps": ("awf", "exponential", {"steps": 4, "core_speed_gflops": (2.0, 1.0, 1.0, 0.5, 0.5, 3.0)}),
@@ -24,10 +24,10 @@ _LOOPS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "maf": ("maf", "uniform:cov=0.5", {"steps": 3, "assignment": "master", "overhead_ns": 10**7}),
 }
 
-#: Chunks cost something, and messages take time, with these.
+#: Costs of chunks and messages.
 _COSTLY = {"hosts": 2, "overhead_ns": 10**7, "latency_ns": 10**6}
 
-#: Of each graph: what makes it, what schedules it, the network, the number of hosts, and further options.
+#: Graphs: generator or file, scheduler, network, number of hosts, and further options.
 _GRAPHS: dict[str, tuple[str, str, str, int, dict[str, Any]]] = {
     "cholesky × heft": ("cholesky:tiles=6,ccr=0.4", "heft", "lv08", 4, {}),
     "lu × peft": ("lu:tiles=5,cov=0.3", "peft", "cm02", 4, {"topology": "star"}),
@@ -79,7 +79,7 @@ _COMMANDS: dict[str, str] = {
     "work: grid": "grid sample --select first:30 --als static,fac --variation 0.25 --seeds 2 --workers 1 --tasks-per-core 4",
 }
 
-#: What is done under limits to power; hosts are stopped under those of the whole machine alone.
+#: Fallbacks of power limits; only limits of the whole machine stop hosts.
 for _fallback in ("hold", "submit:state=1", "dvfs", "dvfs:slow=fewest", "stop:off", "stop:idle"):
     for _backfill, _als in (("none", "fac"), ("easy", "gss"), ("conservative", "static")):
         _COMMANDS[f"{_fallback}, {_backfill}"] = (
@@ -103,7 +103,7 @@ _WORKLOADS: dict[str, dict[str, Any]] = {
 }
 
 
-#: Cores that go, for good or not, until the last tasks; and a technique's costs.
+#: Cores that are lost, for good or not, until the last tasks; and a technique's costs.
 _LEAVING = ("lost:cores=1-2,at=30s,until=70s", "lost:cores=4-6,at=55s", "late:cores=7,at=10s")
 _GRAPH_LEAVING = ("lost:cores=1,at=60ms,until=200ms", "lost:cores=4-6,at=150ms", "late:cores=7,at=20ms")
 
@@ -122,7 +122,7 @@ def _lost() -> Iterator[Case]:
 
 
 def alone_cases() -> Iterator[Case]:
-    """All of them."""
+    """All cases of this module."""
     yield from _lost()
     yield Case("chunks of all techniques", "chunks", {"n_tasks": 1000, "n_cores": 4, "seed": 6})
     yield Case("chunks of all techniques, odd", "chunks", {"n_tasks": 317, "n_cores": 7, "seed": 0})

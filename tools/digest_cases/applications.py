@@ -7,7 +7,7 @@ from typing import Any
 
 from tools.digest_cases.case import PLUGINS, Case, run, run_of_paper
 
-#: Techniques, as ``--als`` takes them.
+#: Techniques, as for ``--als``.
 TECHNIQUES = (
     "static",
     "static:round=ceil",
@@ -64,7 +64,7 @@ TECHNIQUES = (
     "select:(gss,maf,bold)",
 )
 
-#: Distributions, as ``--lengths`` takes them.
+#: Distributions, as for ``--lengths``.
 LENGTHS = (
     "equal",
     "normal:cov=0.4",
@@ -82,7 +82,7 @@ LENGTHS = (
     f"{PLUGINS}:WEIBULL",
 )
 
-#: What changes core speeds, as ``level`` takes it.
+#: Changes of core speeds, as for ``level``.
 SPEEDS = {
     "square": ("square:period=10m,low=0.5,duty=0.3,cores=0-63",),
     "stopping square": ("square:period=4h,low=0,offset=10m,cores=5 21 37",),
@@ -169,7 +169,7 @@ def _graphs() -> Iterator[Case]:
         yield run_of_paper(f"planned loops {planner}", **{**_LEVEL, "als": planner}, variation=0.4)
 
 
-#: Messages to applications elsewhere, with every part that a message may have.
+#: Messages to applications in other processes, with every part that a message may have.
 _TOLD: dict[str, dict[str, Any]] = {
     "plain": {"als": "static"},
     "varied": {"als": "gss", "variation": 0.3},
@@ -193,7 +193,7 @@ def _couplings() -> Iterator[Case]:
 
 
 def _keeping_work() -> Iterator[Case]:
-    # The default draw: exactly P·K tasks, of the work of the job to the nanosecond.
+    # The default draw: exactly P·K tasks with the exact work of the job.
     for lengths in LENGTHS:
         if not lengths.startswith(("equal", "increasing", "decreasing", "file", "mandelbrot")):
             yield run(f"work: lengths {lengths} × gss", **_LEVEL, als="gss", level={"lengths": lengths})
@@ -215,7 +215,7 @@ def _keeping_work() -> Iterator[Case]:
 
 
 def application_cases() -> Iterator[Case]:
-    """All of them."""
+    """All cases of this module."""
     yield from _loops()
     yield from _programs()
     yield from _graphs()

@@ -1,4 +1,4 @@
-"""Cases of the batch level: every policy with every backfilling, every allocator, estimator and circumstance."""
+"""Cases of the batch level: every policy with every backfilling, every allocator, estimator and constraint."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from tools.digest_cases.case import PLUGINS, Case, run
 
-#: The policies, as ``--bls`` takes them.
+#: The policies, as for ``--bls``.
 POLICIES = (
     "fcfs",
     "sjf",
@@ -53,7 +53,7 @@ _ESTIMATORS = (
     f"{PLUGINS}:Half",
 )
 
-#: What constrains jobs: keywords of ``bridge.simulate``, ``rules`` and ``constraints`` as mappings.
+#: Constraints of jobs: keywords of ``bridge.simulate``, with ``rules`` and ``constraints`` as mappings.
 _CONSTRAINTS: dict[str, dict[str, Any]] = {
     "memory": {"platform": "mixed.toml", "constraints": {"memory": "swf"}},
     "requests": {"platform": "mixed.toml", "constraints": {"requests": "requests.csv"}},
@@ -81,7 +81,7 @@ _CONSTRAINTS: dict[str, dict[str, Any]] = {
 
 
 def _merged(*parts: dict[str, Any]) -> dict[str, Any]:
-    # Rules and constraints are put together, everything else is the last one's.
+    # Rules and constraints are merged; of everything else the last value counts.
     merged: dict[str, Any] = {}
     for part in parts:
         for key, value in part.items():
@@ -111,7 +111,7 @@ def _orders() -> Iterator[Case]:
             rules = BACKFILLING[name]
             yield run(f"{order} × {name}", workload="busy", platform="powered.toml", bls=order, rules=rules)
     yield run("reject", workload="busy", bls="reject", constraints={"dependencies": True})
-    for name in ("hcp19", "cp-classes", "pcp19", "pcp20"):  # a solver's plans are those of its version
+    for name in ("hcp19", "cp-classes", "pcp19", "pcp20"):  # plans depend on the version of the solver
         yield run(name, workload="busy", bls=f"{name}:search=list,which=all")
     by_size = "slurm:priority=multifactor,weight_job_size=1000,favor_small=true,small_relative_to_time=true"
     for name in ("slurm", "slurm:scheduler=builtin", "slurm:bf_interval=0,tick=0,minute=1", by_size):
@@ -132,7 +132,7 @@ def _places() -> Iterator[Case]:
                 seed=5,
             )
         if allocator == "contiguous":
-            continue  # units do not lie in one run on hosts that offer different numbers of them: some job never fits
+            continue  # hosts offer different numbers of units: some job never fits
         yield run(
             f"allocator {allocator} × requests",
             workload="busy",
@@ -207,7 +207,7 @@ def _constraints() -> Iterator[Case]:
 
 
 def batch_cases() -> Iterator[Case]:
-    """All of them."""
+    """All cases of this module."""
     yield from _orders()
     yield from _places()
     yield from _estimates()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-#: The file of the matrix's own plug-ins, as options name it before ``:NAME``.
+#: The file of the matrix's plug-ins, as FILE of ``FILE:NAME`` in options.
 PLUGINS = str(Path(__file__).with_name("plugins.py"))
 
 
@@ -31,7 +31,7 @@ class Case:
 
 
 def paper_draw(lengths: str) -> str:
-    """A distribution, as ``--lengths`` takes it, with the two-level paper's draw."""
+    """A distribution, as for ``--lengths``, with the two-level paper's draw."""
     spec = lengths or "normal"
     return f"{spec}{',' if '=' in spec or spec.startswith('file:') else ':'}draw=paper"
 

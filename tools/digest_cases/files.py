@@ -1,4 +1,4 @@
-"""The files of the matrix: platforms, what constrains jobs, maps, lengths, speeds, graphs, logs. Cases name them as here."""
+"""The files of the matrix: platforms, constraints of jobs, maps, lengths, speeds, graphs, logs. Cases use these names."""
 
 from __future__ import annotations
 
@@ -383,6 +383,6 @@ def files() -> dict[str, str]:
 
 
 def write_files(folder: Path) -> None:
-    """Write all of them into a folder."""
+    """Write all files into a folder."""
     for name, text in files().items():
         (folder / name).write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Cases of several features at once, drawn by seed: what is seldom tried together."""
+"""Cases with several features, drawn by seed: combinations that are seldom tried."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PLAIN = tuple(technique for technique in TECHNIQUES if not technique.startswith
 
 
 def _batch(draw: random.Random) -> tuple[list[str], dict[str, Any]]:
-    # One choice of everything at the batch level; what cannot be together is not drawn together.
+    # One choice for everything at the batch level, without features that exclude each other.
     backfilling = draw.choice(tuple(BACKFILLING))
     policy = draw.choice(POLICIES)
     words = [policy, backfilling]
@@ -87,7 +87,7 @@ def _application(draw: random.Random) -> tuple[list[str], dict[str, Any]]:
 
 
 def pair_cases() -> Iterator[Case]:
-    """All of them: a third of the batch level alone."""
+    """All cases of this module; a third of them have the batch level alone."""
     for number in range(_PAIRS):
         draw = random.Random(f"pair {number}")
         words, given = _batch(draw)

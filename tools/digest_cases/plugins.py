@@ -1,4 +1,4 @@
-"""Plug-ins of the matrix, one of every kind that a user may write, named by this file's path."""
+"""Plug-ins of the matrix, one of every kind that a user can write, named by this file's path."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Greedy:
 
 
 class Sleeper:
-    """Starts the shortest that fits, and only at full quarters of an hour."""
+    """Starts the shortest job that fits, only at full quarters of an hour."""
 
     name = "sleeper"
 
@@ -57,7 +57,7 @@ class Sleeper:
 
 @dataclass(frozen=True)
 class Widest:
-    """A key per job, with a parameter: the widest first, or with ``turn`` the narrowest."""
+    """A key per job, with a parameter: the widest job first, or with ``turn`` the narrowest."""
 
     name: str = "widest"
     turn: bool = False
@@ -129,7 +129,7 @@ class Careful:
     """A rule in plain Python: a third of the fair share, at most three times the core's last chunk."""
 
     def begin(self, loop: Any) -> None:
-        """Forgets."""
+        """Reset the state."""
         self.last: list[int] = [max(1, loop.n_tasks // (10 * loop.n_cores))] * loop.n_cores
 
     def chunk(self, ask: Any) -> int:
@@ -207,13 +207,13 @@ def _ladder_room(tasks: int, cores: int) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Ladder:
-    """Two chains with rungs."""
+    """Two chains with cross edges."""
 
     name: str = "ladder"
     ratio: float = 2.0
 
     def graph(self, variation: float) -> GraphModel:
-        """With the run's variation."""
+        """Use the run's variation."""
         return GraphModel(self.name, _ladder, np.array([self.ratio]), _ladder_room, ccr=1.0, cov=variation)
 
 

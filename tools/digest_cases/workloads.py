@@ -1,4 +1,4 @@
-"""The workloads of the matrix: made ones, the same in every process, and the sample."""
+"""The workloads of the matrix: generated ones, the same in every process, and the sample."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 from bls import Workload, read_workload, sample_path
 
-#: Made workloads by name: (seed, jobs, widest job, mean seconds between submits, seconds of the longest request, share of jobs
-#: that are withdrawn).
+#: Generated workloads by name: (seed, jobs, widest job, mean seconds between submits, seconds of the longest request, share of
+#: withdrawn jobs).
 SPECS: dict[str, tuple[int, int, int, int, int, float]] = {
     "busy": (1, 160, 96, 120, 3600, 0.0),
     "crowded": (2, 120, 64, 20, 3600, 0.0),
@@ -54,7 +54,7 @@ def _job(draw: random.Random, k: int, submit_s: int, longest_s: int, widest: int
 
 @cache
 def workload(name: str) -> Workload:
-    """A workload by its name: ``sample``, ``given`` (jobs of as many cores as the cases ask for by number), ``named``
+    """A workload by its name: ``sample``, ``given`` (jobs with as many cores as the cases request by number), ``named``
     (``busy``, whose jobs have names), or one of :data:`SPECS`."""
     if name == "sample":
         return read_workload(sample_path())
@@ -63,7 +63,7 @@ def workload(name: str) -> Workload:
     seed, n, widest, gap_s, longest_s, withdrawn = SPECS["busy" if name == "named" else name]
     draw, submit_s, jobs = random.Random(seed), 0, []
     for k in range(n):
-        # Some come together.
+        # Some jobs have equal submits.
         submit_s += draw.choice((0, draw.randrange(2 * gap_s), draw.randrange(4 * gap_s)))
         jobs.append(_job(draw, k, submit_s, longest_s, widest, withdrawn))
     if name == "named":

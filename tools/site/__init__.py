@@ -1,1 +1,1 @@
-"""The site of the documentation: the pages of ``docs`` as HTML, with what is made from the code (``make docs``)."""
+"""The site of the documentation: the pages of ``docs`` as HTML, and pages made from the code (``make docs``)."""

@@ -2,9 +2,9 @@
 
     python -m tools.site [--out build/site]
 
-It is put below the folder by its version, as ``build/site/0.1.0/index.html``, beside those of other versions that are there;
-``index.html`` above them leads to the newest, and ``versions.js`` tells each of them which there are. A warning is an error:
-a link that leads nowhere, a page that no index names, a docstring that cannot be set.
+The folder gets one site per version, such as ``build/site/0.1.0/index.html``. ``index.html`` above them leads to the newest,
+and ``versions.js`` lists the existing versions. Every warning is an error: a dead link, a page that no index names,
+a docstring that cannot be converted.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _FORWARD = """<!doctype html>
 
 
 def _versions(out: Path) -> list[str]:
-    # Newest first; a folder of another name is none.
+    # Newest first; folders with other names are not versions.
     found = {}
     for folder in out.iterdir():
         try:
@@ -45,7 +45,7 @@ def _versions(out: Path) -> list[str]:
 
 
 def write_versions(out: Path) -> None:
-    """Say which versions there are: ``versions.js``, and ``index.html``, which leads to the newest.
+    """List the existing versions in ``versions.js``, and write ``index.html``, which leads to the newest.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def build(out: Path, version: str) -> int:
     Returns
     -------
     int
-        0, or what Sphinx ended with; it has said why.
+        0, or the exit code of Sphinx, which has reported the reason.
     """
     source = out / "made" / "source"
     stage(source, {**command_pages(), **interface_pages(), "reference/engine-state/index.md": states.page()})

@@ -25,7 +25,7 @@ def _commands(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _cell(text: str) -> str:
-    # Backslashes for what Markdown, or the table, would take for its own; options and paths as code.
+    # Escape characters with a meaning in Markdown or in tables; write options and paths as code.
     escaped = re.sub(r"([\\|*_<>\[\]`$#])", r"\\\1", text)
     return re.sub(r"(?<![\w-])(--?[a-z][\w-]*)", r"`\1`", escaped)
 
@@ -44,7 +44,7 @@ def _rows(records: list[tuple[str, str]]) -> list[str]:
 
 def _page(words: str, command: Any) -> str:
     context = command.context_class(command, info_name=f"twolevel {words}", parent=None)
-    # The options below the headings of --help-all; a command with few has one heading.
+    # The options below the headings of --help-all; a command with few options has one heading.
     sections: dict[str, list[tuple[str, str]]] = {}
     parameters = command.get_params(context)
     for one in parameters:
@@ -78,7 +78,7 @@ def _page(words: str, command: Any) -> str:
 
 
 def command_pages() -> dict[str, str]:
-    """A page for each command, and their index, by place on the site."""
+    """A page for each command, and the index of these pages, by place on the site."""
     root = typer.main.get_command(command_line(""))
     commands = dict(_commands(root))
     pages = {f"{_FOLDER}/{words.replace(' ', '-')}.md": _page(words, one) for words, one in commands.items()}

@@ -1,4 +1,4 @@
-"""How Sphinx makes the site; ``python -m tools.site`` says for what."""
+"""Configuration of Sphinx for ``python -m tools.site``."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ templates_path = ["theme"]
 html_static_path = ["theme/static"]
 html_css_files = ["site.css"]
 
-# Anchors as code hosts make them, so that a link into a page works in both places.
+# Make anchors like code hosts, so links into a page work on both.
 myst_heading_anchors = 4
-# The notebooks hold what they show; a test runs them (tests/docs/test_built.py).
+# Notebooks contain their output; a test runs them (tests/docs/test_built.py).
 nb_execution_mode = "off"
 
-# Units are words of types in docstrings: cores, name. Some are names of several attributes, too.
+# Words in types of docstrings, such as cores and name, are also names of attributes.
 suppress_warnings = ["ref.python"]
 
 toc_object_entries = False
@@ -56,11 +56,11 @@ html_theme_options = {
     "navigation_depth": 3,
     "collapse_navigation": True,
 }
-# An index shows its pages itself.
+# Index pages list their pages themselves.
 html_sidebars: dict[str, list[str]] = {"index": [], "faq": []}
 
 
 def setup(app: Sphinx) -> None:
-    """Show as they are the blocks of kinds that are no programming languages."""
+    """Show blocks that are not in a programming language unchanged."""
     for kind in ("csv", "hex", "session", "scheduler-session"):
         app.add_lexer(kind, TextLexer)

@@ -6,7 +6,7 @@ import importlib
 import inspect
 from typing import Any
 
-#: In the order in which a user meets them.
+#: The packages, in the order of the site.
 PACKAGES = ("bridge", "bls", "als", "traces")
 
 _FOLDER = "reference/python"
@@ -31,7 +31,7 @@ def _first_sentence(package: str, name: str) -> str:
 
 
 def interface_pages() -> dict[str, str]:
-    """A page for each package, and their index, by place on the site."""
+    """A page for each package, and the index of these pages, by place on the site."""
     pages, abouts = {}, {}
     for package in PACKAGES:
         module = importlib.import_module(package)

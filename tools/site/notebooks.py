@@ -1,10 +1,10 @@
-"""Run the notebooks of the tutorials, and keep in them what they show.
+"""Run the notebooks of the tutorials, and store their output in them.
 
     python -m tools.site.notebooks [NAME …]
 
 Readers of the plain files and of the site see results without running anything; the site itself is built without running them.
-What a notebook prints is the same on every machine, and tests/docs/test_built.py runs each and compares. Times, counts of
-executions and what is said on stderr are not kept.
+The output of a notebook is the same on every machine; tests/docs/test_built.py runs each and compares. Times, counts of
+executions and stderr are not stored.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 
 
 def _smaller(picture: str) -> str:
-    # A figure has few colours, and these files are kept.
+    # Figures have few colours, and these files are in the repository.
     small = io.BytesIO()
     Image.open(io.BytesIO(base64.b64decode(picture))).convert("RGB").quantize(128).save(small, "PNG", optimize=True)
     return base64.b64encode(small.getvalue()).decode()
@@ -38,7 +38,7 @@ def _kept(outputs: list[Any]) -> list[Any]:
     for one in outputs:
         if one.output_type == "stream":
             if one.name == "stdout" and kept and kept[-1].output_type == "stream":
-                kept[-1].text += one.text  # it came in pieces
+                kept[-1].text += one.text  # the output arrived in pieces
             elif one.name == "stdout":
                 kept.append(one)
             continue
@@ -47,7 +47,7 @@ def _kept(outputs: list[Any]) -> list[Any]:
         if "image/png" in one.data:
             one.data["image/png"] = _smaller(one.data["image/png"])
         if "text/html" in one.data:
-            one.data["text/html"] = one.data["text/html"].replace(f"{ROOT}/", "")  # of the shipped workload
+            one.data["text/html"] = one.data["text/html"].replace(f"{ROOT}/", "")  # the path of the shipped workload
         if len(one.data) > 1:
             one.data.pop("text/plain", None)
         kept.append(one)
@@ -62,7 +62,7 @@ def executed(path: Path, folder: Path) -> Any:
     path : Path
         The notebook; it is only read.
     folder : Path
-        What it writes goes here.
+        Working directory, for written files.
     """
     notebook = nbformat.read(path, as_version=4)
     NotebookClient(notebook, timeout=None, resources={"metadata": {"path": str(folder)}}).execute()
@@ -76,7 +76,7 @@ def executed(path: Path, folder: Path) -> Any:
 
 
 def printed(notebook: Any) -> list[str]:
-    """What the cells of a notebook print, cell by cell, without what they show as HTML or as a picture."""
+    """The printed output of each cell of a notebook, without HTML and pictures."""
     return [
         "".join(one.text for one in cell.outputs if one.output_type == "stream" and one.name == "stdout")
         for cell in notebook.cells

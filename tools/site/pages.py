@@ -1,9 +1,9 @@
-"""The pages as Sphinx takes them: copied into one folder, with links that hold there and the order that the indexes give.
+"""The pages for Sphinx: copied into one folder, with valid links there and in the order of the indexes.
 
-The pages are written for readers of plain Markdown, and stay as they are. In the copies a link to a page that is elsewhere in
-the project (CONTRIBUTING, the protocol) leads to its copy, one to a source file becomes text, and every index page gets the
-hidden list of its pages from which Sphinx makes the navigation: in the order, with the names and below the headings that the
-index has.
+The pages are written for readers of plain Markdown, and are not changed. In the copies, a link to a page elsewhere in
+the project (CONTRIBUTING, the protocol) leads to its copy, and a link to a source file becomes text. Every index page gets a
+hidden list of its pages, from which Sphinx makes the navigation, with the order, names and headings of the
+index.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 
-#: The groups of pages, and what the site calls them; each is a folder of ``docs`` with an index.
+#: The groups of pages, and their names on the site; each is a folder of ``docs`` with an index.
 GROUPS = {"tutorials": "Tutorials", "how-to": "How-to", "reference": "Reference", "explanation": "Explanation"}
 
-#: Pages that are not in ``docs``, and where they are on the site.
+#: Pages outside of ``docs``, and their places on the site.
 ELSEWHERE = {
     ROOT / "README.md": "project/readme.md",
     ROOT / "CONTRIBUTING.md": "project/contributing.md",
@@ -30,7 +30,7 @@ ELSEWHERE = {
     ROOT / "bridge" / "PROTOCOL.md": "reference/protocol.md",
 }
 
-#: The index of those; it exists on the site only.
+#: The index of these pages; it exists only on the site.
 PROJECT = """# Project
 
 | page | answers |
@@ -40,10 +40,10 @@ PROJECT = """# Project
 | [Changelog](changelog.md) | what has changed |
 """
 
-#: Settings of the theme for the first page, whose sections are cards.
+#: Settings of the theme for the first page, with sections as cards.
 _NO_CONTENTS = "---\nhtml_theme.sidebar_secondary.remove: true\n---\n"
 
-#: Words whose search finds these pages first.
+#: Search words, and the pages that a search for them finds first.
 KEYWORDS = {
     "how-to/sacct.md": ("sacct", "slurm log"),
     "how-to/replay.md": ("slurmctld", "slurm"),
@@ -61,7 +61,7 @@ _NAMED = re.compile(r"\[([^\[\]]+)\]\(([\w-]+(?:/index)?)\.(?:md|ipynb)\)")
 
 
 def _place(file: Path) -> str | None:
-    # Where a file of the project is on the site.
+    # The place of a file of the project on the site.
     if file in ELSEWHERE:
         return ELSEWHERE[file]
     return file.relative_to(DOCS).as_posix() if file.is_relative_to(DOCS) and file.is_file() else None
@@ -78,14 +78,14 @@ def _relinked(text: str, page: Path, place: str) -> str:
             return str(words)  # a source file
         return f"{picture}[{words}]({os.path.relpath(there, Path(place).parent)}{hash_mark}{anchor})"
 
-    # A page's own list of its sections goes: the site has one beside each page. What the pattern of a fence splits off is every
-    # second part.
+    # Remove a page's list of sections, since the site has one next to each page. Fenced blocks are every
+    # second part of the split text.
     parts = _FENCES.split(_CONTENTS.sub("", text, count=1))
     return "".join(part if n % 2 else _LINKS.sub(link, _with_api_links(part)) for n, part in enumerate(parts))
 
 
 def _with_api_links(text: str) -> str:
-    # Headings keep their anchors, and the words of links stay as they are.
+    # Headings keep their anchors, and links keep their words.
     def name(found: re.Match[str]) -> str:
         package, _, attribute = found[1].partition(".")
         if attribute not in importlib.import_module(package).__all__:
@@ -109,12 +109,12 @@ def _relinked_notebook(text: str, page: Path, place: str) -> str:
 
 
 def listed(index: str) -> list[tuple[str, list[tuple[str, str]]]]:
-    """The pages beside it that an index names: (words of the link, name of the file without ending), by heading.
+    """The pages in its folder that an index names: (words of the link, name of the file without ending), by heading.
 
     Parameters
     ----------
     index : str
-        The text of the index. A page that it names again is left out.
+        The text of the index. Repeated pages are omitted.
     """
     sections: list[tuple[str, list[tuple[str, str]]]] = [("", [])]
     seen: set[str] = set()
@@ -137,7 +137,7 @@ def _trees(sections: list[tuple[str, list[tuple[str, str]]]]) -> str:
 
 
 def _contents(made: Mapping[str, str]) -> dict[str, bytes]:
-    # Everything that is to be in the folder, by place.
+    # All files of the folder, by place.
     texts = {"project/index.md": PROJECT}
     contents = {}
     for file in [*sorted(DOCS.rglob("*")), *ELSEWHERE]:
@@ -171,7 +171,7 @@ def _contents(made: Mapping[str, str]) -> dict[str, bytes]:
 
 
 def _made(indexes: list[str], made: Mapping[str, str]) -> str:
-    # The part of the reference's index on what is made from the code.
+    # The part of the reference's index about pages made from the code.
     rows = []
     for place in indexes:
         title, _, about = made[place].partition("\n\n")
@@ -181,14 +181,14 @@ def _made(indexes: list[str], made: Mapping[str, str]) -> str:
 
 
 def stage(folder: Path, made: Mapping[str, str]) -> None:
-    """Copy all pages, and what they show, into a folder; what is there and is no part of the site any more is removed.
+    """Copy all pages, and their pictures, into a folder; remove files that are no longer part of the site.
 
     Parameters
     ----------
     folder : Path
-        Need not exist. What is there and is as it was is not touched, so that Sphinx reads no page again that has not changed.
+        It need not exist. Unchanged files are not written, so Sphinx does not read them again.
     made : mapping of str to str
-        Further pages, by place: those that are made from the code. ``reference/NAME/index.md`` is named in the index of the
+        Further pages, made from the code, by place. ``reference/NAME/index.md`` is named in the index of the
         reference, by its heading and its first paragraph.
     """
     contents = _contents(made)

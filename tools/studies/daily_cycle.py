@@ -1,4 +1,4 @@
-"""Days of a small cluster for the study of sleep, ``sleep.toml``: a workload of a study, ``FILE.py:day``."""
+"""Days of a small cluster for the study of sleep, ``sleep.toml``: a function that makes a workload, ``FILE.py:day``."""
 
 from __future__ import annotations
 

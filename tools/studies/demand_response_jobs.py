@@ -1,7 +1,7 @@
 """The jobs of the demand response paper's experiments (S. Matsui et al., ISGC 2021, Tables 3 and 4), drawn again for each seed.
 
-All that the paper says is how many there are and between which bounds they lie; here they are uniformly distributed, whole
-seconds and whole nodes of 14 cores, submitted within 24 h. A workload of a run or a study: ``FILE.py:NAME``.
+The paper states only their number and bounds. Here they are uniformly distributed, in whole seconds and whole hosts of 14
+cores, and submitted within 24 h. The functions make workloads of a run or a study: ``FILE.py:NAME``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 from bls import Workload
 
-#: Of a node.
+#: Cores of a host.
 CORES: Final = 14
 #: The time within which all jobs are submitted, s.
 DAY_S: Final = 86_400
@@ -27,12 +27,12 @@ class _Jobs(NamedTuple):
 
 
 def experiment_1(seed: int) -> Workload:
-    """100 jobs of 2 to 6 h on 1 to 16 nodes."""
+    """100 jobs of 2 to 6 h on 1 to 16 hosts."""
     return _drawn(_Jobs(1, 100, (7200, 21_600), (1, 16)), seed)
 
 
 def experiment_2(seed: int) -> Workload:
-    """3,000 jobs of 100 to 3,000 s on 1 to 4 nodes."""
+    """3,000 jobs of 100 to 3,000 s on 1 to 4 hosts."""
     return _drawn(_Jobs(2, 3000, (100, 3000), (1, 4)), seed)
 
 

@@ -1,6 +1,6 @@
-"""Jobs for the studies of Slurm in the cells: as many as keep 16 hosts busy, with the requests that users make, or better ones.
+"""Jobs for the studies with Slurm as the batch level: enough to keep 16 hosts busy, with users' requests, or better ones.
 
-Times are in seconds; each seed has jobs of its own, and a job is the same one with whatever request.
+Times are in seconds. Each seed has its own jobs, which are the same with every kind of request.
 """
 
 from __future__ import annotations
@@ -11,36 +11,36 @@ import numpy as np
 
 from bls.workloads.workload import Workload
 
-#: How wide jobs are, each as often as it stands here.
+#: Widths of jobs, each with its frequency in this list.
 _CORES = (1, 1, 1, 2, 2, 4, 4, 8, 16)
 
-#: What users ask for, hours: as on Piz Daint, mostly round numbers, and a day at most (RM-Replay, Figure 9).
+#: Requested hours: as on Piz Daint, mostly round numbers, at most a day (RM-Replay, Figure 9).
 _REQUESTS_H = (1, 2, 4, 6, 8, 9, 10, 12, 24)
 
 _JOBS = 250
 
-#: Widths of the jobs, some of which request few switches, by their number.
+#: Widths of the jobs for the study of switches, by job number.
 SWITCHED_CORES = np.random.default_rng(1).choice(
     (1, 2, 4, 8, 16, 32, 48), 300, p=(0.25, 0.25, 0.2, 0.15, 0.1, 0.035, 0.015)
 )
 _SWITCHED_LOAD = 1.1
 
-#: Hosts of a core each, and the work of all jobs as a share of what these can do until the last one is submitted.
+#: Hosts of one core, and the work of all jobs over the capacity of these hosts until the last submit.
 HOSTS, _LOAD = 16, 0.95
 
 
 def requested(seed: int) -> Workload:
-    """Jobs whose users ask for a round number of hours that is long enough, any of them."""
+    """Jobs whose users request a round number of hours: one of the sufficient ones, at random."""
     return _workload(seed, _round)
 
 
 def within_10_percent(seed: int) -> Workload:
-    """The same jobs, whose users know their run times: they ask for up to a tenth more."""
+    """The same jobs, with requests that exceed run times by up to a tenth."""
     return _workload(seed, lambda run, drawn: np.ceil(run * (1 + 0.1 * drawn)))
 
 
 def short(seed: int) -> Workload:
-    """Two hundred jobs of minutes, whose requests are up to four times as long: for clocks that run."""
+    """Two hundred jobs of some minutes, with requests up to four times as long, for running clocks."""
     rng = np.random.default_rng(seed)
     run = np.clip(rng.lognormal(np.log(100), 0.8, 200), 10, 900).astype(np.int64)
     submit = np.cumsum(rng.exponential(20, 200)).astype(np.int64)
@@ -50,7 +50,7 @@ def short(seed: int) -> Workload:
 
 
 def switched(seed: int) -> Workload:
-    """Jobs for 64 hosts, four times 16 below a switch each; how wide a job is does not depend on the seed."""
+    """Jobs for 64 hosts, 16 below each of four switches; the widths do not depend on the seed."""
     rng = np.random.default_rng(seed)
     n = len(SWITCHED_CORES)
     run = np.clip(rng.lognormal(np.log(2400), 0.9, n), 660, 43_200).astype(np.int64)
@@ -62,7 +62,7 @@ def switched(seed: int) -> Workload:
 
 
 def switch_requests(share: float) -> str:
-    """A request file for that share of these jobs that is the widest: as few of the four switches as can be."""
+    """A request file for the widest share of these jobs: they accept no more of the four switches than they need."""
     asked = np.sort(np.argsort(-SWITCHED_CORES, kind="stable")[: round(share * len(SWITCHED_CORES))])
     rows = [f"{job + 1},{-(-int(SWITCHED_CORES[job]) // 16)}\n" for job in asked.tolist()]
     return "job_id,switches\n" + "".join(rows)

@@ -1,8 +1,8 @@
 """Binary heaps: of (time, key) pairs in two arrays, the total order of events, (time, sequence), for both engines; and of
 integer keys in one array, for things with unique ranks.
 
-These kernels only keep the smallest first. Pairs are unique, so the order in which they leave depends only on the pairs, not on
-the order of insertion. The arrays belong to an engine's state; those of the batch engine form a :class:`Heap` there.
+These kernels only keep the smallest entry first. Pairs are unique, so the order in which they leave depends only on the pairs,
+not on the order of insertion. The arrays belong to an engine's state; those of the batch engine form a :class:`Heap` there.
 """
 
 import numpy as np

@@ -12,7 +12,7 @@ def _pack(begin: Ints, end: Ints, by_begin: Ints, by_end: Ints, lane: Ints, free
     """Write each interval's ``lane`` (initially -1) and return the number of lanes; ``free`` is work space of the same size."""
     n_lanes = n_free = ended = 0
     for interval in by_begin:
-        # An empty interval that also begins at this instant may come here without a lane yet; then the rest has none, either.
+        # An empty interval that begins at this instant may not have a lane yet; then the remaining intervals have none either.
         while lane[by_end[ended]] >= 0 and end[by_end[ended]] <= begin[interval]:
             n_free = key_push(free, 0, n_free, lane[by_end[ended]])
             ended += 1

@@ -3,7 +3,7 @@
 The command line prints :class:`TwolevelError` as one line and exits with :attr:`TwolevelError.exit_code`. Code that checks an
 option writes ``f"{RESIZE:none}: needs {MALLEABLE}"`` with declared options (``traces.base.options``), which format themselves
 to marks within the text, :class:`Mention`. When the text is shown, the marks are spelled: as an option of the command line
-(``bridge.spelling``), as a keyword in Python, or as a key of a TOML table.
+(``bridge.standard_error``), as a keyword in Python, or as a key of a TOML table.
 """
 
 import difflib
@@ -95,6 +95,11 @@ def spelled(text: str, surface: Surface) -> str:
     before, *marked = text.split(_NAME)
     parts = (f"{'' if mention is None else surface(mention)}{rest}" for mention, rest in map(_parsed, marked))
     return before + "".join(parts)
+
+
+def mentioned(text: str) -> set[str]:
+    """Return the names of all options that a text mentions."""
+    return {mention.name for mention, _ in map(_parsed, text.split(_NAME)[1:]) if mention is not None}
 
 
 def leading(text: str) -> tuple[Mention | None, str]:
@@ -197,7 +202,7 @@ def shown(value: object, limit: int = 60) -> str:
 
 
 def at(where: str, value: object) -> str:
-    """Return ``where`` as the beginning of an error: in Python the mention of an option shows the given value, too, if it has
+    """Return ``where`` as the beginning of an error: in Python the mention of an option also shows the given value, if it has
     none."""
     mention, rest = leading(where)
     return where if mention is None or mention.given or rest else str(mention._replace(given=shown(value)))
@@ -236,7 +241,7 @@ def one_of(kind: str, value: object, known: Iterable[str], where: str = "", *, p
     """Return the error for an unknown name, with the known ones: similar ones first, then the others in their order.
 
     ``kind``: the kind of name, as ``"batch policy"``. ``value``: a string, unless it comes from a program. ``where``: the
-    mention of the option, or the key, that gave it. ``page``: where a long list stands, of which only similar names are shown.
+    mention of the option, or the key, that gave it. ``page``: the place of a long list; only its similar names are shown.
     """
     names = list(known)
     near = difflib.get_close_matches(str(value).lower(), names, n=3, cutoff=_SIMILAR)

@@ -246,7 +246,7 @@ def _name(path: str | os.PathLike[str], kind: str) -> str:
 
 def _unreadable(source: str, error: Exception, kind: str) -> InputError:
     if isinstance(error, FileNotFoundError):
-        return InputError(f"{source}: no such file{near_files(source, _WORDS.get(kind, ()))}")
+        return InputError(f"{source or repr(source)}: no such file{near_files(source, _WORDS.get(kind, ()))}")
     if isinstance(error, IsADirectoryError):
         article = "an" if kind[0] in "aeiou" else "a"
         return InputError(f"{source}: is a directory, not {article} {kind}")

@@ -16,14 +16,14 @@ from functools import cache, wraps
 from inspect import cleandoc
 from typing import Any, Generic, NamedTuple, Self, TypeVar
 
-from traces.base.errors import InputError, Mention, at, in_python, one_of, real, spelled, whole
+from traces.base.errors import InputError, Mention, at, in_python, one_of, real, shown, spelled, whole
 from traces.base.retired import unknown
 
 T = TypeVar("T")
 
 
 class Panel(StrEnum):
-    """Topics of options, in the order in which the help shows them; ``when`` says when a user needs them."""
+    """Topics of options, in the order in which the help shows them; ``when`` says what a user does with them."""
 
     when: str
 
@@ -33,19 +33,19 @@ class Panel(StrEnum):
         made._value_, made.when = heading, when
         return made
 
-    JOBS = "Jobs and machine", "For a part of a log, and for your own machine."
-    BATCH = "Batch level", "To compare how the scheduler orders, places and backfills jobs."
+    JOBS = "Jobs and machine", "Select a part of a log, and describe your own machine."
+    BATCH = "Batch level", "Compare how the scheduler orders, places and backfills jobs."
     CONSTRAINTS = (
         "Constraints and failures",
-        "For memory, licences, dependencies, reservations, variable widths, failures.",
+        "Add memory, licences, dependencies, reservations, variable widths and failures.",
     )
-    POWER = "Power", "To compute power and energy, and to let idle hosts sleep."
-    LIMITS = "Power limits", "If the machine, or a part of it, must stay below a power limit."
-    APPLICATION = "Application level", "To compare how the tasks of each job are made and assigned to its cores."
-    COUPLING = "Execution", "To use several processes or hosts, or your own scheduler or application simulator."
-    CLOCK = "Clock", "To run Slurm at another pace, or with the delays of real nodes."
-    RESULTS = "Results", "For the folder of the results, for further tables, and to watch or check a run."
-    TRACES = "Traces", "To view a run, or a part of it, in a trace viewer."
+    POWER = "Power", "Compute power and energy, and shut down idle hosts."
+    LIMITS = "Power limits", "Keep the machine, or a part of it, below a power limit."
+    APPLICATION = "Application level", "Compare how the tasks of each job are made and assigned to its cores."
+    COUPLING = "Execution", "Use several processes or hosts, or your own scheduler or application simulator."
+    CLOCK = "Clock", "Run Slurm at another pace, or with the delays of real nodes."
+    RESULTS = "Results", "Choose the folder of the results and further tables; watch or check the run."
+    TRACES = "Traces", "View a run, or a part of it, in a trace viewer."
     OTHER = "Options", ""
 
 
@@ -174,11 +174,19 @@ class Choice(Option[str]):
     choices: tuple[str, ...]
     what: str
 
+    def named(self, value: Any) -> Any:
+        """Return the name that true or false stands for; any other value unchanged."""
+        return (self.bare if value else self.default) if self.bare and isinstance(value, bool) else value
+
     def check(self, value: str, where: str = "") -> str:
         """Return ``value`` if it is one of the names. Raises InputError otherwise; the message lists them, nearest first."""
-        if value not in self.choices:
+        if not isinstance(value, str) or value not in self.choices:
             raise one_of(self.what, value, self.choices, at(where or str(self), value))
         return value
+
+
+class Implied(str):
+    """The name of a :class:`Choice` that was not given and follows from other options; it equals the name."""
 
 
 def number_text(number: float) -> str:
@@ -196,6 +204,15 @@ def number_text(number: float) -> str:
 
 _OPTION, _PART = "option", "part"
 
+#: Values of fields by their annotation, and their description in errors.
+_TYPES: dict[str, Any] = {
+    "bool": (bool, "True or False"),
+    "bool | None": (bool, type(None), "True or False"),
+    "str | None": (str, type(None), "a string"),
+    "tuple[str, ...]": (str, tuple, list, "a sequence of strings"),
+    "str | os.PathLike[str] | None": (str, os.PathLike, type(None), "a string or path"),
+}
+
 
 def holds(option: Option[Any], *default: Any) -> Any:
     """Declare a field that holds the value of an option; ``default``: replaces the option's default."""
@@ -205,6 +222,19 @@ def holds(option: Option[Any], *default: Any) -> Any:
 def part(kind: type) -> Any:
     """Declare a field that holds a dataclass with fields for options; by default with their defaults."""
     return field(default_factory=kind, metadata={_PART: kind})
+
+
+def check_fields(whole: Any) -> None:
+    """Check the values of a dataclass by their options and types, and store numbers and choices as the checks return them. None
+    is allowed where it is the default. Raises InputError for the first value that is not allowed."""
+    for one in fields(whole):
+        if (option := one.metadata.get(_OPTION)) is None:
+            continue
+        value, kinds = getattr(whole, one.name), _TYPES.get(getattr(one.type, "__name__", str(one.type)))
+        if isinstance(option, Real | Choice) and not (one.default is None and value is None):
+            object.__setattr__(whole, one.name, option.check(value))
+        elif kinds is not None and not isinstance(value, kinds[:-1]):
+            raise InputError(f"{option}: {shown(value)}; allowed: {kinds[-1]}")
 
 
 def knows_its_keywords(kind: type[T]) -> type[T]:
@@ -402,11 +432,11 @@ def check(table: Iterable[Conflict], chosen: Any) -> None:
 
 SEED = Whole(
     name="seed", first=True, default=0, lowest=0, highest=2**64 - 1, metavar="N",
-    help="Seed of all random numbers: task lengths, shares, speeds, failures, cores"
+    help="Seed of all random numbers"
 )
 
-#: The default is the speed of a core of the two-level paper's hosts, which is also what logs and graphs are taken to have
-#: been measured on that do not say it.
+#: The default is the speed of a core of the two-level paper's hosts. It is also assumed for logs and graphs that do not state
+#: the speed at which they were measured.
 CORE_GFLOPS = Real(
     name="core-gflops", default=46.875, lowest=1e-9, highest=1e12, unit="GFLOP/s", metavar="GFLOPS",
     help="Speed of the core on which the run times in a file were measured"

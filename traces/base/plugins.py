@@ -112,7 +112,7 @@ def resolve(
         with errors.blamed_on(f"{where}: {name}() cannot be made"):
             found = found()
     if not isinstance(found, expected):
-        raise InputError(f"{where}: {name}: {type(found).__name__}; allowed: {expected.__name__}")
+        raise InputError(f"{where}: {name} is of type {type(found).__name__}; allowed: {expected.__name__}")
     return found
 
 

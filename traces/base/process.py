@@ -55,7 +55,7 @@ _Function = TypeVar("_Function", bound=Callable[..., object])
 
 class _Interrupts:
     """The interrupts of this process. ``noted``: whether one came that has not been raised. ``called``: the functions that
-    kernels call; only looked up in."""
+    kernels call, for lookups only."""
 
     def __init__(self) -> None:
         self.noted = False

@@ -3,10 +3,10 @@
 Every surface reads this one table: the command line, study files and keywords in Python.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
-from traces.base.errors import InputError, Mention, one_of
+from traces.base.errors import InputError, Mention, mentioned, one_of
 
 #: Name on the command line, without dashes → what an error says after it; it may mention options.
 RETIRED: Final[Mapping[str, str]] = {
@@ -26,21 +26,23 @@ RETIRED: Final[Mapping[str, str]] = {
     "window": f"is now {Mention('trace-window', 'trace_window')}",
     "pue": "is no longer an option of a run; twolevel power computes the power of the facility from its result",
     "fair-start": "is no longer an option of a run; twolevel metrics computes fair start times from its result",
-    "stretch-walltime": "was retired",
+    "stretch-walltime": "was retired; nothing replaces it",
     "no-trace": f"is now {Mention('trace', 'trace', said='none')}",
 }
 
 #: The same for keys of studies and keywords in Python that were no options of commands.
-_KEYS: Final = {"on": f"is now {Mention('power', 'power', said='held')} or working"}
+_KEYS: Final = {"on": f"is now {Mention('power', 'power', said='held')} or 'working'"}
 
-_UNITS: Final = ("_ns", "_s")  #: units at the end of a keyword in Python, which are no part of the option's name
+_UNITS: Final = ("_ns", "_s")  #: units at the end of a keyword in Python, which are not part of the option's name
 
 
-def retired(name: str) -> str:
-    """Return what an error says after the name of a retired option, as on the command line or in Python; else nothing."""
+def retired(name: str, available: Collection[str] | None = None) -> str:
+    """Return what an error says after the name of a retired option, as on the command line or in Python; else nothing, also if
+    its replacement is none of the ``available`` options."""
     names = (name, *(name.removesuffix(unit) for unit in _UNITS))
     known = {**RETIRED, **_KEYS}
-    return next((known[one] for each in names if (one := each.replace("_", "-")) in known), "")
+    said = next((known[one] for each in names if (one := each.replace("_", "-")) in known), "")
+    return "" if available is not None and not mentioned(said) <= {*available} else said
 
 
 def unknown(kind: str, name: str, known: Iterable[str], where: str) -> InputError:

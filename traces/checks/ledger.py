@@ -21,7 +21,6 @@ from traces.compiled import Array
 from traces.holdings import Holdings, changing, core_spans, holdings
 from traces.ledger import STATES, WHY, JobRecords, Ledger, TaskRecords, TransferRecords
 from traces.lifecycle import NEVER_RAN, RAN, Ending, Reason
-from traces.records.declared import divides
 
 _LEAST = np.iinfo(np.int64).min
 
@@ -50,15 +49,20 @@ def _refuse(wrong: Array, words: Callable[[int], str]) -> None:
         raise InvariantError(words(int(bad[0])))
 
 
+def _check_bounds(name: str, n_jobs: int, first: Array, *columns: Array) -> None:
+    """Raise InvariantError unless ``first`` divides the rows of the columns into a range for each job."""
+    rising = len(first) == n_jobs + 1 and first[0] == 0 and not np.any(np.diff(first) < 0)
+    if not rising or any(len(one) != first[-1] for one in columns):
+        raise InvariantError(f"{name}: the bounds do not divide the rows among the {n_jobs} jobs")
+
+
 def _checked_tasks(ledger: Ledger) -> TaskRecords:
     """Return the task rows (none if they were not kept), after checking that all indices are within their arrays."""
     jobs, tasks, n_cores = ledger.jobs, ledger.tasks, ledger.machine.n_cores
     if tasks is None:
         tasks = replace(TaskRecords.empty(), first=np.zeros(len(jobs) + 1, np.int64))
-    held = divides(len(jobs), jobs.allocation_first, jobs.allocation_lo, jobs.allocation_hi)
-    for name, sound in (("jobs.allocation", held), ("tasks", tasks.divides(len(jobs)))):
-        if not sound:
-            raise InvariantError(f"{name}: the bounds do not divide the rows among the {len(jobs)} jobs")
+    _check_bounds("jobs.allocation", len(jobs), jobs.allocation_first, jobs.allocation_lo, jobs.allocation_hi)
+    _check_bounds("tasks", len(jobs), *(getattr(tasks, name) for name in TaskRecords.columns()))
     lo, hi = jobs.allocation_lo, jobs.allocation_hi
     known = f"the machine has cores 0 to {n_cores - 1}"
     wrong = (lo < 0) | (hi > n_cores) | (lo >= hi)
@@ -103,7 +107,7 @@ def core_bars(ledger: Ledger) -> CoreBars:
     order = np.lexsort((jobs.end_ns, jobs.start_ns)).astype(np.int64, copy=False)
     place_bars(order, when, tasks, first[:-1].copy(), bars, np.full(n_cores, _LEAST), doubtful)
     for core in np.flatnonzero(doubtful).tolist():
-        # Another application simulator may start a core's tasks out of order, which alone is no fault.
+        # Another application simulator may start a core's tasks out of order, which alone is not a fault.
         here = slice(int(first[core]), int(first[core + 1]))
         order = np.lexsort(bar_times(ledger, bars, here)[::-1])
         bars.job[here], bars.task[here] = bars.job[here][order], bars.task[here][order]
@@ -348,8 +352,7 @@ def check_transfers(jobs: JobRecords, tasks: TaskRecords | None, transfers: Tran
             raise InvariantError("transfers: there are some, but the tasks between which they are were not kept")
         return
     columns = (transfers.source, transfers.target, transfers.bytes, transfers.sent_ns, transfers.arrived_ns)
-    if not transfers.divides(len(jobs)):
-        raise InvariantError(f"transfers: the bounds do not divide the rows among the {len(jobs)} jobs")
+    _check_bounds("transfers", len(jobs), *(getattr(transfers, name) for name in TransferRecords.columns()))
     job, row, fault = first_transfer_fault(transfers.first, *columns, TaskTimes.of(tasks))
     if not fault:
         return

@@ -1,8 +1,8 @@
 """A text trace per simulator: one file for the batch simulator, and one for each application simulator.
 
-docs/how-to/trace-viewers.md describes files, lines and events. An application simulator knows only its job, the batch simulator
-knows no tasks; all lines use the same clock, so merging the files by time gives the whole run. At one instant lines are in the
-order of the tables below, so that ends precede begins; the two lines of a job or task of length 0 are consecutive.
+docs/how-to/trace-viewers.md describes files, lines and events. An application simulator's file has only its job, the batch
+simulator's no tasks; all lines use the same clock, so merging the files by time gives the whole run. At one instant lines are
+in the order of the tables below, so that ends precede begins; the two lines of a job or task of length 0 are consecutive.
 
 The two-level paper collects such traces of its batch simulator and of each instance of its application simulator (§5.2).
 """

@@ -420,6 +420,9 @@ class State:
         field = fields_of(type(self)).get(name)
         if field is None:
             raise self._unknown(name)
+        if isinstance(field.kind, Number) and field.kind.name == "int64":  # the most frequent kind
+            self._block[field.place] = int(value)
+            return
         self._write(field, value)  # if this raises, the block still has the address of the old column
         if not isinstance(field.kind, Number):
             self.__dict__.update({name: value, "_kept": None})

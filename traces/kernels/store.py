@@ -144,7 +144,7 @@ def why_unused() -> str | None:
     if folder is None:
         return "there is no home directory to keep it in; XDG_CACHE_HOME can name a folder"
     if _sources()[1] > _BEGAN_NS:
-        # A notebook that has loaded the old file would store its code as that of the new file.
+        # A notebook that has loaded the old file would store its code under the name of the new file.
         return "a source file was edited after this process had begun; it is kept by the next one"
     try:
         if not folder.is_dir():

@@ -113,10 +113,6 @@ class RecordsOfJobs(RecordKind):
         """The row of each row's job in ``JobRecords``."""
         return np.repeat(np.arange(len(self.first) - 1), np.diff(self.first))
 
-    def divides(self, n_jobs: int) -> bool:
-        """Return whether the bounds divide the rows of every column among this number of jobs."""
-        return divides(n_jobs, *(getattr(self, name) for name in self.columns()))
-
     def where(self, kept: Array) -> Self:
         """Return the rows that are kept, bool (rows,), of the same jobs."""
         upto = np.concatenate([[0], np.cumsum(kept)])
@@ -126,12 +122,6 @@ class RecordsOfJobs(RecordKind):
         """Return the rows of some jobs, renumbered in this order."""
         rows, first = ranges(self.first, jobs)
         return self.take(rows, first=first)
-
-
-def divides(n: int, first: Array, *columns: Array) -> bool:
-    """Return whether bounds divide the rows of some columns into ``n`` ranges."""
-    rising = len(first) == n + 1 and first[0] == 0 and not np.any(np.diff(first) < 0)
-    return rising and all(len(one) == first[-1] for one in columns)
 
 
 def ranges(first: Array, rows: Array) -> tuple[Array, Array]:

@@ -102,12 +102,12 @@ class JobEvents(RecordKind):
         """The columns of its table."""
         found = {
             "row": RecordColumn("the job's row in `jobs.parquet`, from 0"),
-            "job_id": RecordColumn("its number"),
-            "attempt": RecordColumn("its attempt, from 0"),
+            "job_id": RecordColumn("the job's number"),
+            "attempt": RecordColumn("number of the attempt, from 0"),
         }
         for name, one in cls._own().items():
             if one.table == "row":
-                found |= {f"{name}_row": one, f"{name}_job_id": RecordColumn("its number, or −1")}
+                found |= {f"{name}_row": one, f"{name}_job_id": RecordColumn("number of that job, or −1")}
             else:
                 found |= table_columns({name: one})
         return found

@@ -36,7 +36,7 @@ class HintRecords(JobEvents):
         table="row",
         text="waiting_job",
     )
-    lack: Array = column("number of cores that it lacks; of cores requested by number, how many others hold")
+    lack: Array = column("number of cores that the waiting job lacks; of named cores, how many others hold")
     wanted: Array = column("number of the running job's cores that are wanted from then on")
 
     def faults(self, ledger: Ledger) -> Iterator[tuple[Array, Callable[[int], str]]]:

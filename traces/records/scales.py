@@ -29,7 +29,7 @@ class ScaleRecords(JobEvents):
     )
     missing = "no scaled speeds: neither its policy nor a limit to power directs running jobs"
 
-    command_ns: Array = column("instant from which on; from the job's `start_ns` on, before its `end_ns`", "ns")
+    command_ns: Array = column("instant of the change; from the job's `start_ns` on, before its `end_ns`", "ns")
     core: Array = column("global number of the core; −1: all cores of the job, including later ones")
     scale: Array = column("factor of its own speed from then on", table="factor", parts=WHOLE, text="parts_per_billion")
 

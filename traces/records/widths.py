@@ -37,7 +37,7 @@ class WidthRecords(events.JobEvents):
     command_ns: Array = column("instant; before the job's `end_ns`", "ns")
     core: Array = column("global number of the core; for a request, the number of cores")
     change: Array = column(
-        "1: it got the core; −1: it was requested back; 0: it requested this number of cores from then on"
+        "1: it got the core; −1: the core was requested back; 0: it requested this number of cores from then on"
     )
 
     @property

@@ -1,4 +1,4 @@
-"""Means and differences of repeated runs, with confidence intervals. Plain numpy; no interval, no difference."""
+"""Means and differences of repeated runs, with confidence intervals. No difference is reported without an interval."""
 
 import lazy_loader
 

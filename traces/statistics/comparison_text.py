@@ -17,8 +17,8 @@ _NONE = "–"  #: placeholder for a missing value
 def comparison_table(comparisons: DataFrame, *, paired_by: str = "seed") -> str:
     """Comparisons (:func:`traces.statistics.paired_comparisons`) as text.
 
-    Values that all rows share are above them. Each metric has one unit. A row whose interval excludes "no change" ends with
-    ``*``. With too few seeds for an interval, no change is shown; without randomness, the change has no interval.
+    Values that are the same in all rows are above the table. Each metric has one unit. A row whose interval excludes "no
+    change" ends with ``*``. With too few seeds for an interval no change is shown; without randomness it has no interval.
 
     Parameters
     ----------

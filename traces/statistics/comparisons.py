@@ -1,4 +1,4 @@
-"""Every value of a study's option against one of them, paired over seeds."""
+"""Comparisons of all values of a study's option with one of them, paired by seed."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, fields
@@ -76,7 +76,7 @@ def paired_comparisons(
 ) -> DataFrame:
     """Compare each value of an option with a base value, for every combination of workload and the other options.
 
-    Pairs are runs with the same seed, and so the same tasks. Only seeds whose two runs finished count.
+    Pairs are runs with the same seed, and so the same tasks. A seed counts only if both runs finished.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ from traces.compiled import Array
 
 CONFIDENCE = 0.95  #: share of intervals that contain the true value
 MIN_SEEDS = 5  #: with fewer values there is no interval
-RESAMPLES = 20_000  #: resamples of few values; others would move the bounds by about 1 % of the width
+RESAMPLES = 20_000  #: resamples of few values; with other resamples the bounds would move by about 1 % of the width
 _RESAMPLED, _FEWEST = 600_000, 4_000  #: most resampled values for many values, and fewest resamples
 _CONFIDENCES = (0.5, 0.995)  #: lowest and highest confidence with enough resamples in the tails
 
@@ -51,8 +51,8 @@ class Estimate:
 
 
 class _Draws(NamedTuple):
-    # Of some resamples (rows) of n values (columns): how often each value was drawn, the sum of the noise put on it; and of
-    # each resample the mean of its noise and the sum of the squares.
+    # For some resamples (rows) of n values (columns): how often each value was drawn, and the sum of the noise added to it;
+    # and for each resample the mean of its noise and the sum of the squares.
     counts: Array
     noise: Array
     mean_noise: Array
@@ -103,7 +103,7 @@ def mean_intervals(
     Parameters
     ----------
     values : ndarray of float64, shape (n, k)
-        A column a sample; all finite.
+        One column per sample; all finite.
     confidence : float
         From 0.5 to 0.995.
     magnitude : float or ndarray of shape (k,), optional
@@ -152,9 +152,9 @@ def mean_interval(
     Parameters
     ----------
     values : sequence of float, shape (m,)
-        One a run. NaN, of a run that did not finish, is left out.
+        One per run; NaN for a run that did not finish, which is left out.
     confidence, magnitude
-        As of :func:`mean_intervals`.
+        As for :func:`mean_intervals`.
 
     Returns
     -------

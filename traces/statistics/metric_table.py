@@ -33,7 +33,7 @@ def metric_table(
 ) -> str:
     """Return a table of the means of metrics, with their confidence intervals from five seeds on.
 
-    - ``results``: a study's, one row per combination and seed; failed runs are left out.
+    - ``results``: results of a study, one row per combination and seed; failed runs are left out.
     - ``metrics``: names of metrics; the ending ``_ns`` may be omitted. Default: those of :data:`DEFAULTS` that the results
       have.
     - ``format``: ``csv`` has columns for the ends of intervals, and the number of seeds in each row; ``md`` and ``latex``
@@ -69,7 +69,7 @@ def metric_table(
 
 def _known(name: str, results: DataFrame) -> str:
     name = f"{name}_ns" if name not in results.columns and f"{name}_ns" in results.columns else name
-    metric_values(results, name, str(Mention("metrics", "metrics")))  # refuses what is no metric
+    metric_values(results, name, str(Mention("metrics", "metrics")))  # refuses anything that is not a metric
     return name
 
 

@@ -32,7 +32,7 @@ class Paired:
     #: Frontiers in Psychology 4:863, 2013), times 1 − 3 / (4 (n − 1) − 1), which corrects its bias with few pairs (L. Hedges,
     #: Journal of Educational Statistics 6(2), 1981). NaN if all differences are equal.
     effect_size: float
-    share_greater: float  #: the share of the pairs in which other > base; a tie is half a pair
+    share_greater: float  #: share of the pairs in which other > base; a tie counts as half a pair
 
     @property
     def changed(self) -> bool:
@@ -52,7 +52,7 @@ def paired(
     Parameters
     ----------
     base, other : sequence of float, shape (m,)
-        A pair a seed. Pairs in which one is NaN are left out.
+        One pair per seed. Pairs with a NaN are left out.
     confidence : float
         From 0.5 to 0.995.
     exact : bool
@@ -62,8 +62,8 @@ def paired(
     -------
     Paired
         The interval of the ratio is the exponential of that of the mean of ln(ratio) + other/mean_other − base/mean_base,
-        which has the mean ln(ratio), and its spread to the first order (delta method). So base and other swapped
-        give the reciprocal interval.
+        which has the mean ln(ratio), and its spread to the first order (delta method). So swapping base and other
+        gives the reciprocal interval.
 
     Raises
     ------

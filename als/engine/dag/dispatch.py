@@ -1,4 +1,4 @@
-"""The waiting tasks of a graph that a core gets when it asks: in rounds, each of which is a loop for the technique."""
+"""The waiting tasks of a graph that a core gets when it asks: in rounds, which are loops for the technique."""
 
 from als.engine.chunk_dispatch import call_full, call_plain
 from als.engine.codes import ANSWER_OUT_OF_RANGE, OVERFLOW, PLACE_TAKEN
@@ -81,7 +81,7 @@ def end_round(state: ApplicationState, t: int) -> None:
 
 @compiled(inner=True)
 def dismiss(state: ApplicationState, t: int) -> None:
-    """Tell waiting cores that there are no more tasks: the last one was assigned at ``t``."""
+    """Answer waiting cores that there are no more tasks: the last task was assigned at ``t``."""
     graph = state.graph
     for c in range(state.speed.size):
         if graph.cores.does[c] == g.IDLES:

@@ -1,4 +1,4 @@
-"""The state of task graphs: what the application engine knows of the edges, the waiting tasks and the transfers of a job."""
+"""The state of task graphs in the application engine: edges, waiting tasks and transfers of a job."""
 
 from typing import NamedTuple
 
@@ -46,7 +46,7 @@ class GraphCores(State, dim="graph_cores"):
     host: Ints = column()  # its host, counted within the job
     sequence: Ints = column()  # the first task of its sequence that has not begun, -1
     queued: Ints = column()  # 1 where it is in a heap of idle cores
-    orphan: Ints = column()  # 1 where its task is none of its sequence
+    orphan: Ints = column()  # 1 where its task is not in its sequence
     head: Ints = column()  # the first task of its chunk
 
 

@@ -20,7 +20,7 @@ def read_wfformat(data: bytes, rows: GraphRows, core_gflops: float) -> None:
     # Members that are not read may be NaN: programs in Python write it.
     document = parse_json(text_of(data, rows, "JSON"), rows.source, parse_constant=float)
     if not isinstance(document, dict) or "workflow" not in document:
-        raise rows.error("", "JSON without workflow, so no WfFormat")
+        raise rows.error("", "JSON without the key workflow; allowed: WfFormat")
     version = document.get("schemaVersion")
     if version != VERSION:
         found = "no schemaVersion" if version is None else f"schemaVersion {shown(version)}"

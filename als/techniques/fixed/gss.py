@@ -1,4 +1,4 @@
-"""GSS, guided self-scheduling: the P-th part of the R remaining tasks; roundings and parameters:
+"""GSS, guided self-scheduling: a share 1/P of the R remaining tasks; roundings and parameters:
 docs/reference/techniques-nonadaptive.md.
 
 Source: Polychronopoulos and Kuck, IEEE Transactions on Computers C-36(12), 1987, doi:10.1109/TC.1987.5009495.

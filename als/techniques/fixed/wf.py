@@ -39,7 +39,7 @@ class WfParameters(
     memo_per_core=1,
     source="Hummel, Schmidt, Uma and Wein, SPAA 1996",
 ):
-    """``weights``: numbers >= 0 separated by ``/``, or "": from the speeds."""
+    """``weights``: P numbers >= 0 with the sum P, separated by ``/``, or "": from the speeds."""
 
     weights: str = ""
     rule: Annotated[str, OneOf("remaining", "halving")] = "remaining"

@@ -9,6 +9,7 @@ from bls.engine.features.running import feature as running
 from bls.engine.features.sleep import feature as sleep
 
 FEATURES = (
+    *(planning.RECORDS, planning.CHARGES),
     *(hosts.OUTAGES, power.LIMITS, power.STOPS, sleep.SLEEPS, hosts.DRAINS, hosts.RETRIES),
     *(running.HOLDERS, running.RELEASES, running.REQUESTS, running.PROMISES),
     *(running.WIDTHS, running.HINTS, running.HINTS_AS_DECIDED, running.DIRECTS, power.SLOWS),

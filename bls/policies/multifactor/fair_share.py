@@ -1,15 +1,15 @@
 """Slurm's fair-share factor: usage that is charged and decays, by the classic rule or by Fair Tree
 (docs/reference/batch-orders.md, "Multifactor priority").
 
-Factors at an instant t are those of the newest multiple of the period that is not after t. :func:`forward` computes all
-periods since its last call in one step. With a reset every R periods, all usage is forgotten at every multiple of R·P.
+The factors at an instant t are those of the latest multiple of the period at or before t. :func:`forward` computes all
+periods since its last call in one step. With a reset every R periods, all usage is cleared at every multiple of R·P.
 
-Sources: https://slurm.schedmd.com/classic_fair_share.html and https://slurm.schedmd.com/fair_tree.html. In Fair Tree users are
-in the lexicographic order of their LFs from the root down, and have the same rank as the one before if that one's list is the
-begin of theirs. LFs are the same if they are equal in float64.
+Sources: https://slurm.schedmd.com/classic_fair_share.html and https://slurm.schedmd.com/fair_tree.html. In Fair Tree, users are
+in the lexicographic order of their lists of LFs from the root down. A user has the same rank as the previous user if the
+previous list is the beginning of this user's list. LFs are the same if they are equal in float64.
 
-Memory. A float64 array, because that is what a policy may keep: ``HEAD`` numbers, the first of which are named below, then
-one block for each column. Instants are kept as the number of a period and ns from its begin: float64 holds both exactly.
+The memory is a float64 array, the only state that a policy may keep: ``HEAD`` numbers, the first of which are named below, then
+one block for each column. An instant is stored as the number of a period and ns since its begin: float64 holds both exactly.
 """
 
 import math
@@ -20,8 +20,8 @@ import numpy as np
 from traces.base.time import NS_PER_S
 from traces.compiled import Array, compiled
 
-FAIR_TREE, CLASSIC = 0, 1  #: the rules, as :func:`new_memory` takes them
-HEAD, OWN = 16, 10  #: where the columns begin; the numbers from ``OWN`` on are the policy's
+FAIR_TREE, CLASSIC = 0, 1  #: values of the parameter ``rule`` of :func:`new_memory`
+HEAD, OWN = 16, 10  #: index at which the columns begin; the numbers from ``OWN`` on belong to the policy
 
 _PERIOD_NS, _LOG2_DECAY, _RESET, _PERIOD, _STALE, _RULE, _NODES, _ACCOUNTS, _LEVELS, _DAMPENING = range(OWN)
 
@@ -35,12 +35,12 @@ def new_memory(
 ) -> Array:  # fmt: skip
     """The memory of a tree without usage, at instant 0: float64.
 
-    - ``parent``, int64 (n,): the node above each, of a smaller number; -1 for node 0, the root. Only accounts have children.
+    - ``parent``, int64 (n,): the node above each, with a smaller number; -1 for node 0, the root. Only accounts have children.
     - ``shares``, float64 (n,): raw shares
     - ``n_accounts``: nodes from here on are users
     - ``rule``: ``FAIR_TREE`` or ``CLASSIC``
     - ``period_ns``, ``half_life_ns``: PriorityCalcPeriod, at most 2**53; PriorityDecayHalfLife, 0: usage does not decay
-    - ``reset_periods``: periods after which all usage is forgotten; 0: never
+    - ``reset_periods``: periods after which all usage is cleared; 0: never
     - ``dampening``: d of the classic rule
     - ``own``: at most ``HEAD - OWN`` (6) numbers that the policy keeps from ``OWN`` on
     """
@@ -78,7 +78,7 @@ def _column(memory: Any, name: int) -> Any:
 
 @compiled(inner=True)
 def forward(memory: Any, now_ns: int) -> None:
-    """Bring the users' usage to the newest multiple of the period that is not after ``now_ns``."""
+    """Advance the users' usage to the latest multiple of the period at or before ``now_ns``."""
     period_ns, last = int(memory[_PERIOD_NS]), int(memory[_PERIOD])
     newest = now_ns // period_ns
     if newest <= last:
@@ -110,7 +110,7 @@ def forward(memory: Any, now_ns: int) -> None:
 
 @compiled(inner=True)
 def charge(memory: Any, user: int, now_ns: int, cores: int) -> None:
-    """From ``now_ns`` on a user has so many more cores running, fewer if ``cores`` is negative; ``user`` is a node."""
+    """Add ``cores`` (negative: fewer) to the running cores of a user from ``now_ns`` on; ``user`` is a node."""
     forward(memory, now_ns)
     running, current, since = _column(memory, _RUNNING), _column(memory, _CURRENT), _column(memory, _SINCE)
     passed_ns = float(now_ns - int(memory[_PERIOD]) * int(memory[_PERIOD_NS]))
@@ -121,7 +121,7 @@ def charge(memory: Any, user: int, now_ns: int, cores: int) -> None:
 
 @compiled(inner=True, makes_arrays=True)
 def factor(memory: Any, now_ns: int) -> Any:
-    """The factors at ``now_ns`` of all nodes, float64 (n,), in [0, 1]; those of accounts mean nothing."""
+    """The factors of all nodes at ``now_ns``, float64 (n,), in [0, 1]; those of accounts have no meaning."""
     forward(memory, now_ns)
     if memory[_STALE] > 0.0:
         memory[_STALE] = 0.0
@@ -135,7 +135,7 @@ def factor(memory: Any, now_ns: int) -> Any:
 
 @compiled(inner=True)
 def _sum_up(memory: Any) -> None:
-    """Make the usage of every account that of all below it, core-seconds."""
+    """Set the usage of every account to the sum of all below it, core-seconds."""
     first, n = int(memory[_ACCOUNTS]), int(memory[_NODES])
     usage, parent = _column(memory, _USAGE), _column(memory, _PARENT)
     usage[:first] = 0.0
@@ -172,7 +172,7 @@ def _fair_tree(memory: Any) -> None:
             level_fs[node] = math.inf
             if usage[node] > 0.0:
                 level_fs[node] = part[node] / (usage[node] / usage[int(parent[node])])
-    # By insertion: the order of the last time is nearly right.
+    # By insertion: the previous order is nearly right.
     n_users = n - first
     for place in range(1, n_users):
         user, at = order[place], place
@@ -190,8 +190,8 @@ def _fair_tree(memory: Any) -> None:
 
 @compiled(inner=True)
 def _before(paths: Any, levels: int, level_fs: Any, one: int, other: int) -> int:
-    """1: the first comes before the second and is not tied with it; 2: before it, since its path is the begin of the
-    other's; 0: they have the same LFs; -1, -2: the other way round."""
+    """1: the first is before the second and not tied with it; 2: before it, because its path is the beginning of the
+    other's; 0: they have the same LFs; -1, -2: the reverse of 1 and 2."""
     for level in range(levels):
         a, b = int(paths[one * levels + level]), int(paths[other * levels + level])
         if a < 0 or b < 0:

@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 
 from bls.options import BLS
-from bls.policies.contract import KnownJobs
+from bls.policies.contract import KnownJobs, ScorePolicy, account_kernel, score_kernel
 from bls.policies.multifactor.fair_share import CLASSIC, FAIR_TREE, OWN, charge, factor, new_memory
 from bls.policies.multifactor.settings import Multifactor, PartitionPart, Qos
-from bls.policies.score_policy import ScorePolicy, account_kernel, score_kernel
 from traces.base.errors import InputError
 from traces.base.time import NS_PER_S
 from traces.compiled import Array
@@ -38,10 +37,10 @@ def score_policy(settings: Multifactor) -> ScorePolicy:
 
 
 def prepare(settings: Multifactor, jobs: KnownJobs) -> tuple[Array, Array]:
-    """The table of the jobs and the memory of a run that begins.
+    """The table of the jobs and the initial memory of a run.
 
     Returns ``numbers``, float64 (2, n): the node of the job's user, and the part of the priority that does not change;
-    ``memory``, float64: as :mod:`bls.policies.multifactor.fair_share` lays it out. Raises InputError if a job's user is not in
+    ``memory``, float64: as in :mod:`bls.policies.multifactor.fair_share`. Raises InputError if a job's user is not in
     the tree and the tree has no account for others, or if sizes have a weight and the machine's cores are not known.
     """
     if jobs.n_cores < 1 and (settings.size or settings.cpu or settings.node):
@@ -79,7 +78,7 @@ def prepare(settings: Multifactor, jobs: KnownJobs) -> tuple[Array, Array]:
 
 
 def size_factor(settings: Multifactor, cores: Array, estimate_ns: Array, n_cores: int) -> Array:
-    """J of jobs of so many cores and such estimates on a machine of ``n_cores``: float64, of the jobs' shape."""
+    """The size factor J of jobs with these cores and estimates on a machine of ``n_cores``: float64, of the jobs' shape."""
     nodes = -(-cores // settings.cores_per_node)
     n_nodes = -(-n_cores // settings.cores_per_node)
     if settings.small_relative_to_time:
@@ -126,7 +125,7 @@ def _score(
 
 @account_kernel
 def _account(now_ns: int, row: int, cores: int, change: int, numbers: Any, memory: Any) -> int:
-    """Charge the user for the cores of a job that starts, and no longer for those of one that ends."""
+    """Begin to charge the user for the cores of a job that starts; stop when the job ends."""
     if memory[_WEIGHT_FAIRSHARE] > 0.0:
         charge(memory, int(numbers[_NODE, row]), now_ns, cores * change)
     return 0

@@ -1,7 +1,7 @@
-"""The settings of Slurm's multifactor priority, and how they are given: in the policy's name, in a TOML file, or both.
+"""The settings of Slurm's multifactor priority, given in the policy's name, in a TOML file, or both.
 
-``multifactor:age=1000,fairshare=2000,max_age=14d`` gives settings one by one; ``multifactor:config=FILE.toml`` takes them, and
-the tables that a name has no place for, from a file; what stands in the name counts more than what stands in the file::
+``multifactor:age=1000,fairshare=2000,max_age=14d`` gives settings one by one; ``multifactor:config=FILE.toml`` reads settings,
+and tables, from a file; settings in the name take precedence over those in the file::
 
     fairshare = 2000            # settings, as in multifactor:KEY=VALUE
     max_age = "7d"
@@ -48,12 +48,12 @@ class PartitionPart(Row):
 
     number: int  # as in the workload
     priority: int = 0  # PriorityJobFactor, 0 to 2**32 - 1; the factor is this / the highest of all partitions
-    cores: int | None = None  # what TRES factors are relative to; without it the machine's
+    cores: int | None = None  # cores to which TRES factors are relative; None: those of the machine
 
 
 @dataclass(frozen=True)
 class Qos(Row):
-    """A quality of service: its number in the workload, and its priority as a :class:`PartitionPart`'s."""
+    """A quality of service: its number in the workload, and its priority as in :class:`PartitionPart`."""
 
     number: int
     priority: int = 0
@@ -61,8 +61,8 @@ class Qos(Row):
 
 @dataclass(frozen=True)
 class Multifactor:
-    """The settings of Slurm's priority/multifactor plugin; see :mod:`bls.policies.multifactor.priority` for what they do.
-    Raises InputError if a value is out of range, or a partition or QOS comes twice; the message begins with its name."""
+    """The settings of Slurm's priority/multifactor plugin; :mod:`bls.policies.multifactor.priority` describes their effects.
+    Raises InputError if a value is out of range, or a partition or QOS is given twice; the message begins with its name."""
 
     # weights, 0 to 2**32 - 1, all 0 by default: PriorityWeight… and, for cpu and node, PriorityWeightTRES
     age: float = 0.0
@@ -76,7 +76,7 @@ class Multifactor:
     max_age_ns: int = 7 * _DAY_NS  # PriorityMaxAge: 1 ns to 2**62, 7 days by default
     half_life_ns: int = 7 * _DAY_NS  # PriorityDecayHalfLife: 0 (usage does not decay) to 2**62, 7 days by default
     calc_period_ns: int = 300 * NS_PER_S  # PriorityCalcPeriod: 1 s to 30 days, 5 minutes by default
-    # as PriorityUsageResetPeriod, but counted from instant 0, not by the calendar: 0 (never) or a multiple of the period
+    # as PriorityUsageResetPeriod, but from instant 0 on, not by the calendar: 0 (never) or a multiple of the period
     reset_ns: int = 0
     algorithm: str = "fair-tree"  # ``fair-tree`` or ``classic`` (NO_FAIR_TREE)
     dampening: float = 1.0  # FairShareDampeningFactor, of the classic algorithm: 1 to 65533
@@ -115,7 +115,7 @@ class Multifactor:
 
     @classmethod
     def from_text(cls, text: str, where: str = "multifactor") -> "Multifactor":
-        """From what follows the colon of a policy's name, as ``age=1000,config=FILE.toml``; empty for all defaults. Raises
+        """Read the settings after the colon of a policy's name, as ``age=1000,config=FILE.toml``; empty: all defaults. Raises
         InputError if it is not ``key=value`` pairs, a key is unknown or given twice, or a value (or the file) cannot be used.
         """
         words: dict[str, str] = {}
@@ -137,7 +137,7 @@ class Multifactor:
     def from_toml(
         cls, text: str, source: str, words: Mapping[str, str] = MappingProxyType({}), where: str = "multifactor"
     ) -> "Multifactor":
-        """From the text of a file, ``source``, and from settings in words, which count more and were given ``where``. Raises
+        """Read the settings in the text of a file, ``source``, and those in the name (``where``), which take precedence. Raises
         InputError, which begins with the source and the key's path, if the text, a key or a value cannot be used."""
         content = parse_toml(text, source)
         check_keys(content, [*SETTINGS, *_TABLES], f"{source}: ")
@@ -173,7 +173,7 @@ def _once(name: str, rows: tuple[Any, ...]) -> None:
 
 
 def _value(key: str, text: str) -> Any:
-    """The value of a word in a policy's name; the text itself if the key cannot have this value."""
+    """The value of a setting in a policy's name; the text itself if the key cannot have this value."""
     if key in _FLAGS:
         return {"true": True, "yes": True, "false": False, "no": False}.get(text.lower(), text)
     if key in _DURATIONS or key in ("algorithm", "others"):

@@ -11,12 +11,12 @@ from bls.machine.platform import MAX_CORES
 from traces.base.errors import InputError, one_of, shown, whole
 from traces.compiled import Array
 
-ROOT = "root"  #: the account that every tree has, and that is in no file
-MAX_LEVELS = 64  #: the most accounts above one another, the root not counted
+ROOT = "root"  #: the account at the root of every tree, which is in no file
+MAX_LEVELS = 64  #: largest number of levels of accounts below the root
 
 _MAX_NICE = 2147483645  # Slurm's
 
-#: The least and the most of the numbers of a row.
+#: The smallest and largest value of each number of a row.
 _RANGES: Final = {
     "number": (-1, 2**62), "shares": (0, 2**31 - 1), "priority": (0, 2**32 - 1), "nice": (-_MAX_NICE, _MAX_NICE),
     "site": (-_MAX_NICE, _MAX_NICE), "cores": (1, MAX_CORES),
@@ -42,8 +42,8 @@ class Account(Row):
 
     name: str  # 1 to 100 printable characters; not ``root``
     parent: str = ROOT  # the account above
-    shares: int = 1  # its shares among all that are directly below its parent; 0 to 2**31 - 1
-    priority: int | None = None  # for the association factor, 0 to 2**32 - 1; None: its parent's, for the root 0
+    shares: int = 1  # its shares among all accounts and users directly below its parent; 0 to 2**31 - 1
+    priority: int | None = None  # for the association factor, 0 to 2**32 - 1; None: its parent's, or 0 below the root
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -59,17 +59,17 @@ class User(Row):
     account: str = ROOT  # the account above
     shares: int = 1  # as an :class:`Account`'s
     priority: int | None = None  # as an :class:`Account`'s
-    nice: int = 0  # taken from the priority of each of the user's jobs; -2147483645 to 2147483645
-    site: int = 0  # Slurm's site factor of each of the user's jobs, added as it is; same range
+    nice: int = 0  # subtracted from the priority of each of the user's jobs; -2147483645 to 2147483645
+    site: int = 0  # Slurm's site factor, added to the priority of each of the user's jobs; same range
 
 
 @dataclass(frozen=True)
 class Nodes:
-    """A tree as columns: node 0 is the root, then come the accounts, each after its parent, then the users."""
+    """A tree as columns: node 0 is the root, followed by the accounts, each after its parent, and then the users."""
 
     parent: Array  # int64 (n,): the node above; -1 for the root
     shares: Array  # float64 (n,): raw shares; 1 for the root
-    n_accounts: int  # with the root; the users are the nodes from here on
+    n_accounts: int  # number of accounts with the root; nodes from this number on are users
     users: Array  # int64 (n - n_accounts,): user numbers
     # float64 (n - n_accounts,): association factors of the users: priority / highest priority (at least 1) of all
     priority: Array
@@ -78,12 +78,12 @@ class Nodes:
 
 @dataclass(frozen=True)
 class AccountTree:
-    """A checked tree. Raises InputError, which begins with the path, as ``accounts[2].parent``, if an account or a user comes
-    twice, an account is unknown, accounts are above themselves, or there are more than ``MAX_LEVELS`` (64) levels."""
+    """A checked tree. Raises InputError, which begins with the path, as ``accounts[2].parent``, if an account or a user is
+    given twice, an account is unknown or above itself, or there are more than ``MAX_LEVELS`` (64) levels."""
 
     accounts: tuple[Account, ...] = ()  # in any order
-    users: tuple[User, ...] = ()  # all of them have a place in the tree whether or not they have jobs
-    # the account of users that have jobs but are not in ``users``; each gets one share of it. Without it such jobs are
+    users: tuple[User, ...] = ()  # all of them are in the tree, with or without jobs
+    # the account of users with jobs that are not in ``users``; each has one share in it. Without it such jobs are
     # an error, unless ``accounts`` and ``users`` are both empty: then all users are children of the root.
     others: str | None = None
 
@@ -109,8 +109,8 @@ class AccountTree:
             _check_known([(self.others, "others")], rows)
 
     def nodes(self, users: Array) -> Nodes:
-        """The tree with every user that has jobs in it. ``users``, int64 (n,): user numbers of the jobs. Raises
-        InputError if one is not in the tree and there is no account for others."""
+        """The tree with all users that have jobs. ``users``, int64 (n,): user numbers of the jobs. Raises
+        InputError if a user is not in the tree and there is no account for others."""
         members = [*self.users, *self._joining(users)]
         level = _levels(self.accounts)
         ordered = sorted(self.accounts, key=lambda account: level[account.name])  # stable: else as given

@@ -1,7 +1,7 @@
-"""The parameters of a policy that plans with constraint programming. The planner itself is imported for a run.
+"""The parameters of a policy that plans with constraint programming. The planner itself is imported when a run begins.
 
 Source: C. Galleguillos, Z. Kiziltan, R. Soto, "A Constraint Programming-based Job Dispatcher for Modern HPC Systems and
-Applications", arXiv:2009.10348 (2020); HCP'19 and PCP'19 are of C. Galleguillos, Z. Kiziltan, A. Sîrbu, Ö. Babaoglu,
+Applications", arXiv:2009.10348 (2020); HCP'19 and PCP'19 are by C. Galleguillos, Z. Kiziltan, A. Sîrbu, Ö. Babaoglu,
 "Constraint Programming-Based Job Dispatching for Modern HPC Applications", CP 2019, doi:10.1007/978-3-030-30048-7_26.
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PlanningPolicy(Parameters):
-    """One of the dispatchers, with the choices of :class:`bls.cp.parameters.Parameters`, as ``bls pcp20:queue=50`` has them."""
+    """One of the dispatchers, with the parameters of :class:`bls.cp.parameters.Parameters`, as in ``bls pcp20:queue=50``."""
 
     name: str = "pcp20"  # ``hcp19``, ``cp-classes``, ``pcp19`` or ``pcp20``
 
@@ -41,12 +41,12 @@ class PlanningPolicy(Parameters):
         return PlannedRun(self)
 
     def decide(self, view: View) -> Iterable[Choice]:
-        """The jobs to start now: a decision without knowledge of earlier ones."""
+        """The jobs to start now, decided independently of earlier decisions."""
         return self.for_run().decide(view)
 
 
-HCP19 = PlanningPolicy(name="hcp19")  # pooled resources, and then best fit by node
-# The units of a job on each class of nodes, and then places on these; ours
+HCP19 = PlanningPolicy(name="hcp19")  # pooled resources, then best fit by node
+# This project's: the number of a job's units on each class of nodes, then places on these.
 CP_CLASSES = PlanningPolicy(name="cp-classes")
 PCP19 = PlanningPolicy(name="pcp19")  # a variable for each unit on each node that can hold it
 PCP20 = PlanningPolicy(name="pcp20")  # a position for each unit on an axis of all nodes

@@ -1,4 +1,4 @@
-"""A dispatcher in a run: it tells ``bls.cp`` what the view shows, and answers with jobs, their cores, and why."""
+"""A dispatcher in a run: it passes the data of the view to ``bls.cp`` and returns jobs to start, their cores and reasons."""
 
 import time
 from collections.abc import Iterator
@@ -19,15 +19,15 @@ from traces.base.time import NS_PER_S
 from traces.compiled import Array
 from traces.intervals import intervals_of
 
-_NAMED = 8  #: so many of the jobs that a start goes past are named
+_NAMED = 8  #: number of overtaken jobs that are named for a start
 
-#: A fraction whose parts are longer than that is rounded to this denominator where it is kept: Python neither writes nor reads
-#: whole numbers of more than 4,300 digits, so the text would be useless.
+#: Longer fractions are rounded to this denominator when they are stored, since Python neither writes nor reads integers of more
+#: than 4,300 digits.
 _BITS, _DENOMINATOR = 14_000, 2**64
 
 
 class PlannedRun:
-    """The dispatcher of one run. Raises InputError if OR-Tools is needed and not installed."""
+    """The dispatcher of one run. Raises InputError if OR-Tools is needed but not installed."""
 
     unaware_of: ClassVar = PlanningPolicy.unaware_of
     decision_columns: ClassVar = {
@@ -41,12 +41,12 @@ class PlannedRun:
         self.name, self.parameters, self.needs_signals = parameters.name, parameters, parameters.needs_signals
         self._queue = parameters.queue
         self._capacity: Array | None = None  # int64 (hosts, 1 + R): cores and other resources of each
-        self._last_s: dict[int, int] = {}  # when the plan before starts jobs, by row, s after 0
+        self._last_s: dict[int, int] = {}  # starts in the previous plan, by row, s since time 0
         self._passes = self._fallbacks = self._stopped = 0
-        self._woken_ns = -1  # the instant of the last wake-up that was asked for
+        self._woken_ns = -1  # the instant of the last requested wake-up
 
     def decide(self, view: View) -> Iterator[tuple[SeenJob, list[int], str]]:
-        """The jobs that the plan of this instant starts now, each with its cores, and whose plan it is."""
+        """The jobs that the plan of this instant starts now, each with its cores and the source of the plan."""
         if self._capacity is None:
             platform = view.platform
             columns = [np.diff(platform.first_core), *np.asarray(platform.host_resources, np.int64).T]
@@ -92,8 +92,8 @@ class PlannedRun:
         return Prices.at(view.now_ns, signals.instant_ns, price, carbon, ahead_s=ahead_s)
 
     def _wake(self, view: View, found: DispatchPlan) -> None:
-        """Decide again when the plan starts the next job: nothing else may happen then. A start at a change of prices is at
-        its exact instant, not at the whole second after it."""
+        """Request a pass at the next planned start, at which no other event may occur. A start at a change of prices is at the
+        exact instant of the change, not at the next whole second."""
         assert found.schedule is not None
         later = found.schedule.start_s[found.schedule.start_s > 0]
         if not len(later):
@@ -105,7 +105,7 @@ class PlannedRun:
         change_ns = int(changes[np.searchsorted(changes, instant_ns, side="right") - 1])
         if change_ns > max(now_ns, instant_ns - NS_PER_S):
             instant_ns = change_ns
-        if not now_ns < self._woken_ns <= instant_ns:  # then there will be a pass before, which plans again
+        if not now_ns < self._woken_ns <= instant_ns:  # otherwise an earlier pass plans again
             view.wake_at(instant_ns)
             self._woken_ns = instant_ns
 
@@ -118,7 +118,7 @@ class PlannedRun:
         return dispatch(instance, self.name, self.parameters, queue=self._queue, last_s=last_s, clock_ns=clock)
 
     def totals(self) -> dict[str, int | bool]:
-        """Numbers of planned passes, and of those in which the list, or the clock, decided; whether the run is repeatable."""
+        """Numbers of passes that were planned, planned by the list, and stopped by the clock; whether the run is repeatable."""
         found = {"planned_passes": self._passes, "fallback_passes": self._fallbacks, "stopped_passes": self._stopped}
         return found | {"repeatable": self._stopped == 0}
 
@@ -142,7 +142,7 @@ def _kept(value: Fraction | None) -> Fraction | None:
 
 
 def _gone_past(found: DispatchPlan, waiting: WaitingColumns) -> dict[int, str]:
-    """Of starts that go past jobs of a higher priority which wait on: these, by the start's place in the queue."""
+    """The waiting jobs of higher priority that each start overtakes, as text, by the start's place in the queue."""
     assert found.place is not None
     starting = {start.place for start in found.starts}
     passed: list[int] = []
@@ -160,7 +160,7 @@ def _gone_past(found: DispatchPlan, waiting: WaitingColumns) -> dict[int, str]:
 def _instance(
     view: View, capacity: Array, waiting: WaitingColumns, running: RunningColumns, prices: Prices | None
 ) -> Instance:
-    # This instant as the models see it; of a node's jobs those that run longest lie lowest on its axis.
+    # The instance of this instant for the models; the longest running jobs are lowest on the axis of a node.
     if view.down:
         capacity = capacity.copy()
         capacity[view.down] = 0

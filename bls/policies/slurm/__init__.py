@@ -1,1 +1,1 @@
-"""Slurm's cycle: its main scheduler, its backfilling, and its choice of nodes, as release 22.05 has them."""
+"""Slurm's cycle as in release 22.05: its main scheduler, its backfilling, and its choice of nodes."""

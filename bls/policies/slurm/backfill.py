@@ -1,6 +1,6 @@
-"""One cycle of ``sched/backfill``: jobs by priority, each starts now, or has a plan that the following ones respect.
+"""One cycle of ``sched/backfill``: in order of priority, each job starts now or gets a plan, which later jobs respect.
 
-Plans are for whole nodes, in a table of stretches of time on a grid of ``bf_resolution``, without running jobs
+Plans are for whole nodes, in a table of time intervals on a grid of ``bf_resolution``. The table does not contain running jobs
 (``bls.policies.slurm.places``).
 """
 
@@ -59,13 +59,13 @@ class NodeSpace:
                 break
             at += 1
         for one in range(before, min(after, len(table) - 1)):
-            if table[one][2] == table[one + 1][2]:  # one of those that are alike is dropped
+            if table[one][2] == table[one + 1][2]:  # equal neighbours are merged
                 table[one][1] = table[one + 1][1]
                 del table[one + 1]
                 return
 
     def free(self, begin_s: int, end_s: int, nodes: int) -> tuple[int, int]:
-        """The nodes without plans in between among these, and when others of them become free, 0 never."""
+        """The nodes among these without a plan in the interval, and the instant at which others become free, 0: never."""
         left, later_s, table = nodes, 0, self.stretches
         for at, (begin, end, mask) in enumerate(table):
             if end > begin_s and later_s == 0 and at + 1 < len(table) and nodes & table[at + 1][2] & ~(left & mask):
@@ -77,7 +77,7 @@ class NodeSpace:
         return left, later_s
 
     def overlaps(self, begin_s: int, end_s: int, nodes: int) -> bool:
-        """Whether any of these nodes has a plan in between."""
+        """Whether any of these nodes has a plan in the interval."""
         return any(end > begin_s and begin < end_s and nodes & ~mask for begin, end, mask in self.stretches)
 
 
@@ -87,8 +87,8 @@ Start: TypeAlias = Callable[[SlurmJob, dict[int, int]], None]  #: starts a job o
 def backfill(
     how: SlurmCycle, places: FreeNodes, machine: int, start: Start, queue: Sequence[SlurmJob], now_s: int
 ) -> tuple[bool, int]:
-    """Look at the jobs that wait, in their order. ``machine``: all nodes, as bits. Returns whether jobs or nodes count as
-    changed, so that the next cycle has work, and the nodes with plans."""
+    """Consider the waiting jobs in their order. ``machine``: all nodes, as bits. Returns whether jobs or nodes count as
+    changed, which makes the next cycle necessary, and the nodes with plans."""
     window_s, tried, updated, planned = how.bf_window * _MINUTE_S, 0, False, 0
     space = NodeSpace(now_s, window_s, how.bf_resolution, machine)
     for job in queue:

@@ -1,8 +1,8 @@
-"""The threads of slurmctld that schedule: the background's tick, the main scheduler and the backfilling, and their wake-ups.
+"""The scheduling threads of slurmctld: the ticks of the background thread, the main scheduler, backfilling, and their wake-ups.
 
-Computing takes no time. Each message to slurmctld is handled a microsecond later (``_throttle_start``), one after another: a
-job that ends is gone one microsecond later; after one more its nodes have cleaned up, and the main scheduler runs. At one
-instant the order is: the background, the backfilling, the main scheduler, then messages.
+Computing takes no time. Messages to slurmctld are handled one at a time, each a microsecond later (``_throttle_start``): a
+job is removed one microsecond after its end; after another microsecond its nodes have cleaned up, and the main scheduler runs.
+At one instant the order is: the background thread, the backfilling, the main scheduler, then messages.
 """
 
 from collections import deque
@@ -22,17 +22,17 @@ NEVER: Final = 2**63 - 1  #: no instant
 
 _US: Final = 1000
 
-#: How often records of jobs are forgotten, and how long ago these have ended at least (``MinJobAge``), s.
+#: The interval at which records of ended jobs are deleted, and the least time since their ends (``MinJobAge``), s.
 _FORGET_S: Final = 60
 _KEEP_S: Final = 300
 
-# Who is older; of those who ask, that nodes have cleaned up is heard before what is asked next.
+# Order of simultaneous messages: reports that nodes have cleaned up are handled before further requests.
 _MAIN, _CLEANED, _ASKED = range(3)
 
 
 class Threads:
-    """slurmctld, from its start at ``up_ns``. ``nodes``: of the machine, as bits. ``date_ns``: the date at time 0. ``started``:
-    called with each starting job, its cores by node, and the scheduler that has started it."""
+    """slurmctld, from its start at ``up_ns``. ``nodes``: all nodes, as bits. ``date_ns``: the date at time 0. ``started``:
+    called with each starting job, its cores by node, and the scheduler that starts it."""
 
     def __init__(
         self, how: SlurmCycle, places: FreeNodes, nodes: int, up_ns: int, date_ns: int,
@@ -41,19 +41,19 @@ class Threads:
         self._how, self._places, self._nodes = how, places, nodes
         self._up_ns, self._date_ns, self._started = up_ns, date_ns, started
         self.waiting: dict[int, SlurmJob] = {}  # by number, in their order
-        self._coming = 0  # submitted, and not heard of yet
-        self._tick = 0  # the latest at which anything was done
-        self._called = 0  # the latest at which the main scheduler was asked
-        # the first tick that knows of jobs that were submitted, or nodes that have registered
+        self._coming = 0  # jobs whose submission has not been handled yet
+        self._tick = 0  # the latest tick at which anything was done
+        self._called = 0  # the latest instant at which the main scheduler was requested
+        # the first tick after jobs were submitted or nodes registered
         self._asked: int | None = 1
-        self._records: deque[int] = deque()  # when jobs have ended whose records are still kept, s
+        self._records: deque[int] = deque()  # ends of the jobs whose records are still kept, s
         self._pass_us = -NEVER
         self._is_due = self._is_full = False
         plans = how.scheduler == "backfill" and how.bf_interval > 0
         self._backfill_ns = up_ns + how.bf_interval * NS_PER_S if plans else NEVER
         self._backfill_s = self._changed_s = self._s(up_ns)
         self._planned = 0
-        self._told_ns = 0  # until then what happens is being told
+        self._told_ns = 0  # messages are being handled until then
         self._queue: list[tuple[int, int, int, Callable[[int], None]]] = []
         self._order = count()
         self._killed: list[SlurmJob] = []
@@ -66,7 +66,7 @@ class Threads:
         return (ns + self._date_ns) // _US
 
     def kill_ns(self, job: SlurmJob, start_ns: int) -> int:
-        """When a job that starts is killed at the latest: at the first look behind its limit."""
+        """The latest instant at which a starting job is killed: the first check after its limit."""
         every = self._how.kill_interval
         if not every:
             return start_ns + job.limit_s * NS_PER_S
@@ -102,7 +102,7 @@ class Threads:
         self._tell(now_ns, gone)
 
     def withdrawn(self, job: SlurmJob, now_ns: int) -> None:
-        """A job that waits is withdrawn."""
+        """A waiting job is cancelled."""
 
         def goes(instant_ns: int) -> None:
             self.waiting.pop(job.number, None)
@@ -112,7 +112,7 @@ class Threads:
         self._tell(now_ns, goes)
 
     def killed(self, job: SlurmJob, now_ns: int, *, ended: bool = False) -> None:
-        """A job is killed at its limit; perhaps it has ended at that very instant, whose message comes too late."""
+        """A job is killed at its limit. It may have ended at the same instant: the message of its end is then too late."""
         if not self._how.kill_interval:
             self.ended(job, now_ns)
             return
@@ -143,14 +143,14 @@ class Threads:
         self._ask(instant_ns, False)
 
     def next_ns(self) -> int:
-        """When anything happens by itself that may start a job."""
+        """The next instant of an internal event that may start a job."""
         if not self.waiting and not self._coming:
             return NEVER
         found = self._queue[0][0] if self._queue else NEVER
         return min(found, self._tick_ns(), self._next_backfill_ns())
 
     def run_to(self, now_ns: int) -> None:
-        """Do all that is to be done up to an instant, it included."""
+        """Handle all events up to and including an instant."""
         while True:
             tick_ns, backfill_ns = self._tick_ns(), self._next_backfill_ns()
             asked_ns = self._queue[0][0] if self._queue else NEVER
@@ -166,7 +166,7 @@ class Threads:
                 what(instant_ns)
 
     def _tick_ns(self) -> int:
-        # The next tick at which there is anything to be done.
+        # The next tick at which there is anything to do.
         every = self._how.sched_interval
         tick = (self._tick // every + 1) * every
         if self._asked is not None:
@@ -183,7 +183,7 @@ class Threads:
             killed, self._killed, self._kill_ns = self._killed, [], NEVER
         for place, job in enumerate(killed, 1):
             self._end(job, instant_ns, 0)
-            # A message that is being handled comes first.
+            # A message that is being handled is first.
             cleaned_ns = instant_ns + (place + (self._told_ns > instant_ns)) * self._message_ns
             self._push(cleaned_ns, _CLEANED, partial(self._clean, job))
         if tick % _FORGET_S == 0:
@@ -198,7 +198,7 @@ class Threads:
             self._places.clean(job, False)
 
     def _forget(self, instant_ns: int) -> None:
-        # Forgetting records of jobs counts as a change of jobs.
+        # Deleting records of jobs counts as a change of jobs.
         before_s = self._s(instant_ns) - _KEEP_S
         if self._records and self._records[0] <= before_s:
             self._change(instant_ns, 0)
@@ -247,7 +247,7 @@ class Threads:
         return self._changed_s >= self._backfill_s
 
     def _change(self, instant_ns: int, younger: int) -> None:
-        # Something has changed, and who looks for that every second has not found anything until now.
+        # Something has changed, and the check for changes, once a second, has not found it until now.
         if not self._has_work() and self._backfill_ns < instant_ns + younger:
             self._backfill_ns += -((self._backfill_ns - instant_ns - younger) // NS_PER_S) * NS_PER_S
         self._changed_s = self._s(instant_ns)

@@ -1,6 +1,6 @@
-"""On which nodes jobs run, now and at the earliest: ``select/linear`` and ``select/cons_tres`` by cores.
+"""Choice of nodes for jobs, now or at their earliest start: ``select/linear`` and ``select/cons_tres`` by cores.
 
-Nodes are numbers, sets of nodes the bits of a whole number. Instants are Slurm's, whole seconds of the date.
+Nodes are numbers; sets of nodes are the bits of an integer. Instants are dates in whole seconds, as in Slurm.
 """
 
 from abc import ABC, abstractmethod
@@ -9,25 +9,25 @@ from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
 
-_KILL_WAIT_S = 30  #: how long after its limit a job that is still there is expected to end (``KillWait``), s
-_WINDOW_S = 30  #: the first span within which ends of running jobs are taken together, s; it doubles from try to try
-_MOST_ENDS = 200  #: after so many ends there is no try without a look at the clock, which stands still
+_KILL_WAIT_S = 30  #: time after its limit at which a job that still runs is expected to end (``KillWait``), s
+_WINDOW_S = 30  #: initial span within which ends of running jobs are handled together, s; it doubles with each try
+_MOST_ENDS = 200  #: number of ends after which each try depends on the clock, which does not advance meanwhile
 
 
 @dataclass(eq=False)
 class SlurmJob:
-    """A job as slurmctld knows it."""
+    """A job in slurmctld."""
 
-    number: int  # its place among the submitted
-    row: int  # that of the run
+    number: int  # its place in the order of submission
+    row: int  # its row in the run
     cores: int
     limit_s: int
-    priority: int = 1  # the highest is looked at first, and of equals who was submitted first
-    start_s: int = 0  # when it has started, by the date
-    end_s: int = 0  # when it ends at the latest
-    kill_ns: int = -1  # when it is killed at the latest; -1 never
-    nodes: int = 0  # those that it has or would have, as bits
-    on: dict[int, int] = field(default_factory=dict)  # how many cores it has on each
+    priority: int = 1  # the highest is considered first; ties by submission
+    start_s: int = 0  # date of its start
+    end_s: int = 0  # date of its latest end
+    kill_ns: int = -1  # latest instant at which it is killed; -1 never
+    nodes: int = 0  # its nodes, or planned nodes, as bits
+    on: dict[int, int] = field(default_factory=dict)  # number of its cores on each node
 
 
 def nodes_of(nodes: int) -> Iterator[int]:
@@ -39,7 +39,7 @@ def nodes_of(nodes: int) -> Iterator[int]:
 
 
 def _stretches(nodes: int) -> Iterator[tuple[int, int]]:
-    # Sets of consecutive nodes: the first, and behind the last.
+    # Sets of consecutive nodes: the first, and one past the last.
     at = 0
     while nodes:
         skip = (nodes & -nodes).bit_length() - 1
@@ -51,7 +51,7 @@ def _stretches(nodes: int) -> Iterator[tuple[int, int]]:
 
 
 def _best(sets: Sequence[list[int]], wanted: int) -> list[int] | None:
-    # Of [cores, first, stop]: the tightest of those with enough, else the largest; the first of equals.
+    # Of sets [cores, first, stop]: the smallest with enough cores, else the largest; the first of equals.
     best: list[int] | None = None
     enough = False
     for one in sets:
@@ -73,7 +73,7 @@ class FreeNodes(ABC):
 
     @property
     def completing(self) -> int:
-        """The nodes that clean up after a job."""
+        """The nodes that are cleaning up after a job."""
         return reduce(or_, self._completing.values(), 0)
 
     @abstractmethod
@@ -82,24 +82,24 @@ class FreeNodes(ABC):
 
     @abstractmethod
     def earliest(self, job: SlurmJob, nodes: int, now_s: int) -> tuple[int, int] | None:
-        """When a job can start on these nodes at the earliest, as far as running jobs go, and where; None if it never can."""
+        """The earliest start of a job on these nodes after running jobs, and its nodes; None if it can never start there."""
 
     @abstractmethod
     def usable(self) -> int:
         """The nodes on which the main scheduler may start jobs now."""
 
     def take(self, job: SlurmJob, on: dict[int, int]) -> None:
-        """It runs there."""
+        """Start a job on these cores."""
         job.on, job.nodes = on, sum(1 << node for node in on)
         self.running[job.number] = job
 
     def end(self, job: SlurmJob) -> None:
-        """It runs no more; its nodes are completing until they say that they have cleaned up."""
+        """End a job; its nodes are completing until they report that they have cleaned up."""
         del self.running[job.number]
         self._completing[job.number] = job.nodes
 
     def clean(self, job: SlurmJob, last: bool) -> None:
-        """Its nodes have cleaned up, or all but the last one."""
+        """Free the nodes of a job, which have cleaned up; without ``last``, all except the last node."""
         if last:
             del self._completing[job.number]
         else:
@@ -148,7 +148,7 @@ class Linear(FreeNodes):
 
 
 def _fitting(free: int, wanted: int) -> int | None:
-    # Which of these nodes, of one core each.
+    # The chosen nodes, of one core each.
     if free.bit_count() < wanted:
         return None
     sets = [[stop - first, first, stop] for first, stop in _stretches(free)]
@@ -173,7 +173,7 @@ class ConsTres(FreeNodes):
         self._all = (1 << len(cores)) - 1
 
     def usable(self) -> int:
-        """None that cleans up."""
+        """All nodes except those that are cleaning up."""
         return self._all & ~self.completing
 
     def take(self, job: SlurmJob, on: dict[int, int]) -> None:
@@ -187,11 +187,11 @@ class ConsTres(FreeNodes):
             self.free[node] += count
 
     def now(self, job: SlurmJob, nodes: int) -> dict[int, int] | None:
-        """Best fit by sets of consecutive nodes, and on one node where one suffices."""
+        """Best fit by sets of consecutive nodes; on one node if one suffices."""
         return _cores_on(self.free, nodes, job.cores)
 
     def earliest(self, job: SlurmJob, nodes: int, now_s: int) -> tuple[int, int] | None:
-        """Running jobs end at their limits, several that end within some time of each other at once."""
+        """Running jobs end at their limits; jobs that end within some time of each other are handled together."""
         wanted = job.cores
         if sum(self._cores[node] for node in nodes_of(nodes)) < wanted:
             return None
@@ -255,7 +255,7 @@ def _cores_on(free: Sequence[int], nodes: int, wanted: int) -> dict[int, int] | 
         assert best is not None
         within = range(best[1], best[2])
         single = min((node for node in within if left[node] >= wanted), key=lambda node: left[node], default=None)
-        # Where the job has no node yet, or few are left to find, one that suffices is enough.
+        # If the job has no node yet, or few cores are missing, one node that suffices is enough.
         for node in within if single is None else (single,):
             if wanted <= 0:
                 break

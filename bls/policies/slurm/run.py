@@ -1,4 +1,4 @@
-"""Slurm's cycle in a run: its threads receive what the view shows, and the jobs that they start are the answer."""
+"""Slurm's cycle in a run: its threads receive the events of the view, and the jobs that they start are the answer."""
 
 from collections.abc import Iterator
 from typing import ClassVar
@@ -29,7 +29,7 @@ class SlurmRun:
         self._counts = {"main": 0, "backfill": 0}
 
     def decide(self, view: View) -> Iterator[tuple[SeenJob, list[int], str]]:
-        """The jobs that slurmctld starts at this instant, on which cores, and by which of its schedulers."""
+        """The jobs that slurmctld starts at this instant, their cores, and the scheduler that starts them."""
         threads = self._threads or self._come_up(view)
         now_ns = view.now_ns
         self._tell(view, threads, now_ns)
@@ -54,7 +54,7 @@ class SlurmRun:
         view.news()
 
     def totals(self) -> dict[str, int]:
-        """How many jobs each of the schedulers has started."""
+        """Number of jobs that each of the schedulers has started."""
         return {f"started_by_{by}": count for by, count in self._counts.items()}
 
     def _come_up(self, view: View) -> Threads:

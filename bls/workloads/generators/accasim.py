@@ -12,8 +12,8 @@ The paper combines any FLOPs with any width, so that the work of the widest job 
 as in AccaSim's program, a job is parallel if its FLOPs exceed those of every serial job of the source, and gets as many nodes
 as it needs, and as exist, in order not to run longer than the source's longest job.
 
-``calendar``: the drawn job is taken as a whole: the generated job is serial if it is, and requests as many cores if there are
-no limits of cores.
+``calendar``: the generated job is serial if the drawn job is serial, and requests the same number of cores if there are no
+limits of cores.
 
 A parallel job also requests GPUs, with the share of nodes that have them as probability, if enough nodes have them.
 
@@ -39,9 +39,12 @@ from bls.workloads.generators.lublin import JobSizes, made_workload, stream
 from bls.workloads.header import Calendar, named_size
 from bls.workloads.selection import fit
 from bls.workloads.workload import Workload
-from traces.base.errors import InputError, one_of, real, shown, whole
+from traces.base.errors import InputError, Mention, one_of, real, shown, whole
 from traces.base.time import MAX_NS, NS_PER_S
 from traces.compiled import Array
+
+# As errors name them.
+_GPUS, _LIMIT = str(Mention("gpus", "gpus")), str(Mention("limit", "limits"))
 
 LIMITS = ("cores", "gpus", "memory_kb")  #: resources of a node whose request may be limited
 
@@ -97,9 +100,9 @@ def changed(
 ) -> EqualNodes:
     """The machine with the speed of cores and the number of nodes multiplied by factors, and with GPUs. Raises InputError if a
     factor is not from 1e-6 to 1e6, no node or too many cores are left, or the GPUs are impossible."""
-    faster = SPEED_FACTOR.check(speed_factor, "speed_factor")
-    more = NODES_FACTOR.check(nodes_factor, "nodes_factor")
-    nodes, where = round(machine.nodes * more), f"nodes_factor: {shown(nodes_factor)}"
+    faster = SPEED_FACTOR.check(speed_factor)
+    more = NODES_FACTOR.check(nodes_factor)
+    nodes, where = round(machine.nodes * more), f"{NODES_FACTOR}: {shown(nodes_factor)}"
     if nodes < 1:
         raise InputError(f"{where} leaves none of {machine.nodes} nodes; allowed: at least 1")
     cores = machine.cores * nodes // machine.nodes
@@ -109,14 +112,14 @@ def changed(
     if gpus is None:
         return made
     if not isinstance(gpus, tuple) or len(gpus) != 3:
-        raise InputError(f"gpus: {shown(gpus)}; allowed: (share of the nodes, cards of each, GFLOP/s of a card)")
-    share = real("gpus: share", gpus[0], 0.0, 1.0)
-    cards = whole("gpus: cards", gpus[1], 1, MAX_CORES)
-    card_gflops = real("gpus: speed_gflops", gpus[2], 1e-9, 1e15)
+        raise InputError(f"{_GPUS}: {shown(gpus)}; allowed: (share of the nodes, cards of each, GFLOP/s of a card)")
+    share = real(f"{_GPUS}: share", gpus[0], 0.0, 1.0)
+    cards = whole(f"{_GPUS}: cards", gpus[1], 1, MAX_CORES)
+    card_gflops = real(f"{_GPUS}: speed_gflops", gpus[2], 1e-9, 1e15)
     # Slightly more, so that a third of 3 nodes is one.
     gpu_nodes = int(share * nodes + 1e-9)
     if gpu_nodes < 1:
-        raise InputError(f"gpus: share {share:g} of {nodes} nodes is less than one node")
+        raise InputError(f"{_GPUS}: share {share:g} of {nodes} nodes is less than one node")
     return replace(made, gpu_nodes=gpu_nodes, cards=cards, card_gflops=card_gflops)
 
 
@@ -130,15 +133,15 @@ def checked_limits(limits: Limits | None, machine: EqualNodes) -> dict[str, tupl
     found: dict[str, tuple[int, int]] = {}
     for name, pair in (limits or {}).items():
         if name not in LIMITS:
-            raise one_of("limit", name, LIMITS, "limits")
+            raise one_of("limit", name, LIMITS, _LIMIT)
         if not isinstance(pair, tuple | list) or len(pair) != 2:
-            raise InputError(f"limits.{name}: {shown(pair)} is no pair; allowed: (smallest, largest)")
+            raise InputError(f"{_LIMIT}: {name}: {shown(pair)} is no pair; allowed: (smallest, largest)")
         if name == "gpus" and machine.cards == 0:
-            raise InputError(f"limits.gpus: {shown(pair)}: the machine has no GPUs; give it some with gpus")
+            raise InputError(f"{_LIMIT}: gpus: {shown(pair)}: the machine has no GPUs; give it some with {_GPUS}")
         lowest, highest = most[name]
-        low, high = (whole(f"limits.{name} of a node", value, lowest, highest) for value in pair)
+        low, high = (whole(f"{_LIMIT}: {name} of a node", value, lowest, highest) for value in pair)
         if low > high:
-            raise InputError(f"limits.{name}: {low} to {high} is empty; allowed: the smallest first")
+            raise InputError(f"{_LIMIT}: {name}: {low} to {high} is empty; allowed: the smallest first")
         found[name] = (low, high)
     return found
 
@@ -243,7 +246,7 @@ def run_times_ns(
     run_s = np.maximum(np.rint(_gflop(source, before)[rows] / speed), 1.0)
     if not run_s.max() * NS_PER_S <= MAX_NS:
         raise InputError(
-            f"speed_factor: cores of {machine.core_gflops:g} GFLOP/s would need more than 146 years for a job of "
+            f"{SPEED_FACTOR}: cores of {machine.core_gflops:g} GFLOP/s would need more than 146 years for a job of "
             f"{source.source}"
         )
     return run_s.astype(np.int64) * NS_PER_S

@@ -6,14 +6,14 @@ submitted.
 
 ``accasim``, the AccaSim paper's form, has 48 weights, one per slot of a day. v is drawn from the source's inter-arrival times
 up to v_max. Before each job v_max becomes v_max - (v_max - s)(1 - pr), where s is the slot's length and pr the product of three
-progress ratios, for the hour, the weekday and the month of the previous job: the number of jobs generated in that hour
-(weekday, month) over the number wanted there in the end by the source's share, at most 1. Where the paper is silent: v_max on
-the right is always the source's largest inter-arrival time, and the rest of v in its slot is added to the next v, as in Lublin
-and Feitelson's program.
+progress ratios, for the hour, the weekday and the month of the previous job: the number of jobs generated so far in that hour
+(weekday, month) over the final number there, according to the source's share, at most 1. The paper leaves two points open:
+here, v_max on the right is always the source's largest inter-arrival time, and the rest of v in its slot is added to the next
+v, as in Lublin and Feitelson's program.
 
 ``calendar``, this project's form, has a weight for every half-hour of the week (336) times a factor for every month, both from
 the rates at which the source's jobs arrived, by a few rounds of proportional fitting. The inter-arrival times are measured on
-the clock of these weights, so that the effect of the weights is in them once, not twice; v_max needs no change.
+the clock of these weights, since the weights would otherwise be applied twice; v_max needs no change.
 
 Sources: C. Galleguillos et al., Cluster Computing 23, 2020, section 7.3, doi:10.1007/s10586-019-02905-5; U. Lublin, D.
 Feitelson, J. Parallel Distrib. Comput. 63(11), 2003, doi:10.1016/S0743-7315(03)00108-4.

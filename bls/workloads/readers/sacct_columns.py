@@ -141,7 +141,7 @@ def memory_kb(word: str, cores: int, nodes: int | None) -> int:
 
 @_kept
 def tres_memory_kb(words: str, cores: int) -> int:
-    """Memory per core in KB of the job's in words as ``cpu=4,mem=62.50G``; -1 if it is unknown."""
+    """Memory per core in KB from the job's memory in words such as ``cpu=4,mem=62.50G``; -1 if it is unknown."""
     return max((memory_kb(word, cores, None) for name, word in _tres(words) if name in ("mem", "2")), default=-1)
 
 

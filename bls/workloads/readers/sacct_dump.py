@@ -221,9 +221,9 @@ Job = tuple[int, list[dict[str, str]]]
 
 
 class Dump:
-    """The jobs of an open dump: for each, its line number and its possible sets of words: several if it is unknown to which
-    columns of free text words belong, none for a line that is not a job. ``comments`` are the lines that begin with ``#`` so
-    far; ``further``, ``free`` and ``names`` are as of ``DumpColumns``, and so are errors."""
+    """The jobs of an open dump: for each, its line number and its possible sets of words. There are several sets if the columns
+    of some words of free text are ambiguous, and none for a line that is not a job. ``comments`` are the lines read so far that
+    begin with ``#``; ``further``, ``free``, ``names`` and errors are those of ``DumpColumns``."""
 
     def __init__(self, file: Readable, source: str) -> None:
         self.comments: list[str] = []

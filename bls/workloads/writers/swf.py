@@ -90,7 +90,7 @@ def result_as_workload(jobs: Mapping[str, Array], workload: Workload) -> Workloa
     offset_ns = int(offsets.max())
     if np.any((offsets != offset_ns) & (submit > 0)):  # equal for all jobs except those running at time 0
         raise InputError(f"{workload.source}: submits its jobs at other times than the run: is it the log of the run?")
-    # A job withdrawn before its start is written as the log would have it.
+    # A job cancelled before its start is written as in a log.
     cancel = np.where(started | (workload.cancel_ns[known] < 0), -1, workload.cancel_ns[known] - offset_ns)
     kept = np.where(started, end > start, cancel >= submit)
     run = np.where(started, end - start, 1)

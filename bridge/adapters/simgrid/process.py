@@ -81,7 +81,7 @@ class JobProcess:
         )
         try:
             self._send(order)
-        except BaseException:  # it has ended already, and is not yet known elsewhere
+        except BaseException:  # it has already ended, but this is not yet known elsewhere
             self.end()
             raise
 

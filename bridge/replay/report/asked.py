@@ -23,7 +23,7 @@ from bridge.runs.directory import ours_in, put_aside, read_record, remove_files,
 from bridge.runs.simulation import run
 from bridge.scenarios.conflicts import REPLAY
 from bridge.scenarios.ready import ReadyScenario
-from bridge.spelling import on_command_line
+from bridge.standard_error import on_command_line
 from traces.base.errors import InputError, TwolevelError, parse_list, parse_real, shown
 from traces.base.given_file import parse_json
 from traces.base.options import check

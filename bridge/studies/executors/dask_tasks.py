@@ -137,7 +137,7 @@ class Tasks:
         self._threads, self._asked = 1, float("-inf")
 
     def outcomes(self, units: Iterator[Unit]) -> Iterator[UnitOutcome]:
-        """Do units; those under which workers died, one at a time at the end. Raises PeerError without suitable workers,
+        """Run units; those under which workers died, one at a time at the end. Raises PeerError without suitable workers,
         CancelledError or OSError without the scheduler."""
         self._submit(list(islice(units, self._most())))
         try:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from bls.machine.platform import Platform
 from bls.workloads.workload import Workload
+from bridge.runs.afterwards import Afterwards
 from bridge.scenarios.scenario import Scenario
 from traces.compiled import Array
 
 if TYPE_CHECKING:
     from bridge.replay.chosen import SlurmChoice
-    from bridge.runs.afterwards import Afterwards
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,14 +33,14 @@ class Unit:
     place: int  # index in the study
     prepared: int  # index of its shared data
     options: Scenario  # of the run, including the seed
-    afterwards: Afterwards | None = None  # metrics to compute from its result
-    metrics: tuple[str, ...] | None = None  # requested metrics; None is all
+    afterwards: Afterwards = Afterwards({})  # noqa: RUF009  # frozen; metrics to compute from its result
+    metrics: tuple[str, ...] | None = None  # requested metrics; None: all
     keep: tuple[str, ...] = ()  # tables to be written into ``folder``
     folder: Path | None = None
     record: Mapping[str, Any] | None = None  # for the run.json there
     group: str = ""  # units with equal groups differ in their batch level only
     key: str = ""  # of the cell; written to kept results
-    slurm: SlurmChoice | None = None  # how Slurm decides at the batch level, if it does; the seed selects the phase
+    slurm: SlurmChoice | None = None  # of a replay, if Slurm decides; the seed selects the phase
     scratch: Path | None = None  # folder for Slurm's temporary files
 
 
@@ -59,7 +59,7 @@ class UnitOutcome:
 
     place: int
     metrics: dict[str, Any] | None  # None if it failed
-    error: str = ""  # why it failed, one line; empty if it did not
+    error: str = ""  # reason of its failure, one line; empty without
     code: int = 0  # exit code of a run with this failure
     no_room: bool = False  # whether it failed because a disk is full
     jobs: int = 0  # number of simulated jobs
@@ -72,11 +72,11 @@ class UnitOutcome:
 
 
 class Executor(Protocol):
-    """Does units.
+    """Runs units.
 
     A failed unit has an outcome that states so; an executor raises only if it cannot continue. Closing the iterator stops
     all work under way.
     """
 
     def outcomes(self, units: Iterable[Unit], prepared: Mapping[int, Prepared]) -> Iterator[UnitOutcome]:
-        """Do all units; yield the outcome of each when it has ended. ``units`` is consumed as there is room for more."""
+        """Run all units; yield the outcome of each when it has ended. ``units`` is consumed as there is room for more."""

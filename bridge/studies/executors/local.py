@@ -111,7 +111,7 @@ class _Worker:
 
 
 class Workers:
-    """``n`` processes with groups of units that share applications. Others do the units of a dead process; a unit under which
+    """``n`` processes with groups of units that share applications. Others run the units of a dead process; a unit under which
     a process died twice is given up. :meth:`outcomes` raises PeerError if processes cannot be started."""
 
     def __init__(self, n: int) -> None:

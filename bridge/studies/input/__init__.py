@@ -1,1 +1,1 @@
-"""What a user says of a study: its file, the options of its cells, the files that they name."""
+"""A user's input to a study: its file, the options of its cells, the files that they name."""

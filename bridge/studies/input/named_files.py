@@ -1,4 +1,4 @@
-"""The files that a study's options name: where they are, and what is in them."""
+"""The files that a study's options name: their places and contents."""
 
 import hashlib
 import os
@@ -19,12 +19,12 @@ _PATHS = (
     *("limits", "allowed", "job-power", "signals", "slurm-conf", "workload", "token-file"),
 )
 
-_COMMANDS = ("bls-command",)  #: options whose text is a command line, of which each word may be a file's name
+_COMMANDS = ("bls-command",)  #: options whose text is a command line; each of its words may be a file's name
 
-#: ``file:PATH`` of lengths and graphs, ``trace:PATH`` of speeds; behind it may be key=value.
+#: ``file:PATH`` of lengths and graphs, ``trace:PATH`` of speeds; key=value may follow.
 _PREFIXED = re.compile(r"(?:file|trace):(.*?)((?:,\s*[A-Za-z_]\w*\s*=[^,]*)*)", re.DOTALL)
 
-#: The file of a plug-in, alone, when its name may hold anything; and one of several, as among the candidates of a selection.
+#: The file of a single plug-in, with any characters in its name; and one of several, as in the candidates of a selection.
 _PLUG_IN, _PLUG_INS = re.compile(r"(.*\.py):[^:]*(?::.*)?", re.DOTALL), re.compile(r"([^,()]*?\.py):")
 
 _PARAMETER = re.compile(r"=([^,]+)")  #: a parameter, as ``multifactor:config=PATH``
@@ -33,7 +33,7 @@ _SELECT = "select:"
 
 
 def is_path(option: str, text: str) -> bool:
-    """Whether the text of an option, as a whole, may be the name of a file."""
+    """Whether the whole text of an option may be the name of a file."""
     return option in _PATHS and not (option == "platform" and is_word(text))
 
 
@@ -43,7 +43,7 @@ def is_command(option: str) -> bool:
 
 
 def find_file(name: str, folders: Sequence[Path]) -> Path | None:
-    """The first file of a name, looked for in some folders; an absolute name is looked for where it says."""
+    """The first file of this name in some folders; an absolute name is used as it is."""
     if not name or "\0" in name or len(name) > 4096:
         return None
     for folder in folders:
@@ -51,13 +51,13 @@ def find_file(name: str, folders: Sequence[Path]) -> Path | None:
         try:
             if path.is_file():
                 return path.resolve()
-        except OSError:  # a name that no file can have
+        except OSError:  # not a valid file name
             return None
     return None
 
 
 def _candidates(text: str, whole: bool) -> Iterator[tuple[int, int]]:
-    # Which parts of a text may be a file's name; those that are surer first.
+    # The parts of a text that may be a file's name, the more certain ones first.
     if whole:
         yield 0, len(text)
     if found := _PREFIXED.fullmatch(text):
@@ -76,9 +76,9 @@ def _candidates(text: str, whole: bool) -> Iterator[tuple[int, int]]:
 class NamedFile(NamedTuple):
     """A file that a text names."""
 
-    span: tuple[int, int]  # where in the text its name stands
-    name: str  # as it is written there
-    path: Path  # where it is
+    span: tuple[int, int]  # position of its name in the text
+    name: str  # the name as written
+    path: Path  # path
 
 
 def names_in(text: str, folders: Sequence[Path], *, whole: bool = False) -> list[NamedFile]:
@@ -96,27 +96,27 @@ def names_in(text: str, folders: Sequence[Path], *, whole: bool = False) -> list
 
 
 def located(text: str, folders: Sequence[Path], *, whole: bool = False) -> str:
-    """A text with the names of files made absolute, so that it means the same in any folder."""
+    """A text in which names of files are absolute, so it is valid in any folder."""
     for one in reversed(names_in(text, folders, whole=whole)):
         text = text[: one.span[0]] + str(one.path) + text[one.span[1] :]
     return text
 
 
 def _command_words(text: str, folders: Sequence[Path]) -> Iterator[tuple[str, Path | None]]:
-    # Each word of a command line, and the file that it names; a program without a folder is looked for where programs are.
+    # Each word of a command line, and the file that it names; a program without a folder is searched in PATH.
     try:
         words = shlex.split(text)
-    except ValueError:  # whoever starts it says what is wrong with it
+    except ValueError:  # starting it reports the error
         return
     for place, word in enumerate(words):
         sought = folders if place > 0 or "/" in word else ()
         folder = next((one for one in sought if find_file(word, [one])), None)
-        # Not where a link leads to: a program may depend on the name by which it is called.
+        # Links are not resolved: a program may depend on the name by which it is called.
         yield word, None if folder is None else Path(os.path.abspath(folder / word))
 
 
 def located_value(option: str, value: Any, folders: Sequence[Path]) -> Any:
-    """The value of an option with the names of files made absolute, so that it means the same in any folder."""
+    """The value of an option in which names of files are absolute, so it is valid in any folder."""
     if isinstance(value, tuple):
         return tuple(located(one, folders) for one in value)
     if not isinstance(value, str):
@@ -145,7 +145,7 @@ class FileSums:
         return self._sums[path]
 
     def named_by(self, option: str, text: str, folders: Sequence[Path]) -> dict[str, tuple[Path, str]]:
-        """The files that a value of an option names, and those that a TOML file of these names: by name, with their sums."""
+        """The files named by a value of an option, and by TOML files among these: by name, with their checksums."""
         if is_command(option):
             return {word: (path, self.of(path)) for word, path in _command_words(text, folders) if path is not None}
         named = names_in(text, folders, whole=is_path(option, text))
@@ -158,7 +158,7 @@ def _within(path: Path, folders: Sequence[Path]) -> list[NamedFile]:
     try:
         content = parse_toml(read_text(path, "file", "TOML"), str(path))
     except InputError:
-        return []  # it is something else; whoever reads it as what it should be says what is wrong with it
+        return []  # not TOML: reading it for its purpose reports the error
     return [one for text in _texts(content) for one in names_in(text, folders, whole=True)]
 
 

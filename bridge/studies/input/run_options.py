@@ -1,4 +1,4 @@
-"""The options of ``twolevel run`` as a study's file gives them: by name, with values of their type."""
+"""The options of ``twolevel run`` in a study's file: by name, with values of their type."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from als.techniques import spelled
 from bls.machine.platform import Platform
-from bls.options import BLS
+from bls.options import BLS, POWER
 from bridge.couplings import check_execution
 from bridge.options.declared import RATE, SLURM_CONF
 from bridge.options.slurm import SlurmOptions
@@ -21,21 +21,21 @@ from traces.base.given_file import parse_toml
 from traces.base.options import Choice, Option, OptionPlace, built, check, places
 from traces.base.retired import unknown
 
-Value: TypeAlias = bool | int | float | str | tuple[str, ...] | None  #: what an option's value may be
+Value: TypeAlias = bool | int | float | str | tuple[str, ...] | None  #: types of an option's value
 
 #: An option and its value → file, table and key; ``("file", NAME)`` is the log of a workload.
 Origins: TypeAlias = Mapping[tuple[str, Value], str]
 
-_WORD = r"(?<![\w-]){}(?![\w-])"  #: a text that is no part of a longer word
-SEED = "seed"  #: the option that is no cell's: a study has seeds
-BLS_OPTION, BLS_COMMAND_OPTION = "bls", "bls-command"  #: who schedules: a policy, or in its place a command
-ALS_OPTION = "als"  #: the application technique, of which two spellings are one value
+_WORD = r"(?<![\w-]){}(?![\w-])"  #: a text that is not a part of a longer word
+SEED = "seed"  #: not an option of cells: a study has seeds
+BLS_OPTION, BLS_COMMAND_OPTION = "bls", "bls-command"  #: the scheduler: a policy, or a command instead
+ALS_OPTION = "als"  #: the application technique; two spellings are the same value
 BATCH_OPTION, ENGINE, SLURM = "batch", "engine", "slurm"  #: a cell's batch level: our engine, or the real Slurm
-NAMED = ("name", "file", "source")  #: what says which workload it is
-LEVEL = "level"  #: the key of [batch] that says it
-WORKLOAD_TABLE = "workload"  #: the table of the workload, which files with flat names have, too
+NAMED = ("name", "file", "source")  #: the options of the workload
+LEVEL = "level"  #: the key of [batch] that selects the batch level
+WORKLOAD_TABLE = "workload"  #: the table of the workload, also in files with flat names
 
-#: Options that say how Slurm is configured and run: nothing of it is for our engine.
+#: Options of the configuration and run of Slurm, without effect on our engine.
 OF_SLURM: Final = tuple(place.option.name for place in places(SlurmOptions) if place.option not in (SLURM_CONF, RATE))
 
 _SAID = {bool: "true or false", int: "a whole number", float: "a number", str: "text", tuple: "a list of texts"}
@@ -53,7 +53,7 @@ def _default(place: OptionPlace) -> Value:
 
 @cache
 def known_options() -> Mapping[str, OptionPlace]:
-    """The options of cells by name, as on the command line, each with its table and key, and its default."""
+    """The options of cells by their names on the command line, each with its table and key, and its default."""
     hidden = (*NOT_OF_CELLS, RATE.name)
     of_slurm = (place._replace(path=(SLURM, *place.path)) for place in places(SlurmOptions))
     every = {place.option.name: place for place in (*places(Scenario), _BATCH, *of_slurm)}
@@ -75,15 +75,21 @@ def _keys() -> Mapping[str, str]:
     return {option: f"[{part}] {key}" for part, keys in parts().items() for key, option in keys.items()}
 
 
+#: Options of a run that a study replaces by a key.
+_KEEP: Final = {"tasks": "[study] keep = ['tasks']", "trace": "[study] keep without tasks"}
+
+
 def in_study(mention: Mention) -> str:
     """A mention of an option as a key of a study's file, ``[batch] policy = 'sjf'``."""
+    if mention.name in _KEEP:
+        return _KEEP[mention.name]
     said = in_table(mention)
     name = mention.name.removeprefix("no-") if mention.given in ("True", "False") else mention.name
     return _keys().get(name, name) + said.removeprefix(name)
 
 
 def spelling(text: str) -> Surface:
-    """How errors about a study's file spell options: as keys of parts if the file has any, else by their names alone."""
+    """The spelling of options in errors about a study's file: as keys of parts if the file has any, else as names."""
     try:
         given = parse_toml(text, "")
     except InputError:
@@ -99,7 +105,7 @@ def _several(given: object) -> list[Mapping[str, Any]]:
 
 
 class GivenOption(NamedTuple):
-    """An option as a study's file gives it."""
+    """An option in a study's file."""
 
     option: str
     value: object
@@ -116,7 +122,7 @@ def entries(given: Mapping[str, Any], where: str) -> Iterator[GivenOption]:
 
 
 def once(given: Iterable[GivenOption]) -> Iterator[GivenOption]:
-    """The same options. Raises InputError if one is there twice, perhaps in two spellings."""
+    """The same options. Raises InputError if one occurs twice, perhaps in two spellings."""
     seen: dict[str, str] = {}
     for one in given:
         if one.option in seen:
@@ -154,7 +160,7 @@ def shared_entries(given: Mapping[str, Any], part: str) -> Iterator[GivenOption]
 
 
 def is_axis(entry: GivenOption) -> bool:
-    """Whether a value of a part is a list of values, which cells combine; of an option that may be repeated a list of lists."""
+    """Whether a value of a part is a list of values for cells to combine; a list of lists if the option may be repeated."""
     kind, value = known_options()[entry.option].option.kind, entry.value
     return isinstance(value, list) and not (kind is tuple and all(isinstance(one, str) for one in value))
 
@@ -165,7 +171,7 @@ def column_name(option: str) -> str:
 
 
 def checked_value(name: str, value: object, where: str) -> Value:
-    """A value of the type of an option. Raises InputError if there is no such option, or it takes no such value."""
+    """A value of the type of an option. Raises InputError if there is no such option, or the value is not allowed."""
     known = known_options()
     if name == SEED:
         raise InputError(f"{where}: a study has seeds: seeds in [study]")
@@ -178,10 +184,10 @@ def checked_value(name: str, value: object, where: str) -> Value:
 
 
 def value_of(option: Option[Any], value: object, where: str) -> Value:
-    """A value of a file as an option takes it; a time has its unit. Raises InputError if it has another type."""
+    """A value of a file converted for an option; a time has its unit. Raises InputError if it has another type."""
     kind, value = option.kind, option.read(value, where)
-    if isinstance(option, Choice) and option.bare and isinstance(value, bool):
-        value = option.bare if value else option.default
+    if isinstance(option, Choice):
+        value = option.named(value)
     fits = isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
     if fits and isinstance(value, bool | int | float | str):
         return value
@@ -200,11 +206,11 @@ def value_of(option: Option[Any], value: object, where: str) -> Value:
     raise InputError(f"{where}: {shown(value)}; allowed: {_SAID[kind]}")
 
 
-_ORDINARY = ("all", "log", "none", "paper")  #: values that are ordinary words of errors, too
+_ORDINARY = ("all", "log", "none", "paper")  #: values that are also ordinary words in errors
 
 
 def with_origin(error: str, given: Mapping[str, Value], origins: Origins, before: str = "") -> str:
-    """An error of a cell after the place of the option that it begins with, of the value that it names, or after ``before``."""
+    """An error of a cell, preceded by the place of the option or value that it names, or by ``before``."""
     option, rest = leading(error)
     if option is not None and (place := origins.get((option.name, given.get(option.name)))):
         return f"{place}: {option.said or rest.removeprefix(':').lstrip()}{rest * bool(option.said)}"
@@ -218,19 +224,30 @@ def with_origin(error: str, given: Mapping[str, Value], origins: Origins, before
 
 
 def effects(given: Mapping[str, Value]) -> list[tuple[str, Value]]:
-    """What of some options can change a result: those that are not as they are by default, in the order of their names."""
+    """The options that can change a result: those without their default values, in the order of their names."""
     known = known_options()
     without = (*WITHOUT_EFFECT, *(OF_ENGINE if given.get(BATCH_OPTION) == SLURM else OF_SLURM))
     return sorted((name, one) for name, one in given.items() if one != known[name].default and name not in without)
+
+
+def older_effects(found: Iterable[tuple[str, Value]]) -> list[list[tuple[str, Value]]]:
+    """The same as :func:`effects` of older versions, in which ``power`` was true or false, and ``power-of`` said the rest."""
+    rest = dict(found)
+    of = rest.pop(POWER.name, None)
+    if of is None:
+        return []
+    working: dict[str, Value] = {"power-of": of} if of != POWER.bare else {}
+    implied = working or any(known_options()[name].path[0] == POWER.name for name in rest)
+    return [sorted((rest | working | on).items()) for on in ({POWER.name: True}, {}) if on or implied]
 
 
 @dataclass(frozen=True)
 class Drawn:
     """A cell's options for one seed."""
 
-    scenario: Scenario  # without the workload, with the policy that decides
+    scenario: Scenario  # without the workload, with the deciding policy
     slurm: SlurmChoice | None = None  # how Slurm decides, if it does
-    machine: Platform | None = None  # of a site's slurm.conf, whoever decides
+    machine: Platform | None = None  # of a site's slurm.conf, for either batch level
 
 
 def drawn(given: Mapping[str, Value], seed: int, *, beside_techniques: bool, keep_decisions: bool = False) -> Drawn:

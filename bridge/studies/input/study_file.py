@@ -1,7 +1,7 @@
-"""A study's file, ``study.toml`` (docs/reference/studies.md), and the one that ``twolevel grid`` stands for.
+"""A study's file, ``study.toml`` (docs/reference/studies.md), and the equivalent file of ``twolevel grid``.
 
 The tables of a scenario's parts, as ``[batch] policy``, have values of all cells; lists are combined into cells. ``[run]``,
-``[grid]`` and ``[[cell]]`` have the same options by their names on the command line too.
+``[grid]`` and ``[[cell]]`` accept the same options by their names on the command line.
 """
 
 import json
@@ -17,8 +17,10 @@ from als.options import VARIATION
 from als.techniques import spelled as one_spelling
 from als.techniques import split_techniques
 from bls.machine.partitions import printable_name
+from bls.options import POWER, SIGNALS
 from bls.policies import split_names
 from bridge.options.declared import DATA, VARIATIONS
+from bridge.runs.afterwards import QUANTITIES
 from bridge.runs.directory import power_words, under_present_names
 from bridge.scenarios.conflicts import OF_ENGINE
 from bridge.scenarios.scenario import RECORDED, Scenario
@@ -27,12 +29,11 @@ from bridge.studies.replicates import REPLICATION, Replicates, given_replicates
 from bridge.studies.study import MOST_RUNS, Cell, ComparedOption, Study, WorkloadSource, every_combination, seeds_of
 from traces.base.errors import InputError, Mention, one_of, parse_list, parse_real, parse_whole, shown, spelled
 from traces.base.given_file import parse_toml, read_text
-from traces.base.options import places
+from traces.base.options import Implied, places
 
-COMPARED = ("makespan_ns", "mean_wait_ns", "mean_bounded_slowdown")  #: what is compared where the file does not say
+COMPARED = ("makespan_ns", "mean_wait_ns", "mean_bounded_slowdown")  #: the metrics compared by default
 
 _TABLES = ("study", "run", "grid", "cell", "results", "compare", "cluster", *o.parts())
-_RESULTS = ("signals", "pue", "fair-start")
 _STUDY = ("name", "description", "seeds", *REPLICATION, "metrics", "keep")
 _CLUSTERS = ("slurm",)
 _COMPARE = ("option", "base", "metrics", "drawn")
@@ -58,7 +59,7 @@ def load_study(path: str | Path, data: Sequence[str | Path] = ()) -> Study:
     Raises
     ------
     InputError
-        If it cannot be used; the message begins with the file and the key.
+        If the file cannot be used; the message begins with the file and the key.
     """
     text = read_text(path, "study file", "TOML")
     folders = [Path(path).resolve().parent]
@@ -90,6 +91,8 @@ def parse_study(
     if not workloads:
         raise InputError("[workload]: missing; allowed: a table with source, or several [[workload]]")
     cells = tuple(Cell(log, {**run, **theirs, **ours}) for log, theirs in workloads for ours in _cells(given, axes))
+    if stored:
+        cells = tuple(replace(cell, given=_implied_power(cell.given)) for cell in cells)
     _check_slurm(given, cells)
     named = head.get("metrics", "all")
     metrics = None if named == "all" else tuple(_texts(named, "[study] metrics"))
@@ -111,7 +114,7 @@ def parse_study(
     )
 
 
-#: Options of older versions that changed the meaning of another one, which other tables may have.
+#: Options of older versions that changed the meaning of another option, perhaps of another table.
 _TOGETHER = {"conservative": "backfill", "power-of": "power"}
 
 
@@ -130,11 +133,17 @@ def _under_present_names(given: Table) -> Table:
     if "on" in power:
         words = power_words(power["on"], power.get("of"))
         power = {"of" if key == "on" else key: value for key, value in power.items()} | {"of": words}
-    moved = ("pue", "fair-start", *["signals"] * (not _reads_signals(given)))
+    moved = [name for name in QUANTITIES if name != SIGNALS.name or not _reads_signals(given)]
     results = {name: table.pop(name) for table in (run, power) for name in moved if table.get(name)}
     found = {**given, "run": run, "power": power, "results": results | given.get("results", {})}
     found |= {"compare": [_compared_now(one) for one, _ in _numbered(given, "compare")]}
     return found | {key: now(found[key]) for key in ("run", "grid", "cell", "workload") if key in found}
+
+
+def _implied_power(given: Mapping[str, o.Value]) -> dict[str, o.Value]:
+    # In older versions "none" did not exclude other options about power.
+    none = o.known_options()[POWER.name].default
+    return {name: none if (name, value) == (POWER.name, none) else value for name, value in given.items()}
 
 
 def _compared_now(given: Table) -> Table:
@@ -145,7 +154,7 @@ def _compared_now(given: Table) -> Table:
 
 
 def _reads_signals(given: Table) -> bool:
-    # Whether a cell's policy may; otherwise they were for costs.
+    # Whether a cell's policy uses power; otherwise these options were for costs.
     from bls.policies import reads_signals
 
     tables = [given.get("run", {}), *(one for key in ("grid", "cell", "workload") for one, _ in _numbered(given, key))]
@@ -157,7 +166,7 @@ def _reads_signals(given: Table) -> bool:
 
 
 def _check_slurm(given: Table, cells: Iterable[Cell]) -> None:
-    # The nodes of a slurm.conf are also the machine of our engine; all else is of use to Slurm only.
+    # The nodes of a slurm.conf are also the machine of our engine; everything else is used by Slurm only.
     shared = o.shared_entries(given, o.SLURM) if o.SLURM in given else ()
     of_slurm = [one.option for one in shared if one.option in o.OF_SLURM]
     if of_slurm and not any(cell.given.get(o.BATCH_OPTION) == o.SLURM for cell in cells):
@@ -177,11 +186,16 @@ def _duration(given: object, where: str) -> str:
 
 
 def _results(given: Table) -> dict[str, str | bool]:
-    _check_keys(given, _RESULTS, "[results]")
-    texts = {key: _duration(given[key], f"[results] {key}") for key in _RESULTS[:2] if key in given}
-    if not isinstance(fair_start := given.get("fair-start", False), bool):
-        raise InputError(f"[results] fair-start: {shown(fair_start)}; allowed: true or false")
-    return texts | ({"fair-start": True} if fair_start else {})
+    _check_keys(given, tuple(QUANTITIES), "[results]")
+    found: dict[str, str | bool] = {}
+    for key in filter(given.__contains__, QUANTITIES):
+        if QUANTITIES[key].option.kind is not bool:
+            found[key] = _duration(given[key], f"[results] {key}")
+        elif not isinstance(given[key], bool):
+            raise InputError(f"[results] {key}: {shown(given[key])}; allowed: true or false")
+        elif given[key]:
+            found[key] = True
+    return found
 
 
 def _clusters(given: Table) -> dict[str, Table]:
@@ -286,7 +300,7 @@ def _cells(given: Table, shared: Sequence[o.GivenOption]) -> Iterator[dict[str, 
 
 
 def _each_once(combinations: Iterator[dict[str, o.Value]]) -> Iterator[dict[str, o.Value]]:
-    # Of a grid of both batch levels: what is for the other one does not multiply the cells of one.
+    # In a grid of both batch levels, options for the other level do not multiply the cells of a level.
     seen = set()
     for given in combinations:
         not_theirs = OF_ENGINE if given[o.BATCH_OPTION] == o.SLURM else o.OF_SLURM
@@ -361,7 +375,7 @@ def grid_text(
         if shared["seed"]:
             raise InputError(f"--seed {shared['seed']}: not with --seeds, which gives all seeds; allowed: one of them")
         word = seeds.strip()
-        number = word.isascii() and word.isdecimal() and len(seeds) < 9
+        number = word.isascii() and word.isdecimal() and len(seeds) < 19
         chosen = seeds_of(parse_whole(word) if number else seeds, "--seeds")
     lines = [
         "[study]",
@@ -373,7 +387,8 @@ def grid_text(
     for place in places(Scenario):
         key, (part, *names) = place.option.key, place.path
         given = axes.get(key, shared.get(key))
-        if names and given not in (None, (), place.default):
+        default = None if isinstance(place.default, Implied) else place.default
+        if names and given not in (None, (), default):
             tables.setdefault(part, {})[names[0]] = given
     for part, table in tables.items():
         lines += ["", f"[{part}]", *(f"{name} = {_toml(given)}" for name, given in table.items())]
@@ -385,5 +400,5 @@ def _words(text: str) -> list[str]:
 
 
 def _toml(value: object) -> str:
-    # JSON's texts, numbers, truths and lists of these are TOML's, too, but for DEL, which JSON leaves as it is.
+    # JSON's texts, numbers, booleans and lists of these are valid TOML, except for DEL, which JSON does not escape.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

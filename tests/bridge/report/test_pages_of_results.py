@@ -98,7 +98,7 @@ def shows_run(page: Page, made: Made) -> None:
     page.locator(".chip").click()
     assert counted(page, "jobs-data") == "60 rows"
     for option in ("cores", "count", "why"):  # points, a histogram, groups
-        page.get_by_label("Up").select_option(option)
+        page.get_by_label("y axis").select_option(option)
         assert page.locator(".diagram canvas").is_visible()
 
 
@@ -127,6 +127,9 @@ def shows_comparison(page: Page, made: Made) -> None:
     delays = compare_jobs(first.jobs, second.jobs).delays
     late = delays[(delays["cause_b"] == "release") & (delays["cause_job_b"] >= 0)].iloc[0]
     assert page.locator("h2").all_inner_texts()[:2] == ["Timeline of A", "Timeline of B"]
+    assert f"(n = {len(delays)} jobs)" in page.locator("#figures figcaption").first.inner_text()
+    causes = column(page, "delays-data", "cause_job_b")
+    assert causes == [str(job) if job >= 0 else "–" for job in delays["cause_job_b"].tolist()][: len(causes)]
     page.locator("#delays-data-filter").fill(str(late["job_id"]))
     page.locator("[data-table=delays-data] tbody button.link").first.click()
     for side in ("a", "b"):
@@ -279,6 +282,14 @@ def test_runs_that_are_no_longer_what_was_compared_are_not_shown(made: Made, tmp
     assert timelines() == 0
     shutil.rmtree(runs[1])
     assert timelines() == 0
+
+
+def test_the_title_of_a_comparison_omits_options_about_written_tables(made: Made, tmp_path: Path) -> None:
+    runs = [made.folder / f"{bls} <u>" for bls in ("fcfs", "sjf")]
+    first, second = map(read_run, runs)
+    second.record["arguments"] |= {"keep_decisions": True, "tasks_table": True, "trace": ["csv"]}
+    write_comparison(compare_jobs(first.jobs, second.jobs), first, second, tmp_path, row=None, top=3)
+    assert comparison_page(tmp_path).title == "batch policy fcfs → sjf"
 
 
 def test_distributions_are_shown_where_there_are_any(made: Made) -> None:

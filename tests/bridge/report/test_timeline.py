@@ -90,7 +90,7 @@ def assert_pointed(page: Page, tables: TimelineTables) -> None:
         if "one of several" in said:  # they are shorter than a column of pixels
             continue
         seen += 1
-        why = {"head": "in its turn", "backfill": "by backfilling"}[jobs.loc[task["job_id"]]["why"]]
+        why = {"head": "as the head of the queue", "backfill": "by backfilling"}[jobs.loc[task["job_id"]]["why"]]
         host = f"core {task['core']}, n{task['core'] // SMALL.cores_per_host}"
         words = (f"{task['task']}, of chunk {task['chunk']}", clock(start), exact(end - start), why, "fac", host)
         assert all(word in said for word in words), said

@@ -40,7 +40,7 @@ export function diagram(
     return {
       ...common,
       height: HEIGHT,
-      description: `How many rows have which ${axes[0]}`,
+      description: `Histogram of ${axes[0]}`,
       params: [area],
       mark: { type: "bar", color: colour("--accent") },
       encoding: {
@@ -54,7 +54,7 @@ export function diagram(
     return {
       ...common,
       height: HEIGHT,
-      description: `${axes[1]} against ${axes[0]}, a point a row`,
+      description: `${axes[1]} against ${axes[0]}, one point per row`,
       params: [area],
       mark: { type: "point", filled: true, size: 26, opacity: 0.65, color: colour("--accent") },
       encoding: {
@@ -69,7 +69,7 @@ export function diagram(
   return {
     ...common,
     height: ROW_HEIGHT * new Set(values.map((value) => value.group)).size,
-    description: `${axes[0]} by ${group}, a point a row, and their mean`,
+    description: `${axes[0]} by ${group}, one point per row, and means`,
     layer: [
       {
         params: [area],

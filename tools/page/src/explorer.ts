@@ -40,8 +40,8 @@ class Explorer {
     const grouped = data.columns.filter((one) => groups(one) >= 2 && groups(one) <= MOST_COLOURS);
     const chosen = { ...first, ...before };
     this.#lists = {
-      x: this.#list("Across", measured, [], chosen.x),
-      y: this.#list("Up", [...measured, ...grouped], [COUNT], chosen.y),
+      x: this.#list("x axis", measured, [], chosen.x),
+      y: this.#list("y axis", [...measured, ...grouped], [COUNT], chosen.y),
       colour: this.#list("Colour", grouped, [NO_COLOUR], chosen.colour),
     };
     const reset = element("button", { type: "button" }, "Reset");

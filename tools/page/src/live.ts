@@ -9,7 +9,7 @@ export function mountLive(place: HTMLElement): void {
   let stopped = kept<boolean>("stopped") ?? false;
   const button = element("button", { type: "button" });
   const show = (): void => {
-    button.textContent = stopped ? "Go on updating" : "Stop updating";
+    button.textContent = stopped ? "Resume updating" : "Stop updating";
   };
   button.addEventListener("click", () => {
     stopped = !stopped;

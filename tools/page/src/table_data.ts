@@ -37,9 +37,16 @@ export function tableData(packed: Packed): TableData {
   return { rows: about.rows, key: about.key, columns };
 }
 
-/** Whether a cell has no value: NaN, or the instant of an event that never happened. */
+/** Columns of the jobs that caused a start (docs/reference/compare.md): -1 if none did. */
+const CAUSES = /^cause_(job|attempt)_[ab]$/;
+
+/** Columns of numbers that are names, without separators of thousands. */
+const NAMES = /^seed$|job_id$|_job(_[ab])?$/;
+
+/** Whether a cell has no value: NaN, no causing job, or the instant of an event that never happened. */
 export function missing(column: Column, row: number): boolean {
   const cell = column.cells[row]!;
+  if (CAUSES.test(column.name)) return cell < 0;
   if (column.kind === "instant") return cell < 0;
   if (column.kind === "text") return column.texts[Number(cell)] === "";
   return Number.isNaN(cell);
@@ -59,8 +66,7 @@ export function textAt(column: Column, row: number): string {
     case "truth":
       return cell ? "yes" : "no";
     case "whole":
-      // A number that names a job has no thousands.
-      return column.name === "seed" || column.name.endsWith("job_id") ? String(cell).replace("-", "−") : whole(cell);
+      return NAMES.test(column.name) ? String(cell).replace("-", "−") : whole(cell);
     case "real":
       return real(Number(cell));
     case "instant":

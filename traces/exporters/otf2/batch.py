@@ -72,7 +72,7 @@ def write_batch(
     """Write the events of all locations except cores: the first has the number of cores as its reference, the others follow.
 
     ``attributes`` is the binding's handle of an empty attribute list, ``first_region`` the reference of the first of
-    :data:`REGIONS`. With ``all_hosts`` hosts without events have a location, too.
+    :data:`REGIONS`. With ``all_hosts``, hosts without events also have a location.
     """
     machine = ledger.machine
     load, hosts, lanes = batch.load, batch.hosts, batch.lanes

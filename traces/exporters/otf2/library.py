@@ -4,7 +4,7 @@ The binding takes about 4 µs per event, nearly all of it in Python. The C funct
 library that the binding has loaded, so a compiled loop can call them through a pointer.
 
 Kernels declare every integer argument with 64 bits: in the 64-bit Linux calling conventions each takes one register or one
-8-byte slot, of which C reads the bits that it declared. ctypes, which calls if the JIT is off, gets C's own types.
+8-byte slot, and C reads the bits that it declared. ctypes, which calls if the JIT is off, gets C's own types.
 """
 
 from __future__ import annotations

@@ -185,7 +185,7 @@ def _of_window(ledger: Ledger, begin: int, end: int) -> Ledger:
 
 
 def automatic_detail(machine: MachineShape) -> str:
-    """Return the most detail that a viewer can open: ``task``; with many cores ``host``; with many hosts, too, ``lane``."""
+    """Return the most detail that a viewer can open: ``task``; with many cores ``host``; also with many hosts ``lane``."""
     if machine.n_cores <= MOST_CORES:
         return "task"
     return "host" if machine.n_hosts <= MOST_HOSTS else "lane"
@@ -230,7 +230,7 @@ def with_detail(ledger: Ledger, detail: str) -> Ledger:
     """Return the ledger that a writer shows in this detail.
 
     - ``detail``: ``lane``: jobs on lanes, without rows of hosts or cores. ``host``: also the number of busy cores of each
-      host. The others have rows of cores, too. ``task``: everything. ``chunk``: chunk k of a job instead of its tasks, as
+      host. The others also have rows of cores. ``task``: everything. ``chunk``: chunk k of a job instead of its tasks, as
       task k, from the start of the first to the end of the last task; if a chunk's tasks ran on several cores, each core
       has a row, the further ones after all chunks. ``job``: each job on its cores while it held them. Transfers, which are
       between tasks, are shown with tasks only.

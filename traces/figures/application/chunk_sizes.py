@@ -47,7 +47,7 @@ def chunks_figure(tasks: DataFrame, *, job_id: int | None = None, title: str = "
     if not mine.any():
         raise InputError(f"nothing to draw: no task of job {shown(number)} ran")
     sizes = _last_sizes(task[mine], chunk[mine])
-    label = f"job {number}" + (", with the most tasks" if job_id is None and len(numbers) > 1 else "")
+    label = f"job {number}" + (" (most tasks)" if job_id is None and len(numbers) > 1 else "")
     with canvas.drawing(7.2, 3.2, title, 80) as figure:
         axes = figure.add_subplot()
         draw_chunks(axes, sizes.tolist())
@@ -56,7 +56,8 @@ def chunks_figure(tasks: DataFrame, *, job_id: int | None = None, title: str = "
         axes.grid(axis="y")
         axes.set(xlabel="tasks assigned", ylabel="tasks of a chunk")
         axes.set_title(label, loc="left")
-        remark(axes, f"{counted(len(sizes), 'chunk')} of {int(sizes.sum()):,} tasks; at most {int(sizes.max()):,}")
+        said = f"{counted(int(sizes.sum()), 'task')} in {counted(len(sizes), 'chunk')} of at most {int(sizes.max()):,}"
+        remark(axes, said)
     return figure
 
 

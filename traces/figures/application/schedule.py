@@ -30,16 +30,16 @@ class ScheduleTasks(NamedTuple):
     # start_ns, end_ns: int64 (n,), when it ran
     start_ns: Array
     end_ns: Array
-    group: Array  # int (n,), what it is coloured by: its level, or its chunk, from 0
+    group: Array  # int (n,), the number that determines its colour: its level, or its chunk, from 0
 
 
 class ScheduleTransfers(NamedTuple):
     """Completed transfers, one per row; no rows without a network."""
 
-    # source, target: int (m,), numbers of the task that made the data and of the one that needs them
+    # source, target: int (m,), numbers of the producer and the consumer of the data
     source: Array
     target: Array
-    bytes: Array  # float64 (m,), how much there was to bring
+    bytes: Array  # float64 (m,), size of the transfer
     # int64 (m,): begin and end of the transfer
     sent_ns: Array
     arrived_ns: Array
@@ -71,7 +71,7 @@ class ScheduleAxes:
         draw_bars(self._axes, *columns, palette, **scale, wide=wide, label="tasks")
 
     def waits(self, core: Array, begin_ns: Array, end_ns: Array) -> Any:
-        if len(core) > bars.SINGLE_BARS:  # which is more than can be seen: the longest
+        if len(core) > bars.SINGLE_BARS:  # more bars than can be distinguished: only the longest are drawn
             longest = np.argsort(begin_ns - end_ns, kind="stable")[: bars.SINGLE_BARS]
             core, begin_ns, end_ns = core[longest], begin_ns[longest], end_ns[longest]
         few = len(core) <= 300  # hatching takes long
@@ -99,7 +99,7 @@ class ScheduleAxes:
         look: dict[str, Any] = {"linewidths": 0.7 if few else 0.45, "alpha": 0.85 if few else 0.6}
         drawn = canvas.LineCollection(list(lines), colors=LINE_COLOUR, zorder=3.1, label="transfers", **look)
         self._axes.add_collection(drawn, autolim=False)
-        if few:  # a dot says where it arrived
+        if few:  # a dot marks its arrival
             self._axes.plot(x1, y1, "o", color=LINE_COLOUR, markersize=1.8, zorder=3.1)
         (handle,) = self._axes.plot([], [], color=LINE_COLOUR, linewidth=0.9, label="transfer")
         return handle
@@ -152,11 +152,11 @@ def schedule_figure(
     The collections of its axes have labels: ``tasks`` (in the given order, without tasks that never ran), ``waits``,
     ``critical``, ``transfers``. With too many tasks, the first image shows them.
 
-    - ``transfers``: None: there was no network.
-    - ``n_cores``: P; cores that had no task are rows, too.
-    - ``first_core``: first core of each host, and ``n_cores``; lines part the hosts.
+    - ``transfers``: None without a network.
+    - ``n_cores``: P; cores without a task also have rows.
+    - ``first_core``: first core of each host, and ``n_cores``; lines separate hosts.
     - ``start_ns``, ``end_ns``: the graph's start and its end, which is marked; default: 0 and the last task's end.
-    - ``colour_by``: what ``tasks.group`` is. Levels go from dark to light; chunks take turns in a few colours.
+    - ``colour_by``: the meaning of ``tasks.group``. Levels are coloured from dark to light; chunks have a few colours in turn.
     - ``critical``: int (k,), tasks of the critical path, which get an outline.
     - ``names``: names of the tasks, shown on bars that are wide enough if there are few tasks; empty: their numbers.
 

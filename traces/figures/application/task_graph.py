@@ -49,14 +49,14 @@ def task_graph_figure(
 
     Tasks are circles whose areas are their work, by levels from left to right. Widths of edges show their bytes; edges without
     data are dotted. For a graph of more than :data:`MOST_NODES` tasks, the number of tasks and the work of each level are
-    drawn. The collections of the axes have labels: ``edges`` (those of the critical path apart as ``critical``) and ``tasks``.
+    drawn. The collections of the axes have labels: ``edges``, ``critical`` (edges of the critical path) and ``tasks``.
 
     - ``gflop``: float64 (n,), work of each task.
-    - ``source``, ``target``: int (m,), edges: numbers of the task that makes data and of the one that needs them.
-    - ``bytes_``: float64 (m,), how much.
+    - ``source``, ``target``: int (m,), edges: numbers of the producer and the consumer of data.
+    - ``bytes_``: float64 (m,), size of the data.
     - ``names``: names of the tasks; empty: their numbers.
-    - ``core``: int (n,), core on which each task ran, -1 if none; tasks have the colour of its host. None: that of their
-      level.
+    - ``core``: int (n,), core on which each task ran, -1 if none; tasks have the colour of its host. None: tasks have the
+      colour of their level.
     - ``first_core``: first core of each host, and the number of cores; with fewer than two hosts tasks have the colours of
       cores.
     - ``critical``: int (k,), tasks of the critical path, from the first to the last.

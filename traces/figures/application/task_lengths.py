@@ -30,10 +30,10 @@ class _Lengths(NamedTuple):
 def task_lengths_figure(tasks: DataFrame, *, job_id: int | None = None, title: str = "") -> canvas.Figure:
     """A histogram of task lengths with their mean and standard deviation: of the job ``job_id``, or of all.
 
-    Of one job: lengths in GFLOP; σ is the population's, so that σ / mean is the job's ``length_cov``. Of several jobs: each
-    length relative to the mean of its job, so that the variation Υ is seen and not how different the jobs are; σ is pooled
+    For one job: lengths in GFLOP; σ is the population's, so σ / mean is the job's ``length_cov``. For several jobs: each
+    length relative to the mean of its job, which shows the variation Υ and not the differences between jobs; σ is pooled
     within jobs, √(Σ (length / mean of its job − 1)² / Σ (tasks of a job − 1)), and jobs of one task, which is always at 1,
-    are left out. Tasks that never ran (start -1) count nowhere.
+    are left out. Tasks that never ran (start -1) are not counted.
 
     The first patch is the histogram: numbers of tasks, from 0, in at most 80 bars of equal width; or of equal ratio, on a
     logarithmic axis, if the longest has more than 12 times the mean. Raises InputError if a column is missing, or no such

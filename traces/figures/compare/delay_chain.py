@@ -16,7 +16,7 @@ MOST_JOBS = 12  #: most jobs of a chain that are drawn: the last
 _HOUR_NS = 3600 * NS_PER_S
 _RUN_HEIGHT, _WAIT_HEIGHT = 0.62, 0.14
 
-# Looks of bars: wait, run, and extra run time.
+# Styles of bars: wait, run, and extra run time.
 _WAIT = "#777777"
 _RUN: dict[str, Any] = {"facecolor": "#a9bdd3", "edgecolor": canvas.INK, "linewidth": 0.5}
 _OVER: dict[str, Any] = _RUN | {"facecolor": "#EE7733", "hatch": "//////"}
@@ -35,7 +35,7 @@ def delay_chain_figure(frame: DataFrame, *, late: str, title: str = "") -> canva
     """Draw both runs on one time axis, one row per job of the chain, the root at the top.
 
     A thin bar is the wait since the job was eligible, a thick bar its run; the hatched part is its extra run time compared
-    with the other run. An arrow leads from a job to the next one if that started when the first ended.
+    with the other run. An arrow leads from a job to the next one if the next one started when it ended.
 
     - ``frame``: the jobs of the chain from the last to the first: ``job_id``, ``attempt``, ``start_delta_ns``, and
       ``eligible_a_ns``, ``start_a_ns``, ``end_a_ns``, and the same for b, as made by ``bridge.compare.comparison``. Above

@@ -1,1 +1,1 @@
-"""Drawing tools of figures: the door to matplotlib, axes, boxes, step functions."""
+"""Drawing tools of figures: access to matplotlib, axes, boxes, step functions."""

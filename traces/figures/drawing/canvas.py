@@ -1,4 +1,4 @@
-"""The door to matplotlib: figures as objects (never pyplot, which keeps state), one style, equal files for equal data."""
+"""All use of matplotlib: figures as objects (never pyplot, which keeps state), one style, equal files for equal data."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -71,7 +71,8 @@ def figure_format(path: Path) -> str:
     """The format that a file's suffix names. Raises InputError if it is none of :data:`FORMATS`."""
     name = path.suffix.lower().removeprefix(".")
     if name not in FORMATS:
-        raise InputError(f"{path}: cannot draw into a file ending in {shown(path.suffix)}; allowed: .png, .svg, .pdf")
+        ending = f"ending in {shown(path.suffix)}" if path.suffix else "without an ending"
+        raise InputError(f"{path}: cannot draw into a file {ending}; allowed: .png, .svg, .pdf")
     return name
 
 
@@ -119,8 +120,8 @@ def styled() -> Any:
 
 @contextmanager
 def drawing(width_in: float, height_in: float, title: str = "", most: int = 200) -> Iterator[Figure]:
-    """A new figure of this size in inches, and a context in which it is drawn. After that the title is written at the left, cut
-    to ``most`` characters; an empty one is not."""
+    """A new figure of this size in inches, and a context in which it is drawn. At the end the title, if it is not empty, is
+    written at the left, cut to ``most`` characters."""
     with styled():
         figure = new_figure(width_in, height_in)
         yield figure
@@ -179,7 +180,8 @@ def save_all(figure: Figure, paths: Sequence[Path], width_in: float | None = Non
                 with whole_file(path) as partial:
                     figure.savefig(partial, format=form, metadata=_WITHOUT_DATE[form])
             except OSError as error:
-                raise InputError(f"{path}: cannot write the figure: {error.strerror or error}") from error
+                why = f"{path.parent} is a file" if path.parent.is_file() else error.strerror or error
+                raise InputError(f"{path}: cannot write the figure: {why}") from error
     return list(paths)
 
 

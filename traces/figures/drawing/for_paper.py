@@ -54,7 +54,7 @@ def placed(axes: Any) -> Iterator[None]:
 
 @contextmanager
 def drawn_for(paper: ForPaper) -> Iterator[None]:
-    """A context in which figures have this width, and titles only if they are wanted."""
+    """A context in which figures have this width, and titles only if requested."""
     from traces.figures.drawing import canvas
 
     canvas.PAPER.append((paper.width_in, paper.titled))

@@ -1,7 +1,7 @@
 """Panels: grids, named rows, titles, legends, intervals, boxes of distributions, step functions.
 
-A box goes from the first to the third quartile, its line is the median, its whiskers end at the 5th and the 95th
-percentile, and a diamond is the mean. Values beyond the whiskers are not drawn: there are thousands.
+A box extends from the first to the third quartile, its line is the median, its whiskers end at the 5th and the 95th
+percentile, and a diamond is the mean. Values beyond the whiskers are not drawn: there may be thousands.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def empty(axes: Axes, text: str) -> None:
 
 
 def small() -> dict[str, Any]:
-    """The look of small remarks."""
+    """Return the style of small remarks."""
     return {"color": GREY, "fontsize": 7}
 
 
@@ -113,7 +113,7 @@ class Box:
 
     @classmethod
     def of(cls, values: Sequence[float] | Array) -> Box:
-        """The box of values. Raises InputError without values, or if one is no number."""
+        """The box of values. Raises InputError without values, or if one is not a number."""
         column = np.asarray(values, np.float64)
         if column.size == 0 or not np.isfinite(column).all():
             raise InputError("no box can be drawn of no values, or of values that are no numbers")
@@ -149,7 +149,7 @@ def draw_steps(
     exact: int,
     columns: int,
 ) -> str:
-    """Draw a step function as a line and the area below it; return what a remark says if it has too many steps to draw each.
+    """Draw a step function as a line and the area below it; return a remark if it has too many steps to draw each.
 
     - ``curve``: its last value is 0.
     - ``span``: (int, int), the time that is drawn, ns.

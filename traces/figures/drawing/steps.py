@@ -1,4 +1,4 @@
-"""Step functions of time: how many of something there are at every instant, exactly; and less of it, for drawing."""
+"""Step functions of time, exact, or reduced to columns for drawing."""
 
 from typing import NamedTuple
 
@@ -8,14 +8,14 @@ from traces.compiled import Array
 
 
 class Steps(NamedTuple):
-    """Row k holds from its instant until the next row's. Before the first, and from the last one on, all is 0."""
+    """Row k holds from its instant until the next row's. Before the first row, and from the last row on, the value is 0."""
 
     instant_ns: Array  # int64 (k,), strictly increasing
     value: Array  # int64 (k,), after everything that happens at the instant
 
 
 class StepColumns(NamedTuple):
-    """A step function as columns of equal width see it."""
+    """A step function in columns of equal width."""
 
     edge_ns: Array  # float64 (n + 1,), where the columns begin and end
     # mean, least, most: float64 (n,), over the time of each column
@@ -25,9 +25,9 @@ class StepColumns(NamedTuple):
 
 
 def steps(begin_ns: Array, end_ns: Array, weight: Array) -> Steps:
-    """How much there is at every instant, where each row adds its weight from its begin until its end.
+    """Return the sum of weights at every instant, where each row adds its weight from its begin until its end.
 
-    - ``begin_ns``, ``end_ns``: int64 (n,), the end is not before the begin; a row of no time adds nothing.
+    - ``begin_ns``, ``end_ns``: int64 (n,), the end is not before the begin; a row of duration 0 adds nothing.
     - ``weight``: int64 (n,), jobs or cores.
     """
     instant = np.concatenate([begin_ns, end_ns])
@@ -50,7 +50,7 @@ def _upto(function: Steps, at_ns: Array) -> Array:
 
 
 def mean(function: Steps, begin_ns: int, end_ns: int) -> float:
-    """The mean over the time from ``begin_ns`` to ``end_ns``; 0 if that is no time."""
+    """Return the mean over the time from ``begin_ns`` to ``end_ns``; 0 if the two are equal."""
     if end_ns <= begin_ns:
         return 0.0
     low, high = _upto(function, np.array([begin_ns, end_ns], np.float64))
@@ -61,7 +61,7 @@ def in_columns(function: Steps, begin_ns: int, end_ns: int, n_columns: int) -> S
     """The mean, the least and the largest value in each of ``n_columns`` equal parts of the time between two instants."""
     edge = np.linspace(begin_ns, end_ns, n_columns + 1)
     means = np.diff(_upto(function, edge)) / np.diff(edge)
-    # One 0 before the first step, and one place more, so that every column's values are a slice of it.
+    # A 0 precedes the first step, and one more place follows, so the values of each column are a slice.
     value = np.concatenate([[0], function.value, [0]]).astype(np.float64)
     first = np.searchsorted(function.instant_ns, edge[:-1], side="right")
     stop = np.searchsorted(function.instant_ns, edge[1:], side="left") + 1

@@ -16,7 +16,7 @@ def _marks(numbers: Mapping[str, Sequence[int]]) -> list[tuple[int, str]]:
     return [(n * sizes[unit], f"{n} {unit}") for unit, every in numbers.items() for n in every]
 
 
-# Marks of a logarithmic axis: usual ones, and those for when few of them are in sight.
+# Marks of a logarithmic axis: the usual ones, and those used if few of them are visible.
 _COARSE = _marks(
     {"ns": [1], "µs": [1], "ms": [1], "s": [1, 10], "min": [1, 10], "h": [1, 10], "d": [4, 40], "y": [1, 10, 100]}
 )
@@ -26,7 +26,7 @@ _FINE = _marks(
     | {"s": _SIXTIES, "min": _SIXTIES, "h": _ONES[:4], "d": _ONES[:8], "y": _ONES[:7]}
 )
 
-_LEAST_APART = 0.1  #: marks of a logarithmic axis are at least this share of it apart, so that their words stay apart
+_LEAST_APART = 0.1  #: minimum distance of marks as a share of a logarithmic axis, so that their labels do not overlap
 
 
 def duration_marks(low_ns: float, high_ns: float, most: int = 8) -> list[tuple[int, str]]:

@@ -36,7 +36,7 @@ def replay_rates_figure(repeats: DataFrame, *, title: str = "") -> canvas.Figure
             below.annotate(f"{value:.0f}", (x, value), (0, 2), textcoords="offset points", ha="center", fontsize=7)
         below.set(ylim=(0, 118), yticks=(0, 50, 100), ylabel="failed [%]")
         below.set_xticks(at, labels=[rate_name(rate) for rate, _ in groups])
-        below.set_xlabel("clock, as many times as fast as real time")
+        below.set_xlabel("speed of the clock [times real time]")
         for axes in (above, below):
             axes.grid(axis="y")
     return figure

@@ -39,7 +39,7 @@ def heat_figure(
 
     The first image of the first axes is the map: float64 (rows, columns), the covered share of the cores × time of each cell.
     Time begins at the first shown start, or at the workload's time 0 if that is near. With more than :data:`MOST_ROWS` cores a
-    row is the mean of 2, 4, 8 … consecutive cores. Where other jobs are left out, the figure says so.
+    row is the mean of 2, 4, 8 … consecutive cores. If other jobs are left out, the figure states this.
 
     - ``frame``: tasks, with the columns ``core``, ``start_ns`` and ``end_ns``: the map shows where cores compute; or jobs,
       with ``allocation``, ``start_ns`` and ``end_ns``: where they are held. ``job_id`` chooses the jobs.
@@ -86,8 +86,8 @@ def heat_figure(
         whole = float(share[: len(rows) // per_row].sum()) * per_row
         if len(rows) % per_row:
             whole += float(share[-1].sum()) * (len(rows) % per_row)
-        said = f"{len(rows):,} cores" + (f", {per_row} a row" if per_row > 1 else "")
-        said += f"; a cell is {format_ns(axis.span_ns // columns)}; mean share {whole / (len(rows) * columns):.3f}"
+        said = f"{len(rows):,} cores" + (f", {per_row} per row" if per_row > 1 else "")
+        said += f"; cell width {format_ns(axis.span_ns // columns)}; mean share {whole / (len(rows) * columns):.3f}"
         said += "" if chosen.all() else "; without other jobs"
         remark(axes, said)
     return figure

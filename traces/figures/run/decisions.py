@@ -9,7 +9,7 @@ from traces.base.errors import InputError
 from traces.compiled import Array
 from traces.figures.drawing import canvas
 from traces.figures.drawing.frames import arrays, class_of, sums_by_class
-from traces.figures.drawing.panels import counted, remark
+from traces.figures.drawing.panels import remark
 from traces.tables import DataFrame
 
 
@@ -31,11 +31,11 @@ def decisions_figure(decisions: DataFrame, *, title: str = "") -> canvas.Figure:
         axes.fill_between(size, low / 1e3, high / 1e3, color=canvas.PALETTE[0], alpha=0.35, linewidth=0)
         axes.plot(size, times[some] / passes[some] / 1e3, color=canvas.INK, linewidth=1.2, marker="o", markersize=3.4)
         axes.set_xscale("symlog", linthresh=1.0)
-        axes.set(yscale="log", xlabel="jobs that wait before the scheduling pass", ylabel="time to decide [µs]")
+        axes.set(yscale="log", xlabel="jobs that wait before the scheduling pass", ylabel="decision time [µs]")
         axes.set_xlim(left=0)
         axes.grid()
-        said = counted(len(waiting), "decision")
-        remark(axes, f"{said}, {decision_ns.mean() / 1e3:,.3g} µs on average · line: mean, band: 5 % to 95 %")
+        passed = f"{len(waiting):,} pass{'es' * (len(waiting) != 1)}"
+        remark(axes, f"{passed}, {decision_ns.mean() / 1e3:,.3g} µs on average · line: mean, band: 5 % to 95 %")
     return figure
 
 

@@ -41,7 +41,7 @@ class Blocks(NamedTuple):
     start_ns: Array
     end_ns: Array
     colour: Array  # int64 (k,), index of its colour
-    filled: Array  # float64 (k,), which share of it bars cover
+    filled: Array  # float64 (k,), the share of it that bars cover
 
 
 def large_jobs(job: Array, count: Array, start_ns: Array, end_ns: Array, point: tuple[float, float]) -> Array:
@@ -147,7 +147,7 @@ def chosen_cores(first_core: Array, cores: Intervals | None) -> Array:
 
 
 def select_bars(tasks: DataFrame, jobs: Intervals | None, cores: Intervals) -> tuple[tuple[Array, ...], bool]:
-    """The bars of some jobs on some cores, and whether other jobs ran there, too.
+    """The bars of some jobs on some cores, and whether other jobs also ran there.
 
     The bars are the columns ``job_id``, ``core``, ``start_ns`` and ``end_ns`` of a table of tasks, without rows that never ran
     (core or start -1).
@@ -214,7 +214,7 @@ def core_gantt_figure(
         some = np.flatnonzero(large_jobs(job, count, start_ns, end_ns, point)[job])
         blocks = job_blocks(job_id[some], row[some], start_ns[some], end_ns[some], colour[some])
         edge_blocks(axes, blocks, axis, point)
-        if len(numbers) > 1:  # one job alone has no number
+        if len(numbers) > 1:  # a single job has no number
             name_blocks(axes, blocks, axis, point, palette, np.searchsorted(rows, first_core[1:-1]))
         mark_hosts(axes, rows, first_core, host_names)
         said = f"{len(job_id):,} bars of {counted(len(numbers), 'job')} on {len(rows):,} cores"

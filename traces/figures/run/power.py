@@ -39,7 +39,7 @@ def power_figure(
     axis = time_axis(int(at[0]), end_ns)
     away = np.sum(stopped, axis=0)
     parts = [] if domains is None else list(domains["domain"].unique())[:_MOST_PARTS]
-    below = [(level, "level", canvas.PALETTE[1])] if level.any() else []
+    below = [(level, "slowing\nlevel", canvas.PALETTE[1])] if level.any() else []
     below += [(away, "hosts not\nin service", canvas.PALETTE[2])] if away.any() else []
     with canvas.drawing(8.6, 3.2 + 1.0 * len(below) + 1.5 * len(parts), title, 100) as figure:
         heights = [2.5, *([1.0] * len(below)), *([1.5] * len(parts))]
@@ -64,7 +64,7 @@ def power_figure(
 
 
 def _until(at: Array, values: Array, end_ns: int) -> Steps:
-    # Values from these instants on; then the end of the last.
+    # Values from these instants on, and the end of the last one.
     return Steps(np.append(at, end_ns), np.append(values, 0))
 
 

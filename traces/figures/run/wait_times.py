@@ -48,7 +48,7 @@ def waits_figure(jobs: DataFrame, *, title: str = "") -> canvas.Figure:
             labels = [one.label for one in found]
             _lines(left, [one.wait_ns for one in found], labels, zero_place)
             _lines(right, [one.slowdown for one in found], labels, 1.0)
-            left.set(ylabel="share of the jobs with at most this", ylim=(0, 1.02))
+            left.set(ylabel="share of jobs at or below the value", ylim=(0, 1.02))
             handles, labels = left.get_legend_handles_labels()
             if found[0].label or len(found) > 1:
                 columns = min(len(found), 4 if max(map(len, labels)) < 24 else 3)
@@ -58,7 +58,7 @@ def waits_figure(jobs: DataFrame, *, title: str = "") -> canvas.Figure:
             _boxes(right, [one.slowdown for one in found], found, named=False)
             figure.supxlabel(LEGEND, fontsize=7.5, color=canvas.GREY)
         _durations(left, zero_place if zero else None, low, high)
-        left.set_xlabel("wait" + (" (logarithmic, and 0 apart)" if zero else " (logarithmic)"))
+        left.set_xlabel("wait" + (" (logarithmic; 0 at the left)" if zero else " (logarithmic)"))
         _factors(right, max(float(one.slowdown.max()) for one in found))
         right.set_xlabel("bounded slowdown (logarithmic)")
         if len(found) == 1:

@@ -77,7 +77,7 @@ class Combinations:
     seeds: tuple[int, ...]  # increasing
     # float64 (batches, techniques, variations, seeds), the metric in the unit of its name; NaN where no run finished
     values: Array
-    # whether a seed may change anything; with recorded run times only one variation is kept
+    # whether a seed may change a result; with recorded run times only one variation is kept
     drawn: bool = True
     paired_by: str = "seed"  # a seed, or a window of a log
 

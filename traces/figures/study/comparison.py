@@ -1,4 +1,4 @@
-"""Differences between one value of an option and the others, each with its interval."""
+"""Differences between a base value of an option and its other values, each with its interval."""
 
 import textwrap
 from dataclasses import dataclass
@@ -18,10 +18,9 @@ from traces.statistics.intervals import MIN_SEEDS
 from traces.tables import DataFrame
 
 _PER_LINE = 3  #: panels side by side; four are two rows of two
+_LABEL = 38  #: characters per line of a panel's label
 
 _ROW_IN, _POINT_IN, _PANEL_IN, _LETTER_IN, _LINE_IN = 0.18, 0.075, 2.5, 0.065, 0.13
-
-_LABEL = 38  #: characters per line of a panel's label
 
 #: The compared values in titles; those of other options are "values of" the option.
 COMPARED = {
@@ -32,6 +31,7 @@ COMPARED = {
     "allocator": "allocators",
     "fallback": "fallbacks",
     "resize": "changes of width",
+    "failures": "failures of hosts",
 }
 
 
@@ -170,8 +170,8 @@ def _remark(known: DataFrame, left_out: int) -> str:
     few, most = int(known["seeds"].min()), int(known["seeds"].max())
     seeds = f"{most}" if few == most else f"{few} to {most}"
     whiskers = f"{100 * float(known['confidence'].iloc[0]):g} % intervals"
-    text = f"{seeds} seeds, paired; whiskers: {whiskers}; filled: interval excludes no change"
-    return f"{text}\nomitted: {left_out} with fewer than {MIN_SEEDS} seeds" if left_out else text
+    text = f"{seeds} seeds, paired; whiskers: {whiskers}; filled: interval excludes “no change”"
+    return f"{text}\nomitted: {left_out} comparisons with fewer than {MIN_SEEDS} seeds" if left_out else text
 
 
 def _plain(value: Any) -> str:

@@ -41,7 +41,7 @@ def cost_figure(costs: DataFrame, *, title: str = "") -> canvas.Figure:
 
     A point is the mean of the repetitions, its whiskers end at the shortest and the longest. Axes are logarithmic if the
     most jobs are at least 8 times the fewest. The line is a constant plus a time per job, fitted to the means by least
-    squares of the relative errors; on logarithmic axes it is bent. Both numbers are in the upper left corner if all sizes
+    squares of the relative errors; on logarithmic axes it is curved. Both numbers are in the upper left corner if all sizes
     have the same number of repetitions, five or more. The 95 % interval of the time per job is for the repetitions: it does
     not show whether the cost is linear. Rows without a time are omitted. Raises InputError if a column is missing, there is
     no row, or a number is not positive.

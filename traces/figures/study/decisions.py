@@ -36,7 +36,7 @@ def decision_lines_figure(decisions: DataFrame, *, title: str = "") -> canvas.Fi
             name = canvas.short(one, 48)
             axes.plot(waiting[rows], decision_ns[rows] / 1e3, linewidth=1.2, markersize=3.4, label=name, **marks)
         axes.set_xscale("symlog", linthresh=1.0)
-        axes.set(yscale="log", xlabel="jobs that wait before the scheduling pass", ylabel="mean time to decide [µs]")
+        axes.set(yscale="log", xlabel="jobs that wait before the scheduling pass", ylabel="mean decision time [µs]")
         axes.set_xlim(left=0)
         axes.grid()
         figure.legend(loc="outside lower center", ncols=min(len(labels), columns), fontsize=7.5, handlelength=3.2)

@@ -17,7 +17,7 @@ def distributions_figure(boxes: DataFrame, *, of: str = "slowdown", axis: str = 
 
     - ``boxes``: one row per combination: ``label``, ``batch`` (rows of one batch policy have one colour), ``low``,
       ``first``, ``median``, ``third``, ``high`` and ``mean``, which are means over the seeds, and ``seeds``, their number.
-    - ``of``: {"slowdown", "queue"}, bounded slowdowns of jobs, on a logarithmic axis; or waiting jobs before scheduling
+    - ``of``: ``slowdown``: bounded slowdowns of jobs, on a logarithmic axis; ``queue``: waiting jobs before scheduling
       passes, on an axis that is linear up to 1.
     - ``axis``: label of the axis of values, for another definition of the slowdown.
 
@@ -34,7 +34,7 @@ def distributions_figure(boxes: DataFrame, *, of: str = "slowdown", axis: str = 
         name_rows(axes, [canvas.short(str(one), 48) for one in label])
         if of == "slowdown":
             axes.set(xscale="log", xlabel=axis or "bounded slowdown of jobs (logarithmic)")
-            axes.set_xlim(left=0.85)  # so that a median of 1 is seen
+            axes.set_xlim(left=0.85)  # so that a median of 1 is visible
         else:
             axes.set_xscale("symlog", linthresh=1.0)
             axes.set_xlim(left=0)

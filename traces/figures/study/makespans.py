@@ -1,4 +1,4 @@
-"""A metric of every combination of the two levels; of the makespan: the two-level paper's Figures 3 and 4."""
+"""A metric of every combination of the two levels; for the makespan, the two-level paper's Figures 3 and 4."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from traces.figures.study.panels import legend_columns
 from traces.metric_units import four_digits, more_is_better
 from traces.tables import DataFrame
 
-BEST = ("lowest", "highest")  #: label of the best combination: of a metric to be minimised, and of one to be maximised
+BEST = ("lowest", "highest")  #: label of the best combination: if the metric is to be minimised, and if maximised
 _PER_LINE = 3  #: panels per line
 
 #: Look of values next to bars.
@@ -89,9 +89,9 @@ def makespans_figure(
 ) -> canvas.Figure:
     """Draw the makespan of every combination as bars grouped by batch policy, one panel per variation (default: all).
 
-    A bar is the mean over the seeds, its whisker the 95 % interval; the axis starts at zero. Above it stand the value and,
-    where there is room and both have enough common seeds for it, by how much it differs from the best of the panel, with
-    the interval of the difference over pairs of one seed. More bars than fit on a page are rows, too. Raises InputError if
+    A bar is the mean over the seeds, its whisker the 95 % interval; the axis starts at zero. Above the bar is the value and,
+    if there is room and there are enough common seeds, the difference from the best combination of the panel, with
+    its interval over pairs of runs with the same seed. If the bars do not fit on a page, they are rows. Raises InputError if
     there is nothing to draw, or a name or the variation is unknown.
     """
     cells = Combinations.of(results, metric, workload=workload)

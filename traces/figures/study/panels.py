@@ -81,13 +81,11 @@ def lines_figure(
     """One panel per batch policy, one line per technique, with the interval of each point; more than eight techniques are rows.
 
     - ``cells``: the combinations that are drawn.
-    - ``estimates``: float64 (batches, techniques, variations), mean, low and high as they are shown; NaN where there is
-      none.
+    - ``estimates``: float64 (batches, techniques, variations), mean, low and high as they are shown; NaN if unknown.
     - ``variations``: increasing; default all.
-    - ``label``, ``remark``: what is drawn, with its unit, default the metric; and what is said below the panels, default of
-      how many seeds the means are.
-    - ``reference``: where a line is drawn across.
-    - ``from_zero``: whether the axis starts at zero. Where it does not, it says so.
+    - ``label``, ``remark``: label of the axis, with its unit (default: the metric), and text below (default: number of seeds).
+    - ``reference``: value at which a horizontal line is drawn.
+    - ``from_zero``: whether the axis starts at zero; if not, its label states this.
     """
     batches, techniques = cells.batches, cells.techniques
     variations, label, remark = variations or cells.variations, label or cells.how.label, remark or cells.seeds_text()
@@ -99,7 +97,7 @@ def lines_figure(
     width_in = max(4.5, 2.7 * columns + 0.7)
     at = np.asarray(variations, np.float64)
     alone = len(at) == 1
-    # Neighbours must not reach into each other, however near two variations are.
+    # Neighbours must not overlap, however close two variations are.
     step = _APART_ALONE if alone else min(_APART * (at[-1] - at[0]), _CROWD * np.diff(at).min() / len(techniques))
     across = legend_columns(techniques, width_in, 0.75)
     with canvas.drawing(width_in, 2.7 * lines + 0.7 + 0.17 * (-(-len(techniques) // across) - 1)) as figure:

@@ -8,9 +8,9 @@ before, the job holds them again.
 
 from bls.engine import state as b
 from bls.engine.hooks import HOOK, HOST, publish
-from bls.engine.job_lifecycle import arrive, set_free, set_host_free, under_way
+from bls.engine.job_lifecycle import arrive, drop_plan, set_free, set_host_free, under_way
 from bls.engine.jobs import copy_given
-from bls.engine.profile import drop_plan, hold_host, hold_pool, planned_until
+from bls.engine.profile import hold_host, hold_pool, planned_until
 from bls.engine.status import BatchStatus
 from traces.algorithms.event_heap import drop_top, push
 from traces.compiled import compiled
@@ -32,15 +32,6 @@ def _lists_end(state: b.BatchState, now: int) -> bool:
             if state.host_status.next_outage[v] + 1 >= state.outage_first[v + 1]:
                 return True
     return False
-
-
-@compiled(inner=True)
-def log_host(state: b.BatchState, instant: int, host: int, what: int) -> int:
-    """Log the new state of a host; returns the place in the log."""
-    k, log = state.n_host_log, state.host_log
-    log.at_ns[k], log.host[k], log.state[k] = instant, host, what
-    state.n_host_log = k + 1
-    return int(k)
 
 
 @compiled(inner=True)

@@ -1,1 +1,1 @@
-"""Scheduling passes: reservations, individual cores, scores, decisions in Python, widths at the start."""
+"""Scheduling passes: reservations, individual cores, scores, decisions in Python and their cost, widths at the start."""

@@ -1,19 +1,18 @@
 """The profile of free cores and other resources over time, for plans that distinguish cores.
 
-It has the slices of ``bls.availability.count_profile``. The first slice has the set of free cores
+It has the slices of ``bls.engine.profile``. The first slice has the set of free cores
 (``bls.availability.free_cores``). Each other slice has the changes at its begin: intervals of cores that are given back or
 taken, and changed amounts of resources and licences. The cost of an allocation therefore does not depend on the machine's size.
 """
 
-from bls.availability.count_profile import profile_at
 from bls.availability.free_cores import count_hosts, free_give, free_take
 from bls.engine import state as b
 from bls.engine.cores import CoreProfile, Offer
 from bls.engine.features.power.draws import cores_mw, planned_ns
 from bls.engine.features.running.releases import list_left
 from bls.engine.hooks import HOOK
-from bls.engine.job_lifecycle import cores_on_host
-from bls.engine.profile import waiting_from
+from bls.engine.job_lifecycle import cores_on_host, waiting_from
+from bls.engine.profile import profile_at
 from bls.engine.status import BatchStatus
 from traces.compiled import Array, compiled
 

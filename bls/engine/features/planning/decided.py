@@ -11,8 +11,8 @@ from bls.availability.free_cores import free_all
 from bls.engine import state as b
 from bls.engine.features.power.draws import MACHINE, cores_mw, fits_within, least_mw, planned_ns, room_mw
 from bls.engine.hooks import COUNTED, HOOK, MOVE_PROFILE, call_hook, publish
-from bls.engine.job_lifecycle import cores_on_host, held_back, send_away, start, suggest_now, take_cores
-from bls.engine.profile import hold_pool, waiting_from
+from bls.engine.job_lifecycle import cores_on_host, held_back, send_away, start, suggest_now, take_cores, waiting_from
+from bls.engine.profile import hold_pool
 from bls.engine.signatures import DECIDE
 from bls.engine.status import BatchStatus
 from traces.compiled import Array, compiled, value_from

@@ -74,6 +74,22 @@ SCORES = Feature(
 
 ACCOUNTS = Feature(("accounts",), on={h.HELD: f"{_HERE}.orders:keep_account"})
 
+RECORDS = Feature(
+    ("keeps_decisions",),
+    on={h.BEFORE_PASS: f"{_HERE}.decisions:room", h.PASSED: f"{_HERE}.decisions:record"},
+    sizes=lambda run: {"decisions": 2 * run.jobs + 16},
+    grow={BatchStatus.DECISIONS_FULL: lambda state: (state.decisions, 0)},
+)
+
+CHARGES = Feature(
+    ("charges_decisions",),
+    on={
+        h.NEXT: f"{_HERE}.decisions:next_decision",
+        h.BUSY: f"{_HERE}.decisions:is_deciding",
+        h.PASSED: f"{_HERE}.decisions:charge",
+    },
+)
+
 DECIDES = Feature(
     ("order",),
     lambda run: run.settings.order == b.DECIDED,

@@ -6,8 +6,7 @@ import numpy as np
 
 from bls.engine import state as b
 from bls.engine.hooks import HOOK
-from bls.engine.job_lifecycle import send_away
-from bls.engine.profile import waiting_from
+from bls.engine.job_lifecycle import send_away, waiting_from
 from bls.engine.signatures import ACCOUNT, SCORE
 from bls.engine.status import BatchStatus
 from traces.algorithms.copying import copy_first

@@ -9,17 +9,9 @@ doi:10.1109/71.932708 (conservative, compression).
 
 from bls.engine import state as b
 from bls.engine.features.power.draws import planned_ns
-from bls.engine.hooks import EARLIEST, HOLD_KEPT, HOOK, SLOT_AWAKE, WIDTH, call_hook, is_played
-from bls.engine.job_lifecycle import held_back, start, suggest, why_now
-from bls.engine.profile import (
-    count_cores,
-    drop_slot,
-    drop_slots,
-    earliest_by_counts,
-    hold_pool,
-    next_in_order,
-    waiting_from,
-)
+from bls.engine.hooks import EARLIEST, HOLD_KEPT, HOOK, SLOT_NOW, WIDTH, call_hook, is_played
+from bls.engine.job_lifecycle import drop_slots, held_back, next_in_order, start, suggest, waiting_from, why_now
+from bls.engine.profile import count_cores, drop_slot, earliest_by_counts, hold_pool
 from bls.engine.status import BatchStatus
 from traces.algorithms.copying import copy_first
 from traces.compiled import compiled
@@ -42,9 +34,7 @@ def _hold_overdue(state: b.BatchState, sign: int) -> None:
 def _begin(state: b.BatchState, is_copied: bool) -> None:
     """Reset the blocked jobs of the previous pass, drop a plan that cannot be kept, and prepare the profile."""
     partitions = state.partitions
-    # A job that starts on booting hosts holds its cores for longer than planned: drop the reservations that follow it.
-    late = state.n_away > 0 and state.settings.max_boot_wait_ns > 0
-    now, lost = state.now_ns, state.lost == 1 or late
+    now, lost = state.now_ns, state.lost == 1
     state.blocked_head = -1
     for p in range(partitions.tier.size):
         partitions.blocked[p] = partitions.waits[p] = 0
@@ -91,8 +81,8 @@ def _slot(state: b.BatchState, job: int, before: int, is_copied: bool) -> int:
         if slot == b.NEVER and now + 1 < before < b.ALWAYS:
             # The allocator now refuses its previous choice.
             slot = call_hook(state.roles[EARLIEST], (state, job, now, b.ALWAYS, 0))
-    if slot == now and state.n_away > 0:
-        slot = call_hook(state.roles[SLOT_AWAKE], (state, job, now, before, 1 if is_copied else 0))
+    if slot == now and is_played(state, SLOT_NOW):
+        slot = call_hook(state.roles[SLOT_NOW], (state, job, now, before, 1 if is_copied else 0))
     return int(slot)
 
 
@@ -109,7 +99,7 @@ def _start_as_reserved(state: b.BatchState, job: int) -> bool:
 def _start_now(state: b.BatchState, job: int, is_copied: bool) -> bool:
     """Start a job whose slot is now; False if it cannot have the allocator's cores."""
     jobs, now = state.jobs, state.now_ns
-    placed = state.settings.by_cores == 1 or state.n_away > 0
+    placed = state.settings.by_cores == 1 or is_played(state, SLOT_NOW)
     count = state.n_placed if placed else suggest(state, job)
     others_wait = state.partitions.waits[jobs.partition[job]] == 1
     if not start(state, job, count, why_now(state, job, others_wait)):

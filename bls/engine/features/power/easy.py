@@ -10,8 +10,7 @@ from bls.engine.features.power.draws import MACHINE, held_mw, least_mw, planned_
 from bls.engine.features.power.limits import room_in_pass
 from bls.engine.features.running.directed import expect
 from bls.engine.hooks import HOOK, WIDTH, call_hook, is_played
-from bls.engine.job_lifecycle import held_back, start, suggest, under_way, why_now
-from bls.engine.profile import next_in_order
+from bls.engine.job_lifecycle import held_back, next_in_order, start, suggest, under_way, why_now
 from bls.engine.status import BatchStatus
 from traces.algorithms.event_heap import drop_top, push
 from traces.compiled import compiled

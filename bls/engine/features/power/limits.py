@@ -14,7 +14,7 @@ from bls.engine.features.planning.core_profile import hold_amount
 from bls.engine.features.planning.placement_search import keep_first
 from bls.engine.features.power.draws import MACHINE, core_mw, fits_within, held_mw, next_limit_ns, room_mw
 from bls.engine.hooks import HOOK
-from bls.engine.profile import drop_plan
+from bls.engine.job_lifecycle import drop_plan
 from bls.engine.state import NEVER, BatchState
 from traces.compiled import compiled
 

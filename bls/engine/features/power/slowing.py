@@ -1,8 +1,8 @@
 """Power states of running jobs that may be slowed under a power limit, set after each pass.
 
-A job runs in the state chosen at its submission. Or all jobs share one level: the fastest that fits the limit, or the slowest.
-Or, if full speed does not fit, jobs are put into their slowest state one by one, in the order of a rule, until the limit is
-met; the last of them gets the fastest state that meets it. Jobs that would save nothing keep their state.
+There are three kinds. A job runs in the state chosen at its submission. Or all jobs share one level: the fastest that fits the
+limit, or the slowest. Or, if full speed does not fit, jobs are put into their slowest state one by one, in the order of a rule,
+until the limit is met; the last of them gets the fastest state that meets it. Jobs that would save nothing keep their state.
 
 This is done for one domain after the other, the machine last, with the jobs that have cores in the domain; no job becomes
 faster in a later domain. Jobs receive the change as a command (``bls.engine.features.running.directed``).
@@ -12,8 +12,7 @@ from bls.engine import state as b
 from bls.engine.features.power.draws import MACHINE, drawn_mw, held_in, left_mw, planned_state, speed_in, sum_within
 from bls.engine.features.running.directed import direct_running, expect
 from bls.engine.hooks import END_KNOWN, HOOK, publish
-from bls.engine.job_lifecycle import under_way
-from bls.engine.profile import drop_plan
+from bls.engine.job_lifecycle import drop_plan, under_way
 from traces.compiled import compiled
 
 

@@ -1,7 +1,6 @@
 """The columns of power limits: draws of cores, known limits, and stopped hosts."""
 
-from bls.availability.count_profile import PROFILE_NEVER as NEVER
-from bls.engine.codes import HostState, SlowOrder
+from bls.engine.codes import NEVER, HostState, SlowOrder
 from traces.algorithms.event_heap import Heap
 from traces.base.scale import WHOLE
 from traces.kernels.signatures import Ints, Ints2

@@ -7,11 +7,10 @@ stay idle or are shut down; a host that shuts down must be off before it boots. 
 
 from bls.availability.free_cores import free_all
 from bls.engine import state as b
-from bls.engine.features.hosts.host_events import log_host
 from bls.engine.features.power.draws import next_limit_ns
 from bls.engine.hooks import HOOK
-from bls.engine.job_lifecycle import set_host_free
-from bls.engine.profile import drop_plan, hold_host
+from bls.engine.job_lifecycle import drop_plan, log_host, set_host_free
+from bls.engine.profile import hold_host
 from traces.compiled import compiled
 
 

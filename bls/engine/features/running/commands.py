@@ -9,8 +9,7 @@ from bls.engine import state as b
 from bls.engine.features.power.draws import scaled
 from bls.engine.features.running.state import CommandLog
 from bls.engine.hooks import HOOK
-from bls.engine.job_lifecycle import held_back, set_stop
-from bls.engine.profile import next_in_order
+from bls.engine.job_lifecycle import held_back, next_in_order, set_stop
 from bls.engine.status import BatchStatus
 from traces.algorithms.event_heap import move, remove_keys
 from traces.base.time import MAX_NS

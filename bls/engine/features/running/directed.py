@@ -10,7 +10,8 @@ from bls.engine import state as b
 from bls.engine.features.power.draws import scaled
 from bls.engine.features.running.commands import append_command, end_as_directed, send
 from bls.engine.hooks import END_KNOWN, HOOK, publish
-from bls.engine.profile import drop_plan, hold_until
+from bls.engine.job_lifecycle import drop_plan
+from bls.engine.profile import hold_until
 from bls.engine.status import BatchStatus
 from traces.algorithms.event_heap import move
 from traces.base.scale import WHOLE

@@ -16,8 +16,8 @@ from bls.engine.features.power.draws import MACHINE, core_mw, planned_ns, room_m
 from bls.engine.features.queue.limits import room_in_limits
 from bls.engine.features.running.commands import append_command, head_of_queue, send, stretch_walltime, usable
 from bls.engine.hooks import COUNTED, HELD, HOOK, publish
-from bls.engine.job_lifecycle import set_free
-from bls.engine.profile import drop_plan, hold_pool, planned_until
+from bls.engine.job_lifecycle import drop_plan, set_free
+from bls.engine.profile import hold_pool, planned_until
 from traces.algorithms.event_heap import drop_top, move, push
 from traces.base.time import MAX_NS
 from traces.compiled import compiled

@@ -10,7 +10,7 @@ _HERE = "bls.engine.features.sleep"
 
 def _awake(run: FeatureRun) -> dict[str, object]:
     first_ns = int(run.given.jobs.submit_ns.min(initial=b.NEVER))
-    return {"sleep": all_awake(run.given.others["sleep"], run.sizes, first_ns), "n_idle": run.hosts}
+    return {"sleep": all_awake(run.given.others["sleep"], run.sizes, first_ns)}
 
 
 def _offered(run: FeatureRun) -> dict[str, int]:
@@ -20,11 +20,11 @@ def _offered(run: FeatureRun) -> dict[str, int]:
 SLEEPS = Feature(
     ("sleeps",),
     on={
-        **dict.fromkeys((h.FREED, h.PASS), f"{_HERE}.hosts:let_sleep"),
-        h.HOST: f"{_HERE}.hosts:let_sleep",
+        **dict.fromkeys((h.FREED, h.HOST), f"{_HERE}.hosts:let_sleep"),
+        h.PASS: f"{_HERE}.hosts:begin_pass",
         h.STARTED: f"{_HERE}.hosts:boot_hosts",
     },
-    plays={h.PLACE_AWAKE: f"{_HERE}.places:place_awake", h.SLOT_AWAKE: f"{_HERE}.places:slot_awake"},
+    plays={h.PLACE_NOW: f"{_HERE}.places:place_awake", h.SLOT_NOW: f"{_HERE}.places:slot_awake"},
     sizes=_offered,
     settings=lambda run: {"host_log_room": 6 * run.hosts},  # each may fall asleep, boot, and go down
     state=_awake,

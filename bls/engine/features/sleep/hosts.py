@@ -14,10 +14,9 @@ import numpy as np
 
 from bls.availability.free_cores import free_all
 from bls.engine import state as b
-from bls.engine.features.hosts.host_events import log_host
 from bls.engine.hooks import HOOK
-from bls.engine.job_lifecycle import set_stop
-from bls.engine.profile import drop_plan, hold_until
+from bls.engine.job_lifecycle import drop_plan, log_host, set_stop
+from bls.engine.profile import hold_until
 from traces.algorithms.event_heap import drop_top, move, push, replace_top
 from traces.compiled import Array, compiled
 
@@ -40,7 +39,7 @@ def _wakes(state: b.BatchState, host: int) -> None:
     state.sleep.host.state[host] = b.UP
     _mark(state, state.sleep.away, host, False)
     _mark(state, state.sleep.booting, host, False)
-    state.n_away -= 1
+    state.sleep.n_away -= 1
 
 
 @compiled(inner=True)
@@ -51,8 +50,8 @@ def _fall_asleep(state: b.BatchState, host: int, at: int) -> None:
     sleep.host.idle_since_ns[host] = b.NEVER
     sleep.host.slept_at[host] = log_host(state, at, host, b.SHUTTING)
     log_host(state, off, host, b.OFF)
-    state.n_idle -= 1
-    state.n_away += 1
+    state.sleep.n_idle -= 1
+    state.sleep.n_away += 1
     _mark(state, sleep.away, host, True)
 
 
@@ -82,8 +81,8 @@ def _settle(state: b.BatchState, now: int) -> None:
         if due > sleep.sleepy.ns[0]:  # it has been busy meanwhile
             replace_top(sleep.sleepy, due, key)
             continue
-        at = max(due, state.idle_changed_ns)
-        if at >= now or state.n_idle <= state.sleep.keep_awake:
+        at = max(due, state.sleep.idle_changed_ns)
+        if at >= now or state.sleep.n_idle <= state.sleep.keep_awake:
             return
         sleep.host.is_sleepy[host] = 0
         drop_top(sleep.sleepy)
@@ -102,8 +101,8 @@ def _idles(state: b.BatchState, host: int, now: int) -> None:
     if sleep.host.state[host] == b.BOOTING:
         since = max(now, sleep.host.due_ns[host])
     sleep.host.idle_since_ns[host] = since
-    state.n_idle += 1
-    state.idle_changed_ns = now
+    state.sleep.n_idle += 1
+    state.sleep.idle_changed_ns = now
     if sleep.host.is_sleepy[host] == 0:
         sleep.host.is_sleepy[host] = 1
         due, key = since + state.sleep.after_ns, sleep.host.state.size - 1 - host
@@ -114,8 +113,8 @@ def _idles(state: b.BatchState, host: int, now: int) -> None:
 def _idles_no_more(state: b.BatchState, host: int, now: int) -> None:
     if state.sleep.host.idle_since_ns[host] != b.NEVER:
         state.sleep.host.idle_since_ns[host] = b.NEVER
-        state.n_idle -= 1
-        state.idle_changed_ns = now
+        state.sleep.n_idle -= 1
+        state.sleep.idle_changed_ns = now
 
 
 @compiled(inner=True)
@@ -155,6 +154,18 @@ def let_sleep(state: b.BatchState, job: int, now: int, _stop: int, sign: int) ->
         for k in range(first, first + state.jobs.held_count[job]):
             for host in range(state.host_of[state.pool.lo[k]], state.host_of[state.pool.hi[k] - 1] + 1):
                 _idles(state, host, now)
+    return 0
+
+
+@compiled(HOOK)
+def begin_pass(state: b.BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
+    """Update the states of hosts to ``begin``, before a pass.
+
+    A job that starts on booting hosts holds its cores for longer than planned: reservations that follow it are dropped.
+    """
+    _settle(state, now)
+    if state.sleep.n_away > 0 and state.settings.max_boot_wait_ns > 0:
+        state.lost = 1
     return 0
 
 
@@ -219,8 +230,8 @@ def check_sleep(checks: "BatchChecks") -> None:
     down = np.asarray((state.host_status.down_until_ns > 0).reshape(-1, n_hosts).any(axis=0))
     used = np.isin(np.arange(n_hosts), host_of[checks.holder >= 0])
     queued = np.isin(n_hosts - 1 - np.arange(n_hosts), sleepy)
-    checks.count("hosts that are asleep or booting", state.n_away, int(away.sum()))
-    checks.count("hosts that idle", state.n_idle, int(idles.sum()))
+    checks.count("hosts that are asleep or booting", state.sleep.n_away, int(away.sum()))
+    checks.count("hosts that idle", state.sleep.n_idle, int(idles.sum()))
     checks.count("hosts that may fall asleep", len(sleepy), int(queued.sum()))
     of_away, of_booting = (checks.bits(words)[: checks.n_cores] for words in (sleep.away, sleep.booting))
     idle_wrong = (idles != ~(down | used | (what == b.OFF))) & (state.in_pass == 0)

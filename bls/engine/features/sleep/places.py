@@ -9,7 +9,7 @@ from bls.engine import state as b
 from bls.engine.features.planning.placement_search import copy_cores, fill_levels
 from bls.engine.features.sleep.hosts import late_on
 from bls.engine.hooks import EARLIEST, HOOK, call_hook
-from bls.engine.job_lifecycle import ask_allocator
+from bls.engine.job_lifecycle import ask_allocator, suggest, suggest_fitting
 from bls.engine.profile import earliest_by_counts
 from traces.compiled import Array, compiled
 
@@ -121,6 +121,8 @@ def place_awake(state: b.BatchState, job: int, shadow: int, extra: int, _sign: i
     """
     jobs, late = state.jobs, 0
     jobs.boot_wait_ns[job] = 0
+    if state.sleep.n_away == 0:
+        return suggest_fitting(state, job)
     count = _place_by_cores(state, job) if state.settings.by_cores == 1 else _place_by_counts(state, job)
     for k in range(state.pool_used, state.pool_used + count):
         for host in range(state.host_of[state.pool.lo[k]], state.host_of[state.pool.hi[k] - 1] + 1):
@@ -135,6 +137,11 @@ def place_awake(state: b.BatchState, job: int, shadow: int, extra: int, _sign: i
 def slot_awake(state: b.BatchState, job: int, now: int, before: int, is_copied: int) -> int:
     """The earliest slot before ``stop`` of a job that could start now (``begin``) if all hosts were awake."""
     jobs = state.jobs
+    if state.sleep.n_away == 0:
+        jobs.boot_wait_ns[job] = 0
+        if state.settings.by_cores == 0:
+            state.n_placed = suggest(state, job)
+        return now
     count = place_awake(state, job, b.NEVER, 0, 0)
     late = jobs.boot_wait_ns[job]
     if state.settings.by_cores == 1:

@@ -30,6 +30,9 @@ class SleepState(State):
     passages: Ints2  # (2, H): duration of shutdown and boot, ns
     after_ns: int = 0  # idle time before sleep
     keep_awake: int = 0  # idle hosts that stay awake
+    n_away: int = 0  # hosts that are asleep or booting
+    n_idle: int = 0  # hosts that are awake, or booting, and idle
+    idle_changed_ns: int = 0  # when an awake host last became idle, was allocated, failed or returned
     host: SleepHosts = column()  # states of hosts
     sleepy: Heap = column("hosts")  # hosts by earliest instant of sleep; key H - 1 - h for host h
     boots: Heap = column("hosts")  # hosts by end of boot
@@ -42,7 +45,7 @@ class SleepState(State):
 def all_awake(rules: Mapping[str, Any], sizes: dict[str, int], since_ns: int) -> SleepState:
     """The state in which all hosts are up and have idled since an instant; ``rules`` are its given fields."""
     n = sizes["hosts"]
-    sleep = SleepState.new(sizes, **{**rules, "passages": own(rules["passages"], np.int64)})
+    sleep = SleepState.new(sizes, **{**rules, "passages": own(rules["passages"], np.int64), "n_idle": n})
     sleep.host.idle_since_ns[:] = since_ns
     sleep.sleepy.refill(np.full(n, since_ns + sleep.after_ns), np.arange(n))
     return sleep

@@ -332,7 +332,7 @@ def _specs(kind: str, given: Any, missing: tuple[str, ...], where: str) -> tuple
     several = given if isinstance(given, list) else [given]
     if not several:
         raise InputError(
-            f"{where}: an empty list; allowed: a column's name, or several of which the first with a value counts"
+            f"{where}: an empty list; allowed: a column's name, or several columns; the first with a value counts"
         )
     return tuple(
         _spec(kind, one, missing, f"{where}[{place}]" if isinstance(given, list) else where)

@@ -250,7 +250,7 @@ def _jobs_of(
 
 
 def _start_ns(submit: Array, found: ColumnMap) -> int:
-    """Time 0 of the log, in ns of its own time, in whole seconds."""
+    """Time 0 of the log, in ns of the table's times: a whole second."""
     earliest = int(submit.min()) if len(submit) and found.time_zero == "auto" else 0
     return earliest // NS_PER_S * NS_PER_S if earliest >= _SINCE_1970_NS else 0
 

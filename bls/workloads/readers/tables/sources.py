@@ -207,7 +207,7 @@ class _Csv:
         return "skip"
 
     def _numbers(self, rows: int, last: int, done: int) -> tuple[Array, int]:
-        """The numbers of the next rows, after row ``last``, without those of skipped ones, of which ``done`` precede."""
+        """The numbers of the next rows, after row ``last``, without those of skipped rows; ``done`` skipped rows precede."""
         bad = np.array(self._bad[done:], np.int64)
         # Of the k-th skipped row, k rows before it are skipped: row n is followed by as many as have number - k <= last + n.
         shift = np.searchsorted(bad - np.arange(len(bad)), last + 1 + np.arange(rows), side="right")

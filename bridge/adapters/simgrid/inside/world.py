@@ -47,7 +47,7 @@ class SimulatedPart:
         raise NotImplementedError
 
     def idles(self, c: int) -> bool:
-        """Whether core ``c`` has nothing of its own to wait for: it was dismissed, or waits for tasks that others release."""
+        """Whether core ``c`` waits for nothing by itself: it was dismissed, or waits for tasks that other cores release."""
         raise NotImplementedError
 
     def number_chunks(self) -> None:
@@ -71,7 +71,7 @@ class World:
         self.parts: list[SimulatedPart] = []
         self.wait_ns = self.scheduling_ns = self.chunks = 0
         self.undone = n
-        self._part: SimulatedPart | None = None  # the one that runs
+        self._part: SimulatedPart | None = None  # the part that runs
         self.stop_ns: int | None = job["stop"]
         self.until_ns: int | None = job["until"]
         self.stopped = False
@@ -110,7 +110,7 @@ class World:
         self.scheduling_ns += self.now_ns() - asked_ns
 
     def compute(self, c: int, task: int, chunk: int) -> int:
-        """Compute a task of the job on core ``c``, in its actor; return the time that it took, ns."""
+        """Compute a task of the job on core ``c``, in its actor; return its time, ns."""
         begin = self.now_ns()
         if self.stop_ns is not None and begin >= self.stop_ns:
             simgrid.this_actor.suspend()  # the job is stopped now
@@ -167,7 +167,7 @@ class World:
                 self.busy_ns[self.core[task]] += stop_ns - begin
         idle = [self._part is not None and self._part.idles(c) for c in range(len(self.cores))]
         for c, idles in enumerate(idle):
-            if not idles or all(idle):  # between two parts no core has anything of its own
+            if not idles or all(idle):  # between two parts no core waits by itself
                 self.finish_ns[c] = stop_ns
         self.report()
         os._exit(0)  # its actors have nothing more to report

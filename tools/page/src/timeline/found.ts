@@ -56,9 +56,9 @@ export function find(rows: Rows, view: View, cells: Cells, row: number, at: numb
 }
 
 const WHY: Record<string, string> = {
-  head: "in its turn",
+  head: "as the head of the queue",
   backfill: "by backfilling, ahead of waiting jobs",
-  reserved: "at its reservation, after it had been at the head of the queue",
+  reserved: "at a reservation made in an earlier pass",
   preset: "running when the workload begins",
   never: "never started",
 };
@@ -112,7 +112,7 @@ export function jobLines(data: TimelineData, job: number): Line[] {
     lines.push(["waited", exactly(jobs.start.exact(job) - jobs.eligible.exact(job))]);
     lines.push(["ran", exactly(jobs.end.exact(job) - jobs.start.exact(job))]);
   }
-  lines.push(["why then", why(data, job)]);
+  lines.push(["why it started then", why(data, job)]);
   const words = [data.word("state", job), data.word("cut_because", job), data.word("rejected_because", job)];
   lines.push(["end", words.filter((word) => word).join(": ")]);
   const held = jobs.held[job]!;

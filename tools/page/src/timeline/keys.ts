@@ -17,9 +17,10 @@ export interface KeyActs {
 }
 
 export const HELP =
-  "Keys: left and right move in time, up and down in rows, plus and minus zoom, with Shift the height of rows; n and p go to the " +
-  "next and the previous bar of a row, Enter chooses its job, c goes to the job that it waited for, b back; / searches, 0 shows " +
-  "everything, Escape closes. The wheel zooms, with Shift it moves in time, with Alt it makes rows higher; two fingers do the same.";
+  "Left and right arrows move in time, up and down in rows. + and − zoom in time, with Shift they change the height of rows. n and p " +
+  "go to the next and the previous bar of a row, Enter selects its job, c goes to the job that it waited for, b goes back. / searches, " +
+  "0 shows everything, Escape closes. The wheel zooms; with Shift it moves in time, with Alt it changes the height of rows. On a touch " +
+  "screen, use two fingers.";
 
 const ZOOM = 1.4;
 
