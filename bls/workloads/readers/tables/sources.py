@@ -26,8 +26,8 @@ from traces.base.given_file import GivenFile
 from traces.compiled import Array
 
 MOST_COLUMNS = 10_000  #: largest number of columns of a table
-BLOCK_BYTES = 1 << 23  #: bytes of a text file that are parsed at once; the longest row
-BATCH_ROWS = 1 << 17  #: rows of a batch of Parquet or JSON
+BLOCK_BYTES = 1 << 21  #: bytes of a text file that are parsed at once; the longest row
+BATCH_ROWS = 1 << 16  #: rows of a batch of Parquet or JSON
 _LONGEST_HEADER = 1 << 24
 _PARQUET = b"PAR1"
 _LONGEST = 200
