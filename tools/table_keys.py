@@ -12,30 +12,22 @@ from bls.workloads.readers.tables.named import map_names, named_map
 from tools.site.pages import DOCS
 
 PAGE = DOCS / "reference" / "inputs.md"
-_ALLOWED = {
-    "per": cm.PER,
-    "unit": cm.UNITS,
-    "repeated": dict.fromkeys([cm.INSTANT], cm.REPEATED),
-    "skipped": dict.fromkeys([cm.INSTANT], cm.SKIPPED),
-    "take": dict.fromkeys([""], cm.TAKES),
-    "kind": dict.fromkeys([""], cm.EXTRA_KINDS),
-}
 
 
 def _words(words: tuple[str, ...]) -> str:
     return ", ".join(f"`{word}`" for word in words)
 
 
-def _kinds(key: str) -> str:
-    kinds = [kind for kind, keys in cm.KEYS.items() if key in keys]
-    return "all" if len(kinds) == len(cm.KEYS) else "" if key == "kind" else ", ".join(kinds)
-
-
-def _allowed(key: str) -> str:
-    of = _ALLOWED.get(key, {})
-    return "; ".join(
-        f"{kind}: {_words(words)}" if kind and len(of) > 1 else _words(words) for kind, words in of.items()
+def _kinds(key: cm.Key) -> str:
+    return (
+        "all" if not key.kinds or set(key.kinds) >= {one.kind for one in cm.TARGETS.values()} else ", ".join(key.kinds)
     )
+
+
+def _allowed(key: cm.Key) -> str:
+    if len(set(key.kinds.values())) == 1:
+        return _words(next(iter(key.kinds.values())))
+    return "; ".join(f"{kind}: {_words(words)}" for kind, words in key.kinds.items() if words)
 
 
 def tables() -> dict[str, list[str]]:
@@ -45,9 +37,10 @@ def tables() -> dict[str, list[str]]:
             f"| `{name}` | {one.kind} | {one.meaning} |" for name, one in cm.TARGETS.items()
         ],
         "| key of a column | for | values, the default first | meaning |": [
-            f"| `{key}` | {_kinds(key)} | {_allowed(key)} | {meaning} |" for key, meaning in cm.KEY_MEANINGS.items()
+            f"| `{name}` | {_kinds(key)} | {_allowed(key)} | {key.meaning} |"
+            for name, key in {**cm.KEYS, "kind": cm.KIND}.items()
         ],
-        "| key of the map | meaning |": [f"| `{key}` | {meaning} |" for key, meaning in cm.MAP_KEYS.items()],
+        "| key of the map | meaning |": [f"| `{name}` | {key.meaning} |" for name, key in cm.MAP_KEYS.items()],
         "| map | log | columns described in |": [
             f"| `{name}` | {one.title} | {_link(one.origin)} |" for name in map_names() for one in [named_map(name)]
         ],

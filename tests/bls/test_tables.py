@@ -161,8 +161,6 @@ def cases(draw: st.DrawFn) -> tuple[dict[str, Any], dict[str, list[str]]]:
             "not_ended": ["RUNS"],
         }
         cells["state"] = st.sampled_from(("DONE", "BAD", "CANCELLED by 7", "RUNS", "ODD"))
-    if kind == "number" and draw(st.booleans()):
-        columns["attempt"], cells["attempt"] = "attempt", st.integers(0, 3).map(str)
     given: dict[str, Any] = {"columns": columns}
     if draw(st.booleans()):
         given["zone"] = draw(st.sampled_from(_ZONES))
@@ -699,26 +697,6 @@ test_bad_input_is_refused = refusals(__file__, {"map": (lambda text: parse_map(t
 
 def test_the_page_has_the_tables_of_the_declarations() -> None:
     assert table_keys.PAGE.read_text(encoding="utf-8") == table_keys.with_tables()  # python -m tools.table_keys
-
-
-def test_the_last_attempt_at_a_job_counts(tmp_path: Path) -> None:
-    rows = ["job,try,at,run,state", "7,1,10,5,DONE", "7,3,12,9,DONE", "8,1,11,2,RUNS", "7,2,11,0,DONE", "8,0,11,4,DONE"]
-    (tmp_path / "t.csv").write_text("\n".join(rows) + "\n")
-    (tmp_path / "m.toml").write_text(
-        "[columns]\njob_id = 'job'\nattempt = 'try'\nsubmit = 'at'\nrun = 'run'\ncores = 1\n"
-        "state = { column = 'state', completed = 'DONE', not_ended = 'RUNS' }\n"
-    )
-    found = read_table(tmp_path / "t.csv", columns=str(tmp_path / "m.toml"))
-    assert (found.job_id.tolist(), found.run_ns.tolist(), found.line.tolist()) == ([7], [9 * NS], [3])
-    # Job 8 still runs in its last attempt.
-    assert {reason: n for reason, n in found.rejects.items() if n} == {"earlier attempt": 3, "not ended": 1}
-    assert [one.place for one in found.rejected if one.reason == "earlier attempt"] == [
-        "line 2: attempt, '1'",
-        "line 5: attempt, '2'",
-        "line 6: attempt, '0'",
-    ]
-    with pytest.raises(InputError, match=r"m.toml: columns.attempt: needs all rows"):
-        next(table_blocks(tmp_path / "t.csv", columns=str(tmp_path / "m.toml")))
 
 
 def test_blocks_do_not_keep_texts_that_identify_jobs(tmp_path: Path) -> None:

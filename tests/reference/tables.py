@@ -98,12 +98,11 @@ class _Reader:
         seen: set[int] = set()
         submits: list[int] = []
         n = 0
-        latest = self._latest(rows)
         for line, row in rows:
             if all(row.get(column) == "" for column in self._needed()):
                 continue
             n += 1
-            job = self._job(line, row, latest)
+            job = self._job(line, row)
             if isinstance(job, str):
                 rejects[job] += 1
                 continue
@@ -124,19 +123,7 @@ class _Reader:
     def _needed(self) -> set[str]:
         return {spec["column"] for specs in self.columns.values() for spec in specs if "column" in spec}
 
-    def _latest(self, rows: list[tuple[int, dict[str, Any]]]) -> dict[int, tuple[int, int]]:
-        found: dict[int, tuple[int, int]] = {}
-        if "attempt" in self.columns:
-            for line, row in rows:
-                try:
-                    job = self._job_id(line, row)
-                except Wrong:
-                    continue
-                key = (self._whole("attempt", row, 0), line)
-                found[job] = max(found.get(job, key), key)
-        return found
-
-    def _job(self, line: int, row: dict[str, Any], latest: dict[int, tuple[int, int]]) -> str | dict[str, int]:
+    def _job(self, line: int, row: dict[str, Any]) -> str | dict[str, int]:
         def of(name: str) -> Any:
             try:
                 return self._value(name, row)
@@ -158,7 +145,6 @@ class _Reader:
             return "malformed"
         if submit is Skipped or (run is Absent and Skipped in (start, end)):
             return "skipped hour"
-        is_earlier = bool(latest) and latest[job] != (self._whole("attempt", row, 0), line)
         status, going = self._status(row)
         if run is Absent:
             run = end - start if isinstance(start, int) and isinstance(end, int) else 0
@@ -166,7 +152,7 @@ class _Reader:
         if not reason and (not isinstance(cores, int) or cores <= 0):
             reason = "no processors"
         if reason:
-            return "earlier attempt" if is_earlier else reason
+            return reason
         started = isinstance(start, int)
         held = isinstance(begin, int) and begin > submit and (not started or begin <= start)
         recorded = wait if isinstance(wait, int) else start - submit if started else -1
@@ -187,7 +173,7 @@ class _Reader:
         }
         for name in ("user", "queue"):
             found[name] = self._label(name, row)
-        return "earlier attempt" if is_earlier else found
+        return found
 
     def _job_id(self, line: int, row: dict[str, Any]) -> int:
         if "job_id" not in self.columns:
@@ -202,13 +188,6 @@ class _Reader:
         if value != int(value) or value < 0:
             raise Wrong
         return int(value)
-
-    def _whole(self, name: str, row: dict[str, Any], default: int) -> int:
-        try:
-            value = self._number(row.get(self.columns[name][0]["column"]), self.columns[name][0])
-        except (Absent, Wrong):
-            return default
-        return int(value) if value == int(value) else default
 
     def _label(self, name: str, row: dict[str, Any]) -> int:
         for spec in self.columns.get(name, []):

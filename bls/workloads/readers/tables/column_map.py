@@ -1,16 +1,17 @@
 """The map of a table's columns: which column of a log means what, in which unit, read from TOML and checked.
 
-:data:`TARGETS` declares what a map may describe, and :class:`SourceColumn` with :data:`KEYS` how a column is read;
-docs/reference/inputs.md is made from these declarations.
+:data:`TARGETS` declares the properties of jobs that a map may describe, :data:`KEYS` how a column is read, and
+:data:`MAP_KEYS` what else a map contains. The tables of docs/reference/inputs.md are made from these declarations.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -19,23 +20,10 @@ from traces.base.errors import InputError, one_of, shown, shown_name, whole
 from traces.base.given_file import check_keys, parse_toml, read_text
 from traces.base.time import MAX_NS
 
+_S, _MIN = 10**9, 60 * 10**9
 #: Units of time, in ns.
-TIME_UNITS = {
-    "ns": 1,
-    "us": 10**3,
-    "ms": 10**6,
-    "s": 10**9,
-    "min": 60 * 10**9,
-    "h": 3600 * 10**9,
-    "d": 86_400 * 10**9,
-}
-MEMORY_UNITS = {
-    "B": 0,
-    "KB": 1,
-    "MB": 2**10,
-    "GB": 2**20,
-    "TB": 2**30,
-}  #: units of memory, in KB; a byte is a fraction of one
+TIME_UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": _S, "min": _MIN, "h": 60 * _MIN, "d": 1440 * _MIN}
+MEMORY_UNITS = {"B": 0, "KB": 1, "MB": 2**10, "GB": 2**20, "TB": 2**30}  #: units of memory, in KB; 0: fractions of one
 COUNT_UNITS = {"one": 1, "percent": 100, "milli": 1000}  #: units of counts: how many of them are one
 MOST_TIMES = 10**6  #: largest factor of a count
 
@@ -49,15 +37,13 @@ MISSING = ("", "NULL", "null", "None", "none", "nan", "NaN", "NA", "N/A", "(null
 class Target(NamedTuple):
     """A property of jobs that a map may describe."""
 
-    kind: str  # how cells are read: a key of KEYS
+    kind: str  # how cells are read
     meaning: str  # for people
 
 
 #: What ``[columns]`` of a map may describe.
 TARGETS: Mapping[str, Target] = {
-    "job_id": Target(
-        IDENTITY, "number or text that identifies the job; without it, jobs have the numbers of their rows"
-    ),
+    "job_id": Target(IDENTITY, "number or text that identifies the job; without it, the number of the row"),
     "submit": Target(INSTANT, "submit; required"),
     "begin": Target(INSTANT, "earliest instant at which the job may join the queue, if later than the submit"),
     "start": Target(INSTANT, "start; gives the wait"),
@@ -82,29 +68,13 @@ TARGETS: Mapping[str, Target] = {
     "preset": Target(NUMBER, "1 for a job that runs at time 0"),
     "preceding": Target(NUMBER, "number of the job after whose end this one is submitted"),
     "also_preceding": Target(NUMBERS, "numbers of further such jobs, separated by blanks"),
-    "attempt": Target(NUMBER, "number of the attempt: of the rows of a job the one with the highest number counts"),
 }
 REQUIRED = ("submit", "cores")  #: what every map must describe
-
-_EVERY = ("column", "value", "missing", "optional", "take")
-
-#: Keys of a column, by the kind of its target.
-KEYS: Mapping[str, tuple[str, ...]] = {
-    INSTANT: (*_EVERY, "unit", "zone", "repeated", "skipped"),
-    DURATION: (*_EVERY, "unit", "infinite"),
-    COUNT: (*_EVERY, "unit", "per", "times", "tres"),
-    MEMORY: (*_EVERY, "unit", "per", "tres"),
-    LABEL: (*_EVERY, "unit", "names"),
-    NUMBER: _EVERY,
-    NUMBERS: _EVERY,
-    IDENTITY: (*_EVERY, "unit", "names"),
-    STATE: (*_EVERY, "completed", "failed", "cancelled", "not_ended", "unknown"),
-}
 
 #: Kinds that ``[extras]`` may have, with their key ``kind``.
 EXTRA_KINDS = (NUMBER, COUNT, LABEL, DURATION, INSTANT)
 
-#: Allowed words of a key, by the kind of the target; a unit that begins with ``%`` is a format of ``strptime``.
+#: Units by the kind of the target, the default first; of instants also a format of ``strptime``, which begins with ``%``.
 UNITS: Mapping[str, tuple[str, ...]] = {
     INSTANT: ("auto", *TIME_UNITS, "iso"),
     DURATION: ("auto", *TIME_UNITS, "clock"),
@@ -113,33 +83,8 @@ UNITS: Mapping[str, tuple[str, ...]] = {
     LABEL: ("name", "number"),
     IDENTITY: ("auto", "number", "name", "slurm"),
 }
-PER: Mapping[str, tuple[str, ...]] = {COUNT: ("job", "host"), MEMORY: ("job", "host", "core")}
-REPEATED, SKIPPED = ("first", "second"), ("reject", "forward")
-TAKES = ("first", "last", "sum", "mean", "max", "count")
-
-#: Meaning of the keys of a column, for people.
-KEY_MEANINGS: Mapping[str, str] = {
-    "column": "name of the column; in JSON and Parquet also a path, as `attempts[-1].start_time`",
-    "value": "a constant instead of a column",
-    "unit": "unit of the values",
-    "zone": "time zone of dates without an offset, as `Europe/Rome`; else that of the map, else UTC",
-    "repeated": "which instant a date of the repeated hour means, when clocks go back",
-    "skipped": "dates of the skipped hour, when clocks go forward: a reject, or moved forward by the skipped time",
-    "infinite": "words for no limit",
-    "per": "what the value is of; of a host, it is multiplied by `hosts`",
-    "times": f"factor of the value, 1 to {MOST_TIMES:,}",
-    "tres": "names of Slurm's resources in words such as `cpu=4,gres/gpu=2`; their counts are added",
-    "names": "a column with the names of the numbers of this one",
-    "missing": f"words for a missing value, besides {', '.join(f'`{word}`' for word in MISSING if word)} and nothing",
-    "optional": "whether the table may lack the column",
-    "take": "what is taken of a list",
-    "completed": "words for status 1; the first word of a cell counts",
-    "failed": "words for status 0",
-    "cancelled": "words for status 5",
-    "not_ended": "words for jobs that wait or run: rejects",
-    "unknown": "words that say nothing about how the job ended",
-    "kind": "of `[extras]`: what the values are",
-}
+FORMATS = ("csv", "jsonl", "json", "parquet")
+TIME_ZEROS = ("auto", "given")
 
 
 @dataclass(frozen=True)
@@ -151,8 +96,8 @@ class SourceColumn:
     kind: str = NUMBER  # the kind of the target
     unit: str = ""  # empty: the first of UNITS
     zone: str = ""
-    repeated: str = REPEATED[0]
-    skipped: str = SKIPPED[0]
+    repeated: str = "first"
+    skipped: str = "reject"
     infinite: tuple[str, ...] = ()
     per: str = "job"
     times: int = 1
@@ -228,21 +173,135 @@ class ColumnMap:
         return frozenset(name for spec in every for name in (spec.column, spec.names) if name and name not in needed)
 
 
-FORMATS = ("csv", "jsonl", "json", "parquet")
-#: Keys of a map besides its tables, and their meaning.
-MAP_KEYS: Mapping[str, str] = {
-    "title": "name of the log",
-    "origin": "where the log's columns are described",
-    "file": "the table, relative to the map: with it, the map itself is a WORKLOAD",
-    "format": f"one of {', '.join(FORMATS)}; default: by the file's name and content",
-    "separator": "separator of CSV; default: found in the first line, of comma, tab, semicolon and bar",
-    "header": "names of the columns, for a CSV file without a header",
-    "records": "of JSON: the key of the list of jobs",
-    "recognised": "columns by which tables are recognised, in maps of the project",
-    "zone": "time zone of the log, as `Europe/Rome`: of dates without an offset, and for local time in metrics",
-    "time_zero": "`auto`: instants after 1980 count since 1970, and time 0 is the earliest submit; `given`: as they are",
-    "others": "prefix of columns that are extras of whole numbers, named by the rest",
-    "missing": "words for a missing value in all columns",
+def _text(value: Any, where: str) -> str:
+    if not isinstance(value, str) or not value:
+        raise InputError(f"{where}: {shown(value)}; allowed: a text")
+    return value
+
+
+def _character(value: Any, where: str) -> str:
+    if len(_text(value, where)) != 1:
+        raise InputError(f"{where}: {shown(value)}; allowed: one character")
+    return str(value)
+
+
+def _constant(value: Any, where: str) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise InputError(f"{where}: {shown(value)}; allowed: a number or a text")
+    return f"{value}"
+
+
+def _words(value: Any, where: str) -> tuple[str, ...]:
+    several = value if isinstance(value, list) else [value]
+    for one in several:
+        if isinstance(one, bool) or not isinstance(one, str | int | float):
+            raise InputError(f"{where}: {shown(value)}; allowed: a text, or a list of texts")
+    return tuple(f"{one}" for one in several)
+
+
+def _distinct(value: Any, where: str) -> tuple[str, ...]:
+    names = _words(value, where)
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"{where}: column {shown_name(name)} appears twice")
+    return names
+
+
+def _flag(value: Any, where: str) -> bool:
+    if not isinstance(value, bool):
+        raise InputError(f"{where}: {shown(value)}; allowed: true or false")
+    return value
+
+
+def _factor(value: Any, where: str) -> int:
+    return whole(where, value, 1, MOST_TIMES)
+
+
+@lru_cache(maxsize=32)
+def zone_of(name: str) -> ZoneInfo:
+    """The time zone of a name. Raises KeyError, ValueError or OSError if there is none."""
+    return ZoneInfo(name)
+
+
+def _zone(value: Any, where: str) -> str:
+    try:
+        zone_of(value if isinstance(value, str) else "")
+    except (KeyError, ValueError, OSError):
+        from zoneinfo import available_timezones
+
+        raise one_of("time zone", value, sorted(available_timezones()), where, page="the IANA database") from None
+    return str(value)
+
+
+class Key(NamedTuple):
+    """A key of a map, or of a column in it."""
+
+    meaning: str  # for people
+    kinds: Mapping[str, tuple[str, ...]] = MappingProxyType(
+        {}
+    )  # kinds of targets that have it, all if empty: allowed words
+    read: Callable[[Any, str], Any] = _words  # checks its value, given with its place in the map; without allowed words
+
+    def value(self, value: Any, kind: str, where: str) -> Any:
+        """The checked value for a kind of target."""
+        known = self.kinds.get(kind)
+        is_format = known == UNITS[INSTANT] and isinstance(value, str) and value.startswith("%")
+        if not known or is_format:
+            return self.read(value, where)
+        if not isinstance(value, str) or value not in known:
+            raise one_of("word", value, known, where)
+        return value
+
+
+_STATES: Mapping[str, tuple[str, ...]] = {STATE: ()}
+_TAKEN = ("first", "last", "sum", "mean", "max", "count")
+_PER = {COUNT: ("job", "host"), MEMORY: ("job", "host", "core")}
+_MISSING = ", ".join(f"`{word}`" for word in MISSING if word)
+
+#: Keys of a column.
+KEYS: Mapping[str, Key] = {
+    "column": Key("name of the column; in JSON and Parquet also a path, as `attempts[-1].start_time`", read=_text),
+    "value": Key("a constant instead of a column", read=_constant),
+    "unit": Key("unit of the values", UNITS, _text),
+    "zone": Key(
+        "time zone of dates without an offset, as `Europe/Rome`; else that of the map, else UTC", {INSTANT: ()}, _zone
+    ),
+    "repeated": Key("which instant a date of an hour that clocks repeat means", {INSTANT: ("first", "second")}),
+    "skipped": Key(
+        "what a date of an hour that clocks skip becomes: a reject, or a later date", {INSTANT: ("reject", "forward")}
+    ),
+    "infinite": Key("words for no limit", {DURATION: ()}),
+    "per": Key("what the value is of; of a host, it is multiplied by `hosts`", _PER),
+    "times": Key(f"factor of the value, 1 to {MOST_TIMES:,}", {COUNT: ()}, _factor),
+    "tres": Key("names of Slurm's resources, whose counts in `cpu=4,gres/gpu=2` are added", {COUNT: (), MEMORY: ()}),
+    "names": Key("a column with the names of the numbers of this one", {LABEL: (), IDENTITY: ()}, _text),
+    "missing": Key(f"words for a missing value, besides {_MISSING} and nothing"),
+    "optional": Key("whether the table may lack the column", read=_flag),
+    "take": Key("what is taken of a list", dict.fromkeys((*UNITS, NUMBER, NUMBERS, STATE), _TAKEN)),
+    "completed": Key("words for status 1; the first word of a cell counts", _STATES),
+    "failed": Key("words for status 0", _STATES),
+    "cancelled": Key("words for status 5", _STATES),
+    "not_ended": Key("words for jobs that wait or run: rejects", _STATES),
+    "unknown": Key("words that say nothing about how the job ended", _STATES),
+}
+KIND = Key("of `[extras]`: what the values are", {"": EXTRA_KINDS})  #: the key ``kind`` of a column of ``[extras]``
+
+#: Keys of a map besides its tables.
+MAP_KEYS: Mapping[str, Key] = {
+    "title": Key("name of the log", read=_text),
+    "origin": Key("where the log's columns are described", read=_text),
+    "file": Key("the table, relative to the map: with it, the map itself is a WORKLOAD", read=_text),
+    "format": Key(f"one of {', '.join(FORMATS)}; default: by the file's name and content", {"": FORMATS}),
+    "separator": Key("separator of CSV; default: the most frequent of comma, tab, semicolon and bar", read=_character),
+    "header": Key("names of the columns, for a CSV file without a header", read=_distinct),
+    "records": Key("of JSON: the key of the list of jobs", read=_text),
+    "recognised": Key("columns by which tables are recognised, in maps of the project"),
+    "zone": Key("time zone of dates without an offset, as `Europe/Rome`; also of local time in metrics", read=_zone),
+    "time_zero": Key(
+        "`auto`: after 1980 the earliest submit is time 0; `given`: instants count as they are", {"": TIME_ZEROS}
+    ),
+    "others": Key("prefix of columns that are extras of whole numbers, named by the rest", read=_text),
+    "missing": Key("words for a missing value in all columns"),
 }
 _TABLES = ("columns", "extras", "machine", "events")
 
@@ -262,19 +321,8 @@ def parse_map(text: str, source: str) -> ColumnMap:
     """Parse the TOML text of a map. Raises InputError as :func:`read_map`."""
     given = parse_toml(text, source)
     check_keys(given, (*MAP_KEYS, *_TABLES), f"{source}: ")
-    texts: dict[str, Any] = {key: _text(given[key], f"{source}: {key}") for key in given if key in _TEXTS}
-    lists: dict[str, Any] = {
-        key: _words(given[key], f"{source}: {key}") for key in ("recognised", "header", "missing") if key in given
-    }
-    _one_of("format", texts.get("format", FORMATS[0]), FORMATS, f"{source}: format")
-    _one_of("time_zero", texts.get("time_zero", "auto"), ("auto", "given"), f"{source}: time_zero")
-    _check_zone(texts.get("zone", ""), f"{source}: zone")
-    if len(texts.get("separator", ",")) != 1:
-        raise InputError(f"{source}: separator: {shown(texts['separator'])}; allowed: one character")
-    for name in lists.get("header", ()):
-        if lists["header"].count(name) > 1:
-            raise InputError(f"{source}: header: column {shown_name(name)} appears twice")
-    missing = (*MISSING, *lists.pop("missing", ()))
+    values = {key: MAP_KEYS[key].value(given[key], "", f"{source}: {key}") for key in given if key in MAP_KEYS}
+    missing = (*MISSING, *values.pop("missing", ()))
     columns = _table(given, "columns", source)
     check_keys(columns, TARGETS, f"{source}: columns.")
     extras = _table(given, "extras", source)
@@ -297,14 +345,8 @@ def parse_map(text: str, source: str) -> ColumnMap:
         for name, specs in read.items():
             if any(spec.per == "host" for spec in specs):
                 raise InputError(f"{source}: columns.{name}.per: of a host; it needs columns.hosts")
-    values: dict[str, Any] = {
-        key: whole(f"{source}: machine.{key}", value, 1, MAX_NS) for key, value in machine.items()
-    }
-    values |= texts | lists
+    values |= {key: whole(f"{source}: machine.{key}", value, 1, MAX_NS) for key, value in machine.items()}
     return ColumnMap(source=source, columns=read, extras=further, events=_events(given, source), **values)
-
-
-_TEXTS = tuple(key for key in MAP_KEYS if key not in ("recognised", "header", "missing"))
 
 
 def _table(given: Mapping[str, Any], key: str, source: str) -> dict[str, Any]:
@@ -348,84 +390,12 @@ def _spec(kind: str, given: Any, missing: tuple[str, ...], where: str) -> Source
     if not isinstance(given, dict):
         raise InputError(f"{where}: {shown(given)}; allowed: a column's name, a number, or a table with column")
     if not kind:
-        kind = given.get("kind", NUMBER)
-        _one_of("kind", kind, EXTRA_KINDS, f"{where}.kind")
+        kind = KIND.value(given.get("kind", NUMBER), "", f"{where}.kind")
         given = {key: value for key, value in given.items() if key != "kind"}
-    check_keys(given, KEYS[kind], f"{where}.")
+    check_keys(given, [name for name, key in KEYS.items() if not key.kinds or kind in key.kinds], f"{where}.")
     if ("column" in given) == ("value" in given):
         raise InputError(f"{where}: {shown(given)}; allowed: either column or value")
-    values: dict[str, Any] = {"kind": kind}
-    for key, value in given.items():
-        values[key] = _key(key, value, kind, f"{where}.{key}")
+    values = {key: KEYS[key].value(value, kind, f"{where}.{key}") for key, value in given.items()}
     values["missing"] = (*missing, *values.get("missing", ()))
     values.setdefault("unit", UNITS[kind][0] if kind in UNITS else "")
-    return SourceColumn(**values)
-
-
-def _key(key: str, value: Any, kind: str, where: str) -> Any:
-    """The value of a key of a column, checked."""
-    match key:
-        case "column" | "names":
-            return _text(value, where)
-        case "value":
-            if isinstance(value, bool) or not isinstance(value, int | float | str):
-                raise InputError(f"{where}: {shown(value)}; allowed: a number or a text")
-            return f"{value}"
-        case "optional":
-            if not isinstance(value, bool):
-                raise InputError(f"{where}: {shown(value)}; allowed: true or false")
-            return value
-        case "times":
-            return whole(where, value, 1, MOST_TIMES)
-        case "zone":
-            _check_zone(value, where)
-            return value
-        case "unit":
-            if not (kind == INSTANT and isinstance(value, str) and value.startswith("%")):
-                _one_of("unit", value, UNITS[kind], where)
-            return value
-        case "per":
-            return _one_of("reference", value, PER[kind], where)
-        case "repeated" | "skipped":
-            return _one_of("rule", value, REPEATED if key == "repeated" else SKIPPED, where)
-        case "take":
-            return _one_of("part of a list", value, TAKES, where)
-    return _words(value, where)
-
-
-def _one_of(what: str, value: Any, known: tuple[str, ...], where: str) -> str:
-    if not isinstance(value, str) or value not in known:
-        raise one_of(what, value, known, where)
-    return value
-
-
-def _text(value: Any, where: str) -> str:
-    if not isinstance(value, str) or not value:
-        raise InputError(f"{where}: {shown(value)}; allowed: a text")
-    return value
-
-
-def _words(value: Any, where: str) -> tuple[str, ...]:
-    several = value if isinstance(value, list) else [value]
-    for one in several:
-        if isinstance(one, bool) or not isinstance(one, str | int | float):
-            raise InputError(f"{where}: {shown(value)}; allowed: a text, or a list of texts")
-    return tuple(f"{one}" for one in several)
-
-
-@lru_cache(maxsize=32)
-def zone_of(name: str) -> ZoneInfo:
-    """The time zone of a name. Raises KeyError, ValueError or OSError if there is none."""
-    return ZoneInfo(name)
-
-
-def _check_zone(value: Any, where: str) -> None:
-    if value == "":
-        return
-    try:
-        zone_of(value if isinstance(value, str) else "")
-    except (KeyError, ValueError, OSError, TypeError):
-        from zoneinfo import available_timezones
-
-        near = one_of("time zone", value, sorted(available_timezones()), where, page="the IANA database")
-        raise near from None
+    return SourceColumn(kind=kind, **values)

@@ -3,9 +3,8 @@
 1. *malformed*: the job's number, the submit, the run time (or, without one, the start or the end), the walltime or the cores
    cannot be read, or the submit is missing or negative
 2. *skipped hour*: the submit (or, without a run time, the start or the end) is a date that its time zone skipped
-3. *earlier attempt*: another row is a later attempt at the job
-4. *not ended*: the map says that the state is that of a job that waits or runs
-5. *no run time*, *no processors* and *duplicate job number*, as in all readers
+3. *not ended*: the map says that the state is that of a job that waits or runs
+4. *no run time*, *no processors* and *duplicate job number*, as in all readers
 
 A row whose cells are all empty is no row. Values of other columns that cannot be used are unknown.
 """
@@ -19,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bls.workloads.columns import CANCELLED, FAILED, KEPT, OPTIONAL, RejectedLine
+from bls.workloads.columns import CANCELLED, COLUMNS, FAILED, KEPT, OPTIONAL, RejectedLine
 from bls.workloads.readers.sacct_columns import job_number
 from bls.workloads.readers.tables import arrays as ar
 from bls.workloads.readers.tables import column_map as cm
@@ -32,10 +31,9 @@ from traces.base.time import MAX_NS
 from traces.compiled import Array
 
 SKIPPED = "skipped hour"
-EARLIER = "earlier attempt"
 NOT_ENDED = "not ended"
-REASONS = (MALFORMED, SKIPPED, EARLIER, NOT_ENDED, NO_RUN_TIME, NO_PROCESSORS)  #: in the order of the tests
-_MALFORMED, _SKIPPED, _EARLIER, _NOT_ENDED, _NO_RUN, _NO_CORES = range(1, 7)
+REASONS = (MALFORMED, SKIPPED, NOT_ENDED, NO_RUN_TIME, NO_PROCESSORS)  #: in the order of the tests
+_MALFORMED, _SKIPPED, _NOT_ENDED, _NO_RUN, _NO_CORES = range(1, 6)
 
 NAMES = ".name"  #: end of the name of a further column with the names of another one's numbers
 
@@ -54,9 +52,8 @@ _LABELS = {
 class JobsOfBatch:
     """Jobs of some rows."""
 
-    # job_id, submit_ns, run_ns, cores, estimate_ns and line, int64 (jobs,); times count as in the table
-    base: list[Array]
-    extra: dict[str, Array]  # the columns of ``OPTIONAL`` that the map describes, int64 (jobs,)
+    # ``COLUMNS``, and those of ``OPTIONAL`` that have facts, int64 (jobs,); times count as in the table
+    columns: dict[str, Array]
     extras: dict[str, Array]  # further columns, int64 (jobs,)
 
 
@@ -144,7 +141,6 @@ class JobsOfRows:
         self.unknown_states: Counter[str] = Counter()
         self.longest_ns = 0  # longest run time
         self.n_limited = self.n_longer = 0  # jobs with a time limit, and those of them that ran longer
-        self.attempts: list[Array] = []  # line, job, attempt and reason of each row
         self._identity = ""
         self._n_named = 0
         self._values = BatchValues(column_map, self._specs, RowBatch({}, np.zeros(0, np.int64)), source)
@@ -165,21 +161,15 @@ class JobsOfRows:
         read = self._read()
         why, which = self._decide(read)
         self._note(why, which)
-        if "attempt" in self._specs:
-            number, state = self._values.number("attempt")
-            number = np.where(state == READ, number, 0)
-            named = np.where(read.job_state == READ, read.job, -1)
-            self.attempts.append(np.array([self._values.batch.line, named, number, why]))
         # All of them as a slice, which copies nothing.
         rows: Any = np.flatnonzero(why == 0) if why.any() else slice(None)
         self.longest_ns = max(self.longest_ns, int(read.run[rows].max(initial=0)))
         self.n_limited += int(np.count_nonzero(read.limit[rows] > 0))
         self.n_longer += int(np.count_nonzero((read.limit[rows] > 0) & (read.run[rows] > read.limit[rows])))
         limit = np.where(read.limit > 0, read.limit, read.run)
-        base = [read.job, read.submit.value, read.run, read.cores.value, limit, self._values.batch.line]
-        made = JobsOfBatch(
-            [np.asarray(column[rows]) for column in base], self._extra_of(read, rows), self._extras_of(read, rows)
-        )
+        base = (read.job, read.submit.value, read.run, read.cores.value, limit, self._values.batch.line)
+        columns = {name: np.asarray(column[rows]) for name, column in zip(COLUMNS, base, strict=True)}
+        made = JobsOfBatch(columns | self._extra_of(read, rows), self._extras_of(read, rows))
         if "also_preceding" in self._specs:
             self._read_also_preceding(read.job, rows)
         if self._identity == "names":

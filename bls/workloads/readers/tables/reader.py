@@ -9,14 +9,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bls.workloads.columns import BEGIN, COLUMNS, KEPT, OPTIONAL, RejectedLine, first_rejects
+from bls.workloads.columns import BEGIN, COLUMNS, OPTIONAL, RejectedLine, first_rejects
 from bls.workloads.header import MOST_NAMES, TITLES
+from bls.workloads.readers.lines import GrowingColumn, check_order
 from bls.workloads.readers.tables.column_map import ColumnMap
 from bls.workloads.readers.tables.events import EVENT, JobsOfEvents
-from bls.workloads.readers.tables.jobs import EARLIER, NAMES, REASONS, JobsOfBatch, JobsOfRows
+from bls.workloads.readers.tables.jobs import NAMES, JobsOfBatch, JobsOfRows
 from bls.workloads.readers.tables.named import given_map, map_names, recognised
 from bls.workloads.readers.tables.sources import RowTable, check_known, opened
 from bls.workloads.workload import MALFORMED, Workload, no_valid_job
+from traces.base.columns import read_only
 from traces.base.errors import InputError, listed, shown
 from traces.base.time import NS_PER_S
 from traces.compiled import Array
@@ -46,26 +48,18 @@ def read_table(path: str | os.PathLike[str], *, columns: str = "", cancelled: bo
     """
     with _opened(path, columns) as (table, found, source):
         jobs, wanted = _jobs_of(table, found, source, cancelled=cancelled)
-        collected = _Collected()
+        read, further = _Columns(), _Columns()
         for batch in table.batches(wanted):
-            collected.add(jobs.jobs(batch))
-        base, extra, extras = collected.taken()
-        if jobs.attempts:
-            kept = _without_earlier(jobs, base[5])
-            base = [column[kept] for column in base]
-            extra = {name: column if column.ndim == 0 else column[kept] for name, column in extra.items()}
-            extras = {name: column if column.ndim == 0 else column[kept] for name, column in extras.items()}
-        start_ns = _start_ns(base[1], found)
-        base[1] = base[1] - start_ns
-        for name in _INSTANTS:
-            if name in extra:
-                extra[name] = np.where(extra[name] >= 0, extra[name] - start_ns, -1)
+            rows = jobs.jobs(batch)
+            read.add(rows.columns)
+            further.add(rows.extras)
+        extra = read.taken()
+        start_ns = _start_ns(extra["submit_ns"], found) if extra else 0
+        _shift(extra, start_ns)
+        base = [extra.pop(name, np.zeros(0, np.int64)) for name in COLUMNS]
         account = _account(jobs, table)
         ids = {job: jobs.ids[job] for job in base[0].tolist() if job in jobs.ids} if jobs.ids else {}
         labels: dict[str, Mapping[int, str]] = dict(jobs.labels())
-        labels.pop("", None)
-        for column in (*base, *extra.values(), *extras.values()):
-            column.flags.writeable = False
         return Workload.from_lines(
             base,
             header=_header(table, found, start_ns, labels),
@@ -73,7 +67,7 @@ def read_table(path: str | os.PathLike[str], *, columns: str = "", cancelled: bo
             source=os.fspath(path),
             n_lines=account.n_lines,
             extra=extra,
-            extras=extras,
+            extras=further.taken(),
             rejected=first_rejects(account.rejected),
             names=labels.pop("application", None),
             ids=ids,
@@ -90,30 +84,28 @@ def table_blocks(path: str | os.PathLike[str], *, columns: str = "") -> Iterator
     numbered in their order. The first block has the header; the counts of a block are those of the rows since the previous one.
 
     Raises InputError as :func:`read_table` does; if a job is submitted before a job of an earlier row or does not have a higher
-    number; and for a map with attempts or events, which need all rows.
+    number; and for a map with events, which need all rows.
     """
     with _opened(path, columns) as (table, found, source):
-        if found.events is not None or "attempt" in found.columns:
-            what = "events" if found.events is not None else "columns.attempt"
-            raise InputError(
-                f"{source}: {found.source}: {what}: needs all rows; the table cannot be read as the simulation goes"
-            )
+        if found.events is not None:
+            what = "events: needs all rows; the table cannot be read as the simulation goes"
+            raise InputError(f"{source}: {found.source}: {what}")
         jobs, wanted = _jobs_of(table, found, source, streamed=True)
         facts: dict[str, Any] = {"source": os.fspath(path), "reordered": 0, "clamped": 0}
         start_ns, named = 0, False
         waits: JobsOfBatch | None = None  # the last jobs, held back for the rejected rows that follow them
-        last = np.array([-1, -1])
+        last = np.full((2, 1), -1)
         given = _Account({}, [], 0)  # by the blocks so far
         for batch in table.batches(wanted):
             upto = _account(jobs, table)
             rows = jobs.jobs(batch)
-            if not len(rows.base[0]):
+            keys = np.array([rows.columns["job_id"], rows.columns["submit_ns"]])
+            if not keys.shape[1]:
                 continue
-            keys = np.array([rows.base[0], rows.base[1]])
-            _check_order(np.concatenate([last[:, np.newaxis], keys], axis=1), rows.base[5], source)
-            last = keys[:, -1].copy()
+            check_order(np.concatenate([last, keys], axis=1), rows.columns["line"], "row", source)
+            last = keys[:, -1:]
             if waits is None:
-                start_ns, named = _start_ns(rows.base[1], found), bool(jobs.labels().get("application"))
+                start_ns, named = _start_ns(keys[1], found), bool(jobs.labels().get("application"))
                 # As in SWF, a comment says that jobs may be held.
                 held = (f"; Field 19: {BEGIN}",) if "begin" in found.columns else ()
                 facts["header"] = (*_header(table, found, start_ns, {}), *held)
@@ -141,68 +133,34 @@ class _Account(NamedTuple):
         return {"rejects": rejects, "n_lines": self.n_lines - before.n_lines}
 
 
-class _Column:
-    """A growing column that is stored as one number while all its values are equal."""
-
-    def __init__(self) -> None:
-        self._parts: list[Array] = []
-        self._n = 0
-        self._one = 0
-
-    def add(self, values: Array) -> None:
-        """Append values, an ndarray of int64 of shape (m,), which is kept."""
-        if not len(values):
-            return
-        if not self._n:
-            self._one = int(values[0])
-        if not self._parts and (values[-1] != self._one or np.any(values != self._one)):
-            self._parts.append(np.full(self._n, self._one))
-        if self._parts:
-            self._parts.append(values)
-        self._n += len(values)
-
-    def taken(self, whole: bool) -> Array:
-        """All values: shape (n,), or () for one number, unless ``whole``."""
-        if self._parts:
-            values, self._parts = np.concatenate(self._parts), []
-            return values
-        return np.full(self._n, self._one) if whole or not self._n else np.array(self._one)
-
-
-class _Collected:
-    """Jobs of all batches, as columns."""
+class _Columns:
+    """Columns of the jobs of all batches. A column that a batch lacks has its default there."""
 
     def __init__(self) -> None:
         self._n = 0
-        self._base = [_Column() for _ in range(6)]
-        self._others: dict[str, dict[str, _Column]] = {"extra": {}, "extras": {}}
+        self._columns: dict[str, GrowingColumn] = {}
 
-    def add(self, rows: JobsOfBatch) -> None:
-        """Add the jobs of a batch."""
-        n = len(rows.base[0])
-        for column, values in zip(self._base, rows.base, strict=True):
-            column.add(values)
-        for kind, given in (("extra", rows.extra), ("extras", rows.extras)):
-            known = self._others[kind]
-            for name in given:
-                if name not in known:
-                    known[name] = _Column()
-                    known[name].add(np.full(self._n, _default(kind, name)))
-            for name, column in known.items():
-                column.add(given[name] if name in given else np.full(n, _default(kind, name)))
+    def add(self, columns: Mapping[str, Array]) -> None:
+        """Append the columns of a batch."""
+        n = max(map(len, columns.values()), default=0)
+        for name in [*self._columns, *(name for name in columns if name not in self._columns)]:
+            default = OPTIONAL.get(name, -1)
+            if name not in self._columns:
+                self._columns[name] = GrowingColumn()
+                self._columns[name].add(np.full(self._n, default))
+            self._columns[name].add(columns[name] if name in columns else np.full(n, default))
         self._n += n
 
-    def taken(self) -> tuple[list[Array], dict[str, Array], dict[str, Array]]:
-        """The columns; those further ones whose numbers are all equal have shape ()."""
-        base = [column.taken(True) for column in self._base]
-        extra, extras = (
-            {name: column.taken(False) for name, column in known.items()} for known in self._others.values()
-        )
-        return base, extra, extras
+    def taken(self) -> dict[str, Array]:
+        """The columns; those beyond ``COLUMNS`` whose numbers are all equal have shape ()."""
+        return {name: column.taken(whole=name in COLUMNS) for name, column in self._columns.items()}
 
 
-def _default(kind: str, name: str) -> int:
-    return OPTIONAL[name] if kind == "extra" else -1
+def _shift(columns: dict[str, Array], start_ns: int) -> None:
+    """Make instants count from time 0 of the log."""
+    for name in ("submit_ns", *_INSTANTS) if start_ns else ():
+        if name in columns:
+            columns[name] = read_only(np.where(columns[name] >= 0, columns[name] - start_ns, -1))
 
 
 @contextmanager
@@ -287,25 +245,6 @@ def _account(jobs: JobsOfRows, table: RowTable) -> _Account:
     return _Account(counts, rejected, n_lines)
 
 
-def _without_earlier(jobs: JobsOfRows, lines: Array) -> Array:
-    """The rows of jobs that are their last attempts; the others are counted as rejects."""
-    line, job, attempt, why = np.concatenate(jobs.attempts, axis=1)
-    order = np.lexsort((line, attempt, job))
-    is_last = np.ones(len(order), bool)
-    is_last[:-1] = job[order][1:] != job[order][:-1]
-    earlier = np.zeros(len(order), bool)
-    earlier[order[~is_last]] = True
-    earlier &= (job >= 0) & (why != 1) & (why != 2)  # malformed, skipped hour
-    for code, reason in enumerate(REASONS, 1):
-        jobs.counts[reason] -= int(np.count_nonzero(earlier & (why == code)))
-    jobs.counts[EARLIER] += int(np.count_nonzero(earlier))
-    gone = set(line[earlier].tolist())
-    jobs.rejected = [one for one in jobs.rejected if one.line not in gone]
-    for row in np.flatnonzero(earlier)[:KEPT].tolist():
-        jobs.rejected.append(RejectedLine(EARLIER, int(line[row]), "attempt", f"{attempt[row]}"))
-    return np.flatnonzero(~np.isin(lines, line[earlier]))
-
-
 def _remarks(jobs: JobsOfRows, found: ColumnMap) -> tuple[str, ...]:
     remarks = (
         [] if found.time_zero == "given" else [f"read with {found.source}" + f", {found.title}" * bool(found.title)]
@@ -329,23 +268,8 @@ def _remarks(jobs: JobsOfRows, found: ColumnMap) -> tuple[str, ...]:
 
 def _block(rows: JobsOfBatch, start_ns: int, jobs: JobsOfRows, named: bool) -> dict[str, Any]:
     """Columns and names of a block of a workload; ``named``: whether jobs have names."""
-    columns: dict[str, Any] = dict(zip(COLUMNS, rows.base, strict=True)) | rows.extra
-    columns["submit_ns"] = columns["submit_ns"] - start_ns
-    for name in _INSTANTS:
-        if name in columns:
-            columns[name] = np.where(columns[name] >= 0, columns[name] - start_ns, -1)
+    columns: dict[str, Any] = dict(rows.columns)
+    _shift(columns, start_ns)
     labels: dict[str, Mapping[int, str]] = dict(jobs.labels())
     names = labels.pop("application", {})
     return columns | {"extras": rows.extras, "labels": labels, "names": names if named else {}}
-
-
-def _check_order(keys: Array, lines: Array, source: str) -> None:
-    # Of job number and submit, in the order of rows, beginning with the previous job.
-    higher, later = np.diff(keys) > [[0], [-1]]
-    if not (higher & later).all():
-        row = int(np.argmin(higher & later))
-        what = "is submitted before a job" if not later[row] else "has no higher number than a job"
-        raise InputError(
-            f"{source}: row {lines[row]}: job {keys[0, row + 1]} {what} of an earlier row; "
-            "allowed where a table is read as the simulation goes: jobs in the order of submits and of numbers"
-        )
