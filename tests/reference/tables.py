@@ -251,7 +251,7 @@ class _Reader:
         if spec.get("per") != "host":
             return count
         hosts = self._value("hosts", row)
-        if hosts > 0 and max(abs(count), hosts) >= 2**31:
+        if hosts > 0 and abs(count) > MOST // hosts:
             raise Wrong
         return count * max(hosts, 0)
 
@@ -281,8 +281,7 @@ class _Reader:
             raise Absent if self._is_missing(cell, spec) else Wrong
         if abs(int(value)) > MOST:
             raise Wrong
-        own = [*spec.get("missing", []), *self.given.get("missing", [])]
-        if "value" not in spec and value in [Decimal(word) for word in own if _NUMBER.fullmatch(word)]:
+        if "value" not in spec and _word(cell) in [*spec.get("missing", []), *self.given.get("missing", [])]:
             raise Absent
         return value
 

@@ -6,7 +6,7 @@ fraction in billionths, rounded half to even.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -15,11 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bls.workloads.readers import sacct_columns
-from bls.workloads.readers.lines import number
 from bls.workloads.readers.tables import column_map as cm
 from bls.workloads.readers.tables.cells import (
     ABSENT,
-    FIRST_YEAR,
     LAST_YEAR,
     READ,
     SKIPPED_HOUR,
@@ -51,45 +49,40 @@ class CellValues(NamedTuple):
     value: Array  # int64 (n,); 0 where there is none
 
 
+_TYPES: tuple[tuple[Callable[[Any], bool], Any], ...] = (
+    (pa.types.is_string, pa.binary()),
+    (pa.types.is_string_view, pa.binary()),
+    (pa.types.is_binary_view, pa.binary()),
+    (pa.types.is_large_string, pa.large_binary()),
+    (pa.types.is_null, pa.binary()),
+    (pa.types.is_boolean, pa.int8()),
+    (pa.types.is_float16, pa.float64()),
+)  # types that are converted
+
+
 def plain(array: Any, name: str, source: str) -> Any:
-    """The column as an array that can be read: binary text, numbers, or instants. Raises InputError for other types, as nested
-    ones: lists need ``take``."""
+    """The column as an array that can be read: binary text without missing cells, numbers, or instants. Raises InputError for
+    other types, as nested ones: lists need ``take``."""
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
-    kind = array.type
-    if pa.types.is_dictionary(kind):
+    if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
-        kind = array.type
-    if pa.types.is_string(kind) or pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
-        return array.cast(pa.binary())
-    if pa.types.is_large_string(kind):
-        return array.cast(pa.large_binary())
-    if pa.types.is_decimal(kind):
-        return array.cast(pa.string()).cast(pa.binary())
-    if pa.types.is_boolean(kind):
-        return array.cast(pa.int8())
-    if pa.types.is_null(kind):
-        return pa.nulls(len(array), pa.binary())
-    if pa.types.is_float16(kind):
-        return array.cast(pa.float64())
-    readable = (
-        pa.types.is_binary,
-        pa.types.is_large_binary,
-        pa.types.is_integer,
-        pa.types.is_floating,
-        pa.types.is_timestamp,
-        pa.types.is_date,
-        pa.types.is_duration,
-    )
-    if any(test(kind) for test in readable):
+    if pa.types.is_decimal(array.type):
+        array = array.cast(pa.string())
+    for test, kind in _TYPES:
+        if test(array.type):
+            array = array.cast(kind)
+    if is_text(array):
+        return array.fill_null(b"") if array.null_count else array
+    if is_number(array.type) or any(str(array.type).startswith(kind) for kind in ("timestamp", "date", "duration")):
         return array
-    nested = "; allowed with take: a list of numbers or texts" if pa.types.is_nested(kind) else ""
-    raise InputError(f"{source}: column {shown_name(name)} is of type {kind}{nested}")
+    nested = "; allowed with take: a list of numbers or texts" if pa.types.is_nested(array.type) else ""
+    raise InputError(f"{source}: column {shown_name(name)} is of type {array.type}{nested}")
 
 
 def taken(array: Any, take: str, name: str, source: str) -> Any:
     """Take a part of each list of a column, as its first element or its sum; missing where a list is missing or, except for
-    count, empty. Sums and means are computed in floating point."""
+    count, empty. Missing elements do not count."""
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
     if array.null_count == len(array):
@@ -99,25 +92,19 @@ def taken(array: Any, take: str, name: str, source: str) -> Any:
     if take == "count":
         return pc.list_value_length(array)
     inner = array.type.value_type
-    is_number = pa.types.is_integer(inner) or pa.types.is_floating(inner)
-    if pa.types.is_nested(inner) or not (is_number or take in ("first", "last")):
+    if pa.types.is_nested(inner) or not (is_number(inner) or take in ("first", "last")):
         what = f"is a list of {inner}; allowed with take {take}: a list of numbers"
         raise InputError(f"{source}: column {shown_name(name)} {what}")
-    lengths = np.asarray(pc.fill_null(pc.list_value_length(array), 0)).astype(np.int64)
-    values = array.flatten()
-    first = np.concatenate([[0], np.cumsum(lengths)])
-    there = lengths > 0
-    if take in ("first", "last"):
-        place = pa.array(np.where(there, first[:-1] if take == "first" else first[1:] - 1, 0), mask=~there)
-        return values.take(place)
-    plain_values = np.asarray(pc.fill_null(values, 0)).astype(np.float64)
-    found = np.zeros(len(array))
-    if len(plain_values):
-        operate = np.maximum if take == "max" else np.add
-        found[there] = operate.reduceat(plain_values, first[:-1][there])
-    if take == "mean":
-        found = found / np.maximum(lengths, 1)
-    return pa.array(found, mask=~there)
+    elements = pa.table({"row": pc.list_parent_indices(array), "value": pc.list_flatten(array)})
+    found = elements.group_by("row", use_threads=False).aggregate([("value", take)])
+    place = np.full(len(array), -1)
+    place[found["row"].to_numpy()] = np.arange(len(found))
+    return at_rows(found[f"value_{take}"].combine_chunks(), place)
+
+
+def is_number(kind: Any) -> bool:
+    """Whether a type is of numbers."""
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
 def _text(array: Any) -> tuple[Array, Array]:
@@ -138,71 +125,48 @@ def is_text(array: Any) -> bool:
     return bool(pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type))
 
 
-def is_word(array: Any, words: Sequence[str]) -> Array:
+def holds(array: Any, words: Container[str]) -> Array:
     """Whether each cell is one of some words, without blanks at its ends; bool, shape (n,)."""
-    if not words:
-        return np.zeros(len(array), bool)
+    place, distinct = distinct_words(array)
+    return np.array([word in words for word in distinct])[place]
+
+
+def _numbers(array: Any, name: str, source: str) -> Amounts:
+    """The numbers of a column; words for missing values are WRONG."""
     if is_text(array):
-        known = pa.array([word.encode() for word in words], array.type)
-        return np.asarray(pc.is_in(array, known).to_numpy(zero_copy_only=False))
-    numbers = [value for word in words if (value := number(word)) is not None]
-    if pa.types.is_integer(array.type) or pa.types.is_floating(array.type):
-        values = np.asarray(pc.fill_null(array, 0))
-        return np.isin(values, np.array([float(value) for value in numbers])) & ~_absent(array)
-    return np.zeros(len(array), bool)
-
-
-def _of_text(array: Any) -> Amounts:
-    text, first = _text(array)
-    found = np.empty((3, len(array)), np.int64)
-    read_numbers(text, first, found)
-    return Amounts(found[0], found[1], found[2])
-
-
-def amounts(array: Any, name: str, source: str, missing: Sequence[str]) -> Amounts:
-    """The numbers of a column. Raises InputError if its type holds none."""
-    n = len(array)
-    if is_text(array):
-        found = _of_text(array)
-        _mark_absent(found.state, array, missing)
-        return _without(found, missing)
-    state = np.where(_absent(array), ABSENT, READ).astype(np.int64)
-    zero = np.zeros(n, np.int64)
+        text, first = _text(array)
+        found = np.empty((3, len(array)), np.int64)
+        read_numbers(text, first, found)
+        return Amounts(*found)
+    if not is_number(array.type):
+        raise InputError(f"{source}: column {shown_name(name)} is of type {array.type}; allowed: numbers")
+    values = np.asarray(pc.fill_null(array, 0))
     if pa.types.is_integer(array.type):
-        values = np.asarray(pc.fill_null(array, 0))
-        too_large = (values > MAX_NS) | (values < -MAX_NS) if values.dtype.itemsize == 8 else np.zeros(n, bool)
-        state[too_large & (state == READ)] = WRONG
-        return _without(Amounts(state, np.where(too_large, 0, values).astype(np.int64), zero), missing)
-    if pa.types.is_floating(array.type):
-        values = np.asarray(pc.fill_null(array, 0.0)).astype(np.float64)
-        wrong = (state == READ) & ~(np.abs(values) < _EXACT)
-        state[wrong] = WRONG
-        values = np.where(state == READ, values, 0.0)
-        whole = np.trunc(values)
+        fits = (values <= MAX_NS) & (values >= -MAX_NS)
+        whole, nano = np.where(fits, values, 0).astype(np.int64), np.zeros(len(values), np.int64)
+    else:
+        values = values.astype(np.float64)
+        fits = np.abs(values) < _EXACT
+        values = np.where(fits, values, 0.0)
+        whole = np.trunc(values).astype(np.int64)
         nano = np.rint((values - whole) * 1e9).astype(np.int64)
-        over = np.abs(nano) == _BILLION
-        found = Amounts(state, whole.astype(np.int64) + np.where(over, np.sign(nano), 0), np.where(over, 0, nano))
-        return _without(found, missing)
-    raise InputError(f"{source}: column {shown_name(name)} is of type {array.type}; allowed: numbers")
+        is_one = np.abs(nano) == _BILLION
+        whole, nano = whole + np.where(is_one, np.sign(nano), 0), np.where(is_one, 0, nano)
+    return Amounts(np.where(_absent(array), ABSENT, np.where(fits, READ, WRONG)), whole, nano)
 
 
-def _without(found: Amounts, missing: Sequence[str]) -> Amounts:
-    """Mark numbers that mean a missing value, as 0 may."""
-    for word in missing[len(cm.MISSING) :]:
-        if (value := number(word)) is not None and value.copy_abs() <= MAX_NS:
-            whole, nano = int(value), int((value - int(value)).scaleb(9))
-            found.state[(found.whole == whole) & (found.nano == nano) & (found.state == READ)] = ABSENT
+def amounts(array: Any, spec: cm.SourceColumn, source: str) -> Amounts:
+    """The numbers of a column. Raises InputError if its type holds none."""
+    found = _numbers(array, spec.column, source)
+    _mark_absent(found.state, array, spec.missing)
     return found
 
 
 def _mark_absent(state: Array, array: Any, missing: Sequence[str]) -> None:
-    """Mark the cells that cannot be read, and are missing or hold a word for a missing value."""
-    if array.null_count:
-        state[_absent(array)] = ABSENT
-    wrong = np.flatnonzero(state == WRONG)
-    if len(wrong):
-        there = array.take(pa.array(wrong))
-        state[wrong[is_word(trimmed(there), missing)]] = ABSENT
+    """Mark the cells with a word for a missing value. Only words of the map's own may also be values, as 0."""
+    rows = np.flatnonzero(state == WRONG) if set(missing) <= set(cm.MISSING) else np.arange(len(state))
+    if len(rows):
+        state[rows[holds(array.take(pa.array(rows)), missing)]] = ABSENT
 
 
 def is_empty(array: Any) -> Array:
@@ -223,13 +187,6 @@ def at_rows(array: Any, rows: Array) -> Any:
 def texts(words: Sequence[str]) -> Any:
     """A text column."""
     return pa.array([word.encode() for word in words], pa.binary())
-
-
-def trimmed(array: Any) -> Any:
-    """A text column without blanks at the ends of its cells; few cells or distinct ones, as it is done in Python."""
-    if not is_text(array):
-        return array
-    return pa.array([None if cell is None else cell.strip() for cell in array.to_pylist()], array.type)
 
 
 def times_ns(found: Amounts, unit_ns: int) -> CellValues:
@@ -267,38 +224,38 @@ def kilobytes(found: Amounts, unit_kb: int) -> CellValues:
     return counts(found, 1, 1024) if unit_kb == 0 else counts(found, unit_kb, 1)
 
 
-def constant(value: str, n: int) -> Amounts:
-    """The same number ``n`` times; WRONG if the text is no number."""
-    one = amounts(pa.array([value.encode()]), "", "", ())
-    return Amounts(*(np.repeat(values, n) for values in one))
-
-
 def instants(array: Any, spec: cm.SourceColumn, zone: str, source: str) -> CellValues:
     """The instants of a column in ns: dates since 1970, numbers since 1970 or the log's own time 0."""
-    name = spec.column
     local = spec.zone or zone
     if pa.types.is_timestamp(array.type) or pa.types.is_date(array.type):
         return _timestamps(array, spec, local)
     if spec.unit.startswith("%"):
-        return _by_word(array, spec, lambda word: _strptime(word, spec.unit), local)
-    if spec.unit == "iso" and not is_text(array):
-        raise InputError(f"{source}: column {shown_name(name)} is of type {array.type}; allowed with unit iso: dates")
-    if is_text(array) and spec.unit in ("iso", "auto"):
+        place, words = distinct_words(array)
+        array = texts([word if word in spec.missing else _iso(word, spec.unit) for word in words]).take(pa.array(place))
+    if is_text(array) and spec.unit not in cm.TIME_UNITS:
         text, first = _text(array)
         found = np.empty((4, len(array)), np.int64)
         read_dates(text, first, found)
         values = _in_zone(found[0], found[1], found[2], found[3] == 0, spec, local)
-        is_number = values.state == WRONG
-        if spec.unit == "auto" and is_number.any():
-            numbers = times_ns(_without(_of_text(array), spec.missing), spec.unit_ns)
-            values = CellValues(
-                np.where(is_number, numbers.state, values.state), np.where(is_number, numbers.value, values.value)
-            )
-        _mark_absent(values.state, array, spec.missing)
-        if own := spec.missing[len(cm.MISSING) :]:
-            values.state[is_word(trimmed_distinct(array), own)] = ABSENT
-        return values
-    return times_ns(amounts(array, name, source, spec.missing), spec.unit_ns)
+        rows = np.flatnonzero(values.state == WRONG)
+        if len(rows) and spec.unit == "auto":
+            numbers = _numbers(array.take(pa.array(rows)), spec.column, source)
+            values.state[rows], values.value[rows] = times_ns(numbers, spec.unit_ns)
+    elif spec.unit == "iso":
+        what = f"is of type {array.type}; allowed with unit iso: dates"
+        raise InputError(f"{source}: column {shown_name(spec.column)} {what}")
+    else:
+        values = times_ns(_numbers(array, spec.column, source), spec.unit_ns)
+    _mark_absent(values.state, array, spec.missing)
+    return values
+
+
+def _iso(word: str, form: str) -> str:
+    """A date in a format of strptime, as read by :func:`read_dates`; a word that is none if it does not fit."""
+    try:
+        return datetime.strptime(word, form).isoformat()
+    except ValueError:
+        return "?"
 
 
 def _in_zone(
@@ -322,7 +279,6 @@ _UNITS_OF_TYPE = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 def _timestamps(array: Any, spec: cm.SourceColumn, zone: str) -> CellValues:
-    assert FIRST_YEAR == 1970
     absent = _absent(array)
     if pa.types.is_date(array.type):
         array = array.cast(pa.timestamp("s"))
@@ -336,64 +292,27 @@ def _timestamps(array: Any, spec: cm.SourceColumn, zone: str) -> CellValues:
     return _in_zone(state, seconds, rest * (_BILLION // per_s), np.full(len(array), not exact), spec, zone)
 
 
-def _strptime(word: str, form: str) -> tuple[int, int, int, int]:
-    """State, seconds since 1970, billionths, and 1 for an exact date, of a word in a format of strptime."""
-    try:
-        found = datetime.strptime(word, form)
-    except ValueError:
-        return WRONG, 0, 0, 0
-    exact = found.tzinfo is not None
-    since = found - datetime(1970, 1, 1, tzinfo=found.tzinfo)
-    offset = found.utcoffset()
-    seconds = since.days * 86_400 + since.seconds - (int(offset.total_seconds()) if offset else 0)
-    fits = FIRST_YEAR <= found.year <= LAST_YEAR and seconds >= 0
-    return (READ, seconds, found.microsecond * 1000, int(exact)) if fits else (WRONG, 0, 0, 0)
-
-
-def _by_word(
-    array: Any, spec: cm.SourceColumn, of: Callable[[str], tuple[int, int, int, int]], zone: str
-) -> CellValues:
-    place, words = distinct_words(array)
-    table = np.array([(ABSENT, 0, 0, 0) if word in spec.missing else of(word) for word in words] or [(ABSENT, 0, 0, 0)])
-    found = table[place].T
-    return _in_zone(found[0], found[1], found[2], found[3] == 0, spec, zone)
-
-
 def durations(array: Any, spec: cm.SourceColumn, source: str) -> CellValues:
     """The durations of a column in ns; an infinite one is ABSENT."""
+    n = len(array)
     if pa.types.is_duration(array.type):
-        per_s = _UNITS_OF_TYPE[array.type.unit]
         whole = np.asarray(pc.fill_null(array.cast(pa.int64()), 0))
-        state = np.where(_absent(array), ABSENT, READ).astype(np.int64)
-        values = times_ns(Amounts(state, whole, np.zeros(len(whole), np.int64)), _BILLION // per_s)
-    elif spec.unit == "clock":
-        values = _clocks(array, spec)
+        found = Amounts(np.where(_absent(array), ABSENT, READ), whole, np.zeros(n, np.int64))
+        return times_ns(found, _BILLION // _UNITS_OF_TYPE[array.type.unit])
+    if spec.unit == "clock":
+        values = CellValues(np.full(n, WRONG), np.zeros(n, np.int64))
     else:
-        clocks = spec.unit == "auto" and is_text(array)
-        found = _without(_of_text(array), spec.missing) if clocks else amounts(array, spec.column, source, spec.missing)
-        values = times_ns(found, spec.unit_ns)
-        if clocks and (values.state == WRONG).any():
-            other = _clocks(array, spec)
-            is_clock = values.state == WRONG
-            values = CellValues(
-                np.where(is_clock, other.state, values.state), np.where(is_clock, other.value, values.value)
-            )
-        elif clocks and array.null_count:
-            values.state[_absent(array)] = ABSENT
+        values = times_ns(_numbers(array, spec.column, source), spec.unit_ns)
+    rows = np.flatnonzero(values.state == WRONG)
+    if len(rows) and (spec.unit == "clock" or (spec.unit == "auto" and is_text(array))):
+        place, words = distinct_words(array.take(pa.array(rows)))
+        clocks = [clock_ns(word) for word in words]
+        values.state[rows] = np.array([WRONG if ns is None else READ for ns in clocks])[place]
+        values.value[rows] = np.array([ns or 0 for ns in clocks], np.int64)[place]
+    _mark_absent(values.state, array, spec.missing)
     if spec.infinite:
-        infinite = is_word(trimmed_distinct(array), spec.infinite)
-        values = CellValues(np.where(infinite, ABSENT, values.state), np.where(infinite, 0, values.value))
+        values.state[holds(array, spec.infinite)] = ABSENT
     return values
-
-
-def _clocks(array: Any, spec: cm.SourceColumn) -> CellValues:
-    place, words = distinct_words(array)
-    found = [clock_ns(word) for word in words]
-    states = [
-        ABSENT if word in spec.missing else WRONG if ns is None else READ for word, ns in zip(words, found, strict=True)
-    ]
-    table = np.array([states or [ABSENT], [ns or 0 for ns in found] or [0]], np.int64)
-    return CellValues(table[0][place], table[1][place])
 
 
 def clock_ns(word: str) -> int | None:
@@ -422,19 +341,10 @@ def word_of(cell: Any) -> str:
     return str(cell)
 
 
-def trimmed_distinct(array: Any) -> Any:
-    """A text column without blanks at the ends of its cells."""
-    if not is_text(array):
-        return array
-    encoded = array.dictionary_encode()
-    return trimmed(encoded.dictionary).take(encoded.indices)
-
-
-def resource_counts(array: Any, names: Sequence[str], missing: Sequence[str]) -> Amounts:
+def resource_counts(array: Any, spec: cm.SourceColumn) -> Amounts:
     """The sums of the counts of some of Slurm's resources in words such as ``cpu=4,gres/gpu=2``; 0 of a resource that a word
     does not name."""
     place, words = distinct_words(array)
-    found = [sum(max(0, sacct_columns.tres_count(word, name)) for name in names) for word in words]
-    states = np.array([ABSENT if word in missing else READ for word in words], np.int64)
-    whole = np.array(found, np.int64)[place]
-    return Amounts(states[place], whole, np.zeros(len(place), np.int64))
+    found = [sum(max(0, sacct_columns.tres_count(word, name)) for name in spec.tres) for word in words]
+    states = np.array([ABSENT if word in spec.missing else READ for word in words], np.int64)
+    return Amounts(states[place], np.array(found, np.int64)[place], np.zeros(len(place), np.int64))

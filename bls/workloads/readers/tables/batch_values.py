@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from bls.workloads.readers.tables import arrays as ar
 from bls.workloads.readers.tables import column_map as cm
@@ -17,7 +19,6 @@ from traces.base.time import MAX_NS, NS_PER_S, format_ns
 from traces.compiled import Array
 
 _LONGEST_NS = 3653 * 86_400 * NS_PER_S  # ten years: a longer duration has another unit
-_MOST_EACH = 2**31  # hosts, and cores of each: their product stays below 2**62
 
 
 def without_blanks(batch: RowBatch) -> RowBatch:
@@ -40,68 +41,90 @@ class BatchValues:
         self, column_map: cm.ColumnMap, specs: Mapping[str, tuple[cm.SourceColumn, ...]], batch: RowBatch, source: str
     ) -> None:
         self.map, self.specs, self.batch, self.source = column_map, specs, batch, source
-        self._plain: dict[str, Any] = {}
+        self._plain: dict[Any, Any] = {}
 
     def array(self, spec: cm.SourceColumn) -> Any:
         """The column of a spec; the same array for the specs that read it in the same way."""
-        key = f"{spec.take} {spec.column}"
+        key = (spec.take, spec.column, spec.value)
         if key not in self._plain:
-            column = self.batch.columns[spec.column]
+            if spec.value is not None:
+                column = pa.repeat(spec.value.encode(), len(self.batch.line))
+            else:
+                column = self.batch.columns[spec.column]
             if spec.take:
                 column = ar.taken(column, spec.take, spec.column, self.source)
             self._plain[key] = ar.plain(column, spec.column, self.source)
         return self._plain[key]
 
-    def first(
-        self, name: str, of: Callable[[cm.SourceColumn], CellValues], specs: Iterable[cm.SourceColumn] | None = None
-    ) -> CellValues:
-        """The values of a target: of several columns the first with a value counts."""
+    def of(self, name: str) -> CellValues:
+        """The values of a target. Raises InputError if an instant or a duration shows that the unit is wrong."""
+        values = self.first(self.specs.get(name, ()))
+        kind = cm.TARGETS[name].kind
+        if kind == cm.INSTANT:
+            self._check_fit(name, values, MAX_NS, "more than 146 years after 1970")
+        if kind == cm.DURATION:
+            longest = MAX_NS if self.map.time_zero == "given" else _LONGEST_NS  # our own tables may hold any duration
+            self._check_fit(name, values, longest, "longer than ten years")
+        return values
+
+    def first(self, specs: Iterable[cm.SourceColumn]) -> CellValues:
+        """The values of several columns: of each row the first that is not missing."""
         n = len(self.batch.line)
-        found = CellValues(np.full(n, ABSENT, np.int64), np.zeros(n, np.int64))
-        for spec in self.specs.get(name, ()) if specs is None else specs:
-            other = of(spec)
-            if (found.state == ABSENT).all():
+        found = CellValues(np.full(n, ABSENT), np.zeros(n, np.int64))
+        for spec in specs:
+            other = self._read(spec)
+            absent = found.state == ABSENT
+            if absent.all():
                 found = other
             else:
-                absent = found.state == ABSENT
-                found = CellValues(
-                    np.where(absent, other.state, found.state), np.where(absent, other.value, found.value)
-                )
+                found = CellValues(*(np.where(absent, *pair) for pair in zip(other, found, strict=True)))
         return found
 
-    def amounts(self, spec: cm.SourceColumn) -> ar.Amounts:
-        """The numbers of a column, or the constant."""
-        n = len(self.batch.line)
-        if spec.value is not None:
-            return ar.constant(spec.value, n)
-        if spec.tres:
-            return ar.resource_counts(self.array(spec), spec.tres, spec.missing)
-        return ar.amounts(self.array(spec), spec.column, self.source, spec.missing)
+    def _read(self, spec: cm.SourceColumn) -> CellValues:
+        """The values of a column: instants and durations in ns, counts, memory per core in KB, or whole numbers."""
+        array = self.array(spec)
+        if spec.kind == cm.INSTANT:
+            return ar.instants(array, spec, self.map.zone, self.source)
+        if spec.kind == cm.DURATION:
+            return ar.durations(array, spec, self.source)
+        found = ar.resource_counts(array, spec) if spec.tres else ar.amounts(array, spec, self.source)
+        if spec.kind == cm.COUNT:
+            values = ar.counts(found, spec.times, cm.COUNT_UNITS[spec.unit])
+            return self._of_hosts(values) if spec.per == "host" else values
+        if spec.kind == cm.MEMORY:
+            return self._memory(ar.kilobytes(found, cm.MEMORY_UNITS[spec.unit]), spec.per)
+        return CellValues(np.where((found.state == READ) & (found.nano != 0), WRONG, found.state), found.whole)
 
-    def instant(self, name: str) -> CellValues:
-        """The instants of a target in ns. Raises InputError if one shows that the unit is wrong."""
-        values = self.first(name, self.instant_of)
-        self._check_fit(name, values, MAX_NS, "more than 146 years after 1970")
-        return values
+    def _of_hosts(self, values: CellValues) -> CellValues:
+        """Values of a host, times the hosts."""
+        hosts = self.hosts
+        several = np.maximum(hosts.value, 0)
+        state = np.where(values.state == READ, hosts.state, values.state)
+        too_large = (state == READ) & (np.abs(values.value) > MAX_NS // np.maximum(several, 1))
+        return CellValues(np.where(too_large, WRONG, state), np.where(too_large, 0, values.value) * several)
 
-    def instant_of(self, spec: cm.SourceColumn) -> CellValues:
-        """The instants of a column in ns."""
-        if spec.value is not None:
-            return ar.times_ns(self.amounts(spec), spec.unit_ns)
-        return ar.instants(self.array(spec), spec, self.map.zone, self.source)
+    def _memory(self, values: CellValues, per: str) -> CellValues:
+        """Memory of a core in KB, rounded up; unknown if it is not positive."""
+        if per == "host":
+            values = self._of_hosts(values)
+        cores = 1 if per == "core" else np.maximum(self.cores.value, 1)
+        known = (values.state == READ) & (values.value > 0)
+        return CellValues(np.where(known, READ, ABSENT), -(-values.value // cores))
 
-    def duration_of(self, spec: cm.SourceColumn) -> CellValues:
-        """The durations of a column in ns."""
-        if spec.value is not None:
-            return ar.times_ns(self.amounts(spec), spec.unit_ns)
-        return ar.durations(self.array(spec), spec, self.source)
+    @cached_property
+    def hosts(self) -> CellValues:
+        """The hosts of jobs."""
+        return self.of("hosts")
 
-    def duration(self, name: str) -> CellValues:
-        """The durations of a target in ns. Raises InputError if one shows that the unit is wrong."""
-        values = self.first(name, self.duration_of)
-        longest = MAX_NS if self.map.time_zero == "given" else _LONGEST_NS  # our own tables may hold any duration
-        self._check_fit(name, values, longest, "longer than ten years")
-        return values
+    @cached_property
+    def cores(self) -> CellValues:
+        """The cores of jobs."""
+        return self.of("cores")
+
+    def known(self, name: str, default: int = -1) -> Array:
+        """The values of a target that are not negative, and a default for others."""
+        values = self.of(name)
+        return np.where((values.state == READ) & (values.value >= 0), values.value, default)
 
     def _check_fit(self, name: str, values: CellValues, most: int, what: str) -> None:
         """Raise InputError if a value shows that the unit is wrong."""
@@ -129,54 +152,8 @@ class BatchValues:
             f"{format_ns(int(run[row]))} ({self.map.source}: columns.start); if it means no start, set missing = {shown(word)}"
         )
 
-    def count(self, name: str, hosts: CellValues | None) -> CellValues:
-        """The counts of a target; those of a host are multiplied by ``hosts``."""
-
-        def of(spec: cm.SourceColumn) -> CellValues:
-            values = ar.counts(self.amounts(spec), spec.times, cm.COUNT_UNITS[spec.unit])
-            if spec.per == "host" and hosts is not None:
-                state = np.where(values.state == READ, hosts.state, values.state)
-                each, several = values.value, np.maximum(hosts.value, 0)
-                too_large = (state == READ) & (several > 0) & (np.maximum(np.abs(each), several) >= _MOST_EACH)
-                product = np.where(too_large, 0, each) * np.where(too_large, 0, several)
-                return CellValues(np.where(too_large, WRONG, state), product)
-            return values
-
-        return self.first(name, of)
-
-    def number(self, name: str, specs: Iterable[cm.SourceColumn] | None = None) -> tuple[Array, Array]:
-        """Whole numbers and their states."""
-
-        def of(spec: cm.SourceColumn) -> CellValues:
-            found = self.amounts(spec)
-            return CellValues(np.where((found.state == READ) & (found.nano != 0), WRONG, found.state), found.whole)
-
-        values = self.first(name, of, specs)
-        return values.value, values.state
-
-    def memory_kb(self, cores: Array, hosts: CellValues) -> Array:
-        """Memory per core in KB, rounded up; -1 if it is unknown."""
-
-        def of(spec: cm.SourceColumn) -> CellValues:
-            found = ar.kilobytes(self.amounts(spec), cm.MEMORY_UNITS[spec.unit])
-            known = found.state == READ
-            total = found.value
-            if spec.per == "host":
-                known = known & (hosts.state == READ) & (hosts.value > 0)
-                factor = np.where(known, hosts.value, 1)
-                known = known & (total <= MAX_NS // factor)
-                total = np.where(known, total * factor, 0)
-            if spec.per != "core":
-                total = -(-total // cores)
-            return CellValues(np.where(known & (total > 0), READ, ABSENT), total)
-
-        values = self.first("memory", of)
-        return np.where(values.state == READ, values.value, -1)
-
     def words(self, spec: cm.SourceColumn) -> tuple[Array, list[str]]:
         """The place of each cell's word in a list of words, and these."""
-        if spec.value is not None:
-            return np.zeros(len(self.batch.line), np.int64), [spec.value]
         return ar.distinct_words(self.array(spec))
 
     def word(self, name: str, row: int) -> tuple[str, str]:
@@ -184,7 +161,7 @@ class BatchValues:
         column, word = name, ""
         for spec in self.specs.get(name, ()):
             column = spec.column or name
-            word = spec.value or ar.word_of(self._cell(spec, row))
+            word = ar.word_of(self._cell(spec, row))
             if word and word not in spec.missing:
                 break
         return column, word

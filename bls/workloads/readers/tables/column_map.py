@@ -396,6 +396,6 @@ def _spec(kind: str, given: Any, missing: tuple[str, ...], where: str) -> Source
     if ("column" in given) == ("value" in given):
         raise InputError(f"{where}: {shown(given)}; allowed: either column or value")
     values = {key: KEYS[key].value(value, kind, f"{where}.{key}") for key, value in given.items()}
-    values["missing"] = (*missing, *values.get("missing", ()))
+    values["missing"] = () if "value" in given else (*missing, *values.get("missing", ()))
     values.setdefault("unit", UNITS[kind][0] if kind in UNITS else "")
     return SourceColumn(kind=kind, **values)

@@ -166,7 +166,7 @@ class _Guess:
             elif kind == cm.DURATION:
                 state = ar.durations(array, spec, self._source).state
             else:
-                state = ar.amounts(array, name, self._source, spec.missing).state
+                state = ar.amounts(array, spec, self._source).state
         except InputError:
             return False
         return bool(np.count_nonzero(state == READ) > 0.5 * len(state)) or (
@@ -203,7 +203,7 @@ class _Guess:
         array = self._columns[name]
         unit = ""
         if ar.is_text(array) or not _has_type_of_time(array):
-            found = ar.amounts(array, name, self._source, cm.MISSING)
+            found = ar.amounts(array, self._spec(target, name), self._source)
             numbers = found.whole[found.state == READ]
             if len(numbers):
                 median = float(np.median(np.abs(numbers)))

@@ -70,7 +70,6 @@ class _Read(NamedTuple):
     walltime: CellValues
     limit: Array  # time limits; 0 for none
     stop: Array  # instants at which users cancel; -1 for never
-    hosts: CellValues
     cores: CellValues
     status: Array
     going: Array  # bool: whether the job has not ended
@@ -169,7 +168,7 @@ class JobsOfRows:
         limit = np.where(read.limit > 0, read.limit, read.run)
         base = (read.job, read.submit.value, read.run, read.cores.value, limit, self._values.batch.line)
         columns = {name: np.asarray(column[rows]) for name, column in zip(COLUMNS, base, strict=True)}
-        made = JobsOfBatch(columns | self._extra_of(read, rows), self._extras_of(read, rows))
+        made = JobsOfBatch(columns | self._extra_of(read, rows), self._extras_of(rows))
         if "also_preceding" in self._specs:
             self._read_also_preceding(read.job, rows)
         if self._identity == "names":
@@ -180,10 +179,8 @@ class JobsOfRows:
         """The values that decide whether rows are jobs."""
         values = self._values
         job, job_state = self._job_ids()
-        submit, start, end, cancel = (values.instant(name) for name in ("submit", "start", "end", "cancel"))
-        given, walltime = values.duration("run"), values.duration("walltime")
-        hosts = values.count("hosts", None)
-        cores = values.count("cores", hosts)
+        submit, start, end, cancel = (values.of(name) for name in ("submit", "start", "end", "cancel"))
+        given, walltime = values.of("run"), values.of("walltime")
         status, going = self._status()
         known = given.state == READ
         derived = ~known & (start.state == READ) & (end.state == READ)
@@ -196,7 +193,7 @@ class JobsOfRows:
         later = (cancel.state == READ) & (cancel.value >= submit.value)
         stop = np.where(stopped, stop, np.where(later, cancel.value, -1))
         run = np.where(stopped, 1, run)
-        return _Read(job, job_state, submit, start, end, given, run, walltime, limit, stop, hosts, cores, status, going)
+        return _Read(job, job_state, submit, start, end, given, run, walltime, limit, stop, values.cores, status, going)
 
     def _decide(self, read: _Read) -> tuple[Array, Array]:
         """The reason why each row is no job, as its place in :data:`REASONS` from 1, and the target that decides it."""
@@ -228,37 +225,30 @@ class JobsOfRows:
     def _extra_of(self, read: _Read, rows: Any) -> dict[str, Array]:
         """The columns of ``OPTIONAL`` of some rows, without those that have their default in all rows."""
         values, submit, start = self._values, read.submit, read.start
-        begin, wait, think = values.instant("begin"), values.duration("wait"), values.duration("think")
+        begin, wait = values.of("begin"), values.of("wait")
         started = start.state == READ
         recorded = np.where(wait.state == READ, wait.value, np.where(started, start.value - submit.value, -1))
         held = (begin.state == READ) & (begin.value > submit.value) & (~started | (begin.value <= start.value))
         columns: dict[str, Array] = {
             "wait_ns": np.maximum(recorded, -1),
-            "think_ns": np.where((think.state == READ) & (think.value > 0), think.value, 0),
+            "think_ns": values.known("think", 0),
             "status": read.status,
             "cancel_ns": read.stop,
             "begin_ns": np.where(held, begin.value, -1),
-            "memory_kb": values.memory_kb(np.maximum(read.cores.value, 1), read.hosts),
+            "memory_kb": values.known("memory"),
+            "preceding": values.known("preceding"),
+            "preset": np.minimum(values.known("preset", 0), 1),
         }
-        for name in ("preceding", "preset"):
-            number, state = values.number(name)
-            columns[name] = np.where((state == READ) & (number >= 0), number, OPTIONAL[name])
-        columns["preset"] = np.minimum(columns["preset"], 1)
         extra = {name: column[rows] for name, column in columns.items() if np.any(column != OPTIONAL[name])}
         for name, column in _LABELS.items():
             if name in self._specs:
                 extra[column] = self._label(self.names.setdefault(column, _Names()), self._specs[name], rows)
         return extra
 
-    def _extras_of(self, read: _Read, rows: Any) -> dict[str, Array]:
+    def _extras_of(self, rows: Any) -> dict[str, Array]:
         """The further columns of some rows."""
-        found = {}
-        for name, target, one in (
-            ("nodes", "hosts", read.hosts),
-            ("gpus", "gpus", self._values.count("gpus", read.hosts)),
-        ):
-            if target in self._specs:
-                found[name] = np.where((one.state == READ) & (one.value >= 0), one.value, -1)[rows]
+        targets = {"nodes": "hosts", "gpus": "gpus"}
+        found = {name: self._values.known(one)[rows] for name, one in targets.items() if one in self._specs}
         return found | {name: self._extra(name, specs, rows) for name, specs in self._extras.items()}
 
     # Columns that only accepted rows have.
@@ -266,8 +256,7 @@ class JobsOfRows:
     def _status(self) -> tuple[Array, Array]:
         """Status in SWF's numbers, and whether the job has not ended."""
         n = len(self._values.batch.line)
-        number, state = self._values.number("status")
-        status = np.where((state == READ) & (number >= 0), number, -1)
+        status = self._values.known("status")
         going = np.zeros(n, bool)
         for spec in self._specs.get("state", ()):
             of_word = dict.fromkeys(spec.completed, _COMPLETED) | dict.fromkeys(spec.failed, FAILED)
@@ -287,8 +276,8 @@ class JobsOfRows:
         found = np.full(len(self._values.batch.line[rows]), -1, np.int64)
         for spec in specs:
             if spec.unit == "number":
-                number, state = self._values.number("", [spec])
-                numbers = np.where((state == READ) & (number >= 0), number, -1)[rows]
+                number = self._values.first([spec])
+                numbers = np.where((number.state == READ) & (number.value >= 0), number.value, -1)[rows]
                 if spec.names:
                     self._read_names(names, numbers, spec, rows)
             else:
@@ -311,21 +300,11 @@ class JobsOfRows:
         spec = next(iter(specs))
         if spec.kind == cm.LABEL:
             return self._label(self.names.setdefault(name, _Names()), specs, rows)
-        if spec.kind == cm.NUMBER:
-            number, state = self._values.number("", specs)
-            found = np.asarray(np.where(state == READ, number, -1)[rows])
-            if spec.names:
-                self._read_names(self.names.setdefault(name, _Names()), found, spec, rows)
-            return found
-        if spec.kind == cm.COUNT:
-            values = self._values.first(
-                "", lambda one: ar.counts(self._values.amounts(one), one.times, cm.COUNT_UNITS[one.unit]), specs
-            )
-        elif spec.kind == cm.DURATION:
-            values = self._values.first("", self._values.duration_of, specs)
-        else:
-            values = self._values.first("", self._values.instant_of, specs)
-        return np.asarray(np.where((values.state == READ) & (np.abs(values.value) <= MAX_NS), values.value, -1)[rows])
+        values = self._values.first(specs)
+        found = np.asarray(np.where((values.state == READ) & (np.abs(values.value) <= MAX_NS), values.value, -1)[rows])
+        if spec.names:
+            self._read_names(self.names.setdefault(name, _Names()), found, spec, rows)
+        return found
 
     # Identities.
 
@@ -357,14 +336,14 @@ class JobsOfRows:
             found = [job_number(word) for word in words]
             table = np.array([-1 if number is None else number for number in found], np.int64)[place]
             return np.maximum(table, 0), np.where(table < 0, WRONG, READ)
-        number, state = self._values.number("job_id")
-        wrong = (state != READ) | (number < 0)
-        return np.where(wrong, 0, number), np.where(wrong, WRONG, READ)
+        read = self._values.of("job_id")
+        wrong = (read.state != READ) | (read.value < 0)
+        return np.where(wrong, 0, read.value), np.where(wrong, WRONG, READ)
 
     def _kind_of_identity(self, spec: cm.SourceColumn) -> str:
         if spec.unit != "auto":
             return "names" if spec.names else spec.unit
-        if spec.value is None and ar.is_text(array := self._values.array(spec)):
+        if ar.is_text(array := self._values.array(spec)):
             words = (ar.word_of(cell) for cell in array.to_pylist())
             word = next((word for word in words if word and word not in spec.missing), "0")
             return "number" if word.isascii() and word.isdigit() else "name"
