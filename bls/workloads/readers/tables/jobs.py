@@ -117,16 +117,14 @@ class JobsOfRows:
     ) -> None:
         self.map, self.source, self._cancelled, self._streamed = column_map, source, cancelled, streamed
         there = set(read)
-        known = {
-            name: tuple(spec for spec in specs if not spec.column or spec.column in there)
-            for name, specs in column_map.columns.items()
-        }
-        self._specs = {name: specs for name, specs in known.items() if specs}
-        self._extras = {
-            name: found
-            for name, specs in column_map.extras.items()
-            if (found := tuple(spec for spec in specs if not spec.column or spec.column in there))
-        }
+        self._specs, self._extras = (
+            {
+                name: found
+                for name, specs in described.items()
+                if (found := tuple(spec for spec in specs if not spec.column or spec.column in there))
+            }
+            for described in (column_map.columns, column_map.extras)
+        )
         for name, column in further.items():
             names = f"{column}{NAMES}"
             self._extras[name] = (cm.SourceColumn(column=column, names=names if names in there else ""),)
@@ -134,7 +132,7 @@ class JobsOfRows:
         self.counts = dict.fromkeys(REASONS, 0)
         self.rejected: list[RejectedLine] = []
         self.n_rows = 0
-        self.ids: dict[int, str] = {}
+        self._ids: dict[int, str] = {}
         self.also_preceding: dict[int, tuple[int, ...]] = {}
         self.names: dict[str, _Names] = {}
         self.unknown_states: Counter[str] = Counter()
@@ -142,11 +140,16 @@ class JobsOfRows:
         self.n_limited = self.n_longer = 0  # jobs with a time limit, and those of them that ran longer
         self._identity = ""
         self._n_named = 0
+        self._named = _Names()  # texts that identify jobs
         self._values = BatchValues(column_map, self._specs, RowBatch({}, np.zeros(0, np.int64)), source)
 
     def labels(self) -> dict[str, dict[int, str]]:
         """The names of numbers, by column."""
         return {name: names.labels for name, names in self.names.items() if names.labels}
+
+    def ids(self) -> dict[int, str]:
+        """The texts that identify jobs, by number."""
+        return self._ids or self._named.labels
 
     @property
     def drops_ids(self) -> bool:
@@ -171,8 +174,8 @@ class JobsOfRows:
         made = JobsOfBatch(columns | self._extra_of(read, rows), self._extras_of(rows))
         if "also_preceding" in self._specs:
             self._read_also_preceding(read.job, rows)
-        if self._identity == "names":
-            self._read_ids(read.job, rows)
+        if self._identity == "names" and not self._streamed:
+            self._read_names(self._ids, made.columns["job_id"], self._specs["job_id"][0], rows)
         return made
 
     def _read(self) -> _Read:
@@ -242,7 +245,7 @@ class JobsOfRows:
         extra = {name: column[rows] for name, column in columns.items() if np.any(column != OPTIONAL[name])}
         for name, column in _LABELS.items():
             if name in self._specs:
-                extra[column] = self._label(self.names.setdefault(column, _Names()), self._specs[name], rows)
+                extra[column] = self._label(column, self._specs[name], rows)
         return extra
 
     def _extras_of(self, rows: Any) -> dict[str, Array]:
@@ -271,74 +274,63 @@ class JobsOfRows:
             going |= found == -2
         return status, going
 
-    def _label(self, names: _Names, specs: Iterable[cm.SourceColumn], rows: Any) -> Array:
-        """Numbers of the names of some rows."""
+    def _label(self, name: str, specs: Iterable[cm.SourceColumn], rows: Any) -> Array:
+        """Numbers of the names of some rows in a column of a workload."""
+        names = self.names.setdefault(name, _Names())
         found = np.full(len(self._values.batch.line[rows]), -1, np.int64)
         for spec in specs:
             if spec.unit == "number":
                 number = self._values.first([spec])
                 numbers = np.where((number.state == READ) & (number.value >= 0), number.value, -1)[rows]
-                if spec.names:
-                    self._read_names(names, numbers, spec, rows)
+                self._read_names(names.names, numbers, spec, rows)
             else:
-                numbers = names.numbers(*_of_rows(*self._values.words(spec), rows), spec.missing)
+                place, words = self._values.words(spec)
+                numbers = names.numbers(place[rows], words, spec.missing)
             found = np.where(found < 0, numbers, found)
         return found
 
-    def _read_names(self, names: _Names, numbers: Array, spec: cm.SourceColumn, rows: Any) -> None:
-        if spec.names not in self._there:
-            return
-        place, words = _of_rows(
-            *ar.distinct_words(ar.plain(self._values.batch.columns[spec.names], spec.names, self.source)), rows
-        )
-        pairs = np.unique(np.array([numbers, place])[:, numbers >= 0], axis=1)
-        for number, index in pairs.T.tolist():
-            if words[index]:
-                names.names.setdefault(number, words[index])
+    def _read_names(self, names: dict[int, str], numbers: Array, spec: cm.SourceColumn, rows: Any) -> None:
+        """Read the names of the numbers of some rows from the column of names, if there is one."""
+        if spec.names in self._there:
+            place, words = self._values.words(cm.SourceColumn(column=spec.names))
+            pairs = np.unique(np.array([numbers, place[rows]])[:, numbers >= 0], axis=1)
+            for number, index in pairs.T.tolist():
+                if words[index]:
+                    names.setdefault(number, words[index])
 
     def _extra(self, name: str, specs: Iterable[cm.SourceColumn], rows: Any) -> Array:
         spec = next(iter(specs))
         if spec.kind == cm.LABEL:
-            return self._label(self.names.setdefault(name, _Names()), specs, rows)
+            return self._label(name, specs, rows)
         values = self._values.first(specs)
         found = np.asarray(np.where((values.state == READ) & (np.abs(values.value) <= MAX_NS), values.value, -1)[rows])
-        if spec.names:
-            self._read_names(self.names.setdefault(name, _Names()), found, spec, rows)
+        self._read_names(self.names.setdefault(name, _Names()).names, found, spec, rows)
         return found
 
     # Identities.
 
     def _job_ids(self) -> tuple[Array, Array]:
         """The numbers of jobs, and the states of the cells that identify them."""
-        n = len(self._values.batch.line)
         specs = self._specs.get("job_id", ())
         if not specs:
-            return self._values.batch.line, np.zeros(n, np.int64)
+            return self._values.batch.line, np.zeros(len(self._values.batch.line), np.int64)
         spec = specs[0]
-        if not self._identity:
-            self._identity = self._kind_of_identity(spec) if n else ""
-        if self._identity == "name":
-            place, words = self._values.words(spec)
-            there = np.array([bool(word) and word not in spec.missing for word in words])[place]
-            state = np.where(there, READ, WRONG)
-            if self._streamed:
-                number = np.cumsum(there) + self._n_named
-                self._n_named += int(np.count_nonzero(there))
-                return number, state
-            names = self.names.setdefault("", _Names())
-            before = len(names.known)
-            number = names.numbers(place, words, spec.missing)
-            for name in list(names.known)[before:] if len(names.known) > before else ():
-                self.ids[names.known[name]] = name
-            return np.maximum(number, 0), state
+        self._identity = self._identity or self._kind_of_identity(spec)
+        if self._identity in ("number", "names"):
+            found = self._values.of("job_id")
+            known = (found.state == READ) & (found.value >= 0)
+            return np.where(known, found.value, 0), np.where(known, READ, WRONG)
+        place, words = self._values.words(spec)
         if self._identity == "slurm":
-            place, words = self._values.words(spec)
-            found = [job_number(word) for word in words]
-            table = np.array([-1 if number is None else number for number in found], np.int64)[place]
-            return np.maximum(table, 0), np.where(table < 0, WRONG, READ)
-        read = self._values.of("job_id")
-        wrong = (read.state != READ) | (read.value < 0)
-        return np.where(wrong, 0, read.value), np.where(wrong, WRONG, READ)
+            numbers = [job_number(word) for word in words]
+            number = np.array([-1 if one is None else one for one in numbers], np.int64)[place]
+        elif self._streamed:
+            known = np.array([bool(word) and word not in spec.missing for word in words])[place]
+            number = np.where(known, np.cumsum(known) + self._n_named, -1)
+            self._n_named += int(np.count_nonzero(known))
+        else:
+            number = self._named.numbers(place, words, spec.missing)
+        return np.maximum(number, 0), np.where(number < 0, WRONG, READ)
 
     def _kind_of_identity(self, spec: cm.SourceColumn) -> str:
         if spec.unit != "auto":
@@ -348,15 +340,6 @@ class JobsOfRows:
             word = next((word for word in words if word and word not in spec.missing), "0")
             return "number" if word.isascii() and word.isdigit() else "name"
         return "number"
-
-    def _read_ids(self, job: Array, rows: Any) -> None:
-        spec = self._specs["job_id"][0]
-        if spec.names not in self._there or self._streamed:
-            return
-        column = ar.plain(self._values.batch.columns[spec.names], spec.names, self.source).to_pylist()
-        for row in np.arange(len(job))[rows].tolist():
-            if word := ar.word_of(column[row]):
-                self.ids[int(job[row])] = word
 
     def _read_also_preceding(self, job: Array, rows: Any) -> None:
         place, words = self._values.words(self._specs["also_preceding"][0])
@@ -385,7 +368,3 @@ def _of_state(word: str, of_word: Mapping[str, int], missing: Iterable[str]) -> 
     if not word or word in missing:
         return -1
     return of_word.get(word, of_word.get(word.split(maxsplit=1)[0], -3))
-
-
-def _of_rows(place: Array, words: list[str], rows: Any) -> tuple[Array, list[str]]:
-    return place[rows], words

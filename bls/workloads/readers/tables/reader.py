@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from bls.workloads.columns import BEGIN, COLUMNS, OPTIONAL, RejectedLine, first_rejects
 from bls.workloads.header import MOST_NAMES, TITLES
-from bls.workloads.readers.lines import GrowingColumn, check_order
+from bls.workloads.readers.lines import check_order
 from bls.workloads.readers.tables.column_map import ColumnMap
 from bls.workloads.readers.tables.events import EVENT, JobsOfEvents
 from bls.workloads.readers.tables.jobs import NAMES, JobsOfBatch, JobsOfRows
@@ -48,17 +49,14 @@ def read_table(path: str | os.PathLike[str], *, columns: str = "", cancelled: bo
     """
     with _opened(path, columns) as (table, found, source):
         jobs, wanted = _jobs_of(table, found, source, cancelled=cancelled)
-        read, further = _Columns(), _Columns()
-        for batch in table.batches(wanted):
-            rows = jobs.jobs(batch)
-            read.add(rows.columns)
-            further.add(rows.extras)
-        extra = read.taken()
+        batches = [jobs.jobs(batch) for batch in table.batches(wanted)]
+        extra = _joined([one.columns for one in batches])
         start_ns = _start_ns(extra["submit_ns"], found) if extra else 0
         _shift(extra, start_ns)
         base = [extra.pop(name, np.zeros(0, np.int64)) for name in COLUMNS]
         account = _account(jobs, table)
-        ids = {job: jobs.ids[job] for job in base[0].tolist() if job in jobs.ids} if jobs.ids else {}
+        ids = jobs.ids()
+        ids = {job: ids[job] for job in base[0].tolist() if job in ids} if ids else {}
         labels: dict[str, Mapping[int, str]] = dict(jobs.labels())
         return Workload.from_lines(
             base,
@@ -67,7 +65,7 @@ def read_table(path: str | os.PathLike[str], *, columns: str = "", cancelled: bo
             source=os.fspath(path),
             n_lines=account.n_lines,
             extra=extra,
-            extras=further.taken(),
+            extras=_joined([one.extras for one in batches]),
             rejected=first_rejects(account.rejected),
             names=labels.pop("application", None),
             ids=ids,
@@ -133,27 +131,18 @@ class _Account(NamedTuple):
         return {"rejects": rejects, "n_lines": self.n_lines - before.n_lines}
 
 
-class _Columns:
-    """Columns of the jobs of all batches. A column that a batch lacks has its default there."""
-
-    def __init__(self) -> None:
-        self._n = 0
-        self._columns: dict[str, GrowingColumn] = {}
-
-    def add(self, columns: Mapping[str, Array]) -> None:
-        """Append the columns of a batch."""
-        n = max(map(len, columns.values()), default=0)
-        for name in [*self._columns, *(name for name in columns if name not in self._columns)]:
-            default = OPTIONAL.get(name, -1)
-            if name not in self._columns:
-                self._columns[name] = GrowingColumn()
-                self._columns[name].add(np.full(self._n, default))
-            self._columns[name].add(columns[name] if name in columns else np.full(n, default))
-        self._n += n
-
-    def taken(self) -> dict[str, Array]:
-        """The columns; those beyond ``COLUMNS`` whose numbers are all equal have shape ()."""
-        return {name: column.taken(whole=name in COLUMNS) for name, column in self._columns.items()}
+def _joined(batches: list[dict[str, Array]]) -> dict[str, Array]:
+    """The columns of all batches, which are emptied. A column that a batch lacks has its default there; a column beyond
+    ``COLUMNS`` whose numbers are all equal has shape ()."""
+    sizes = [max(map(len, one.values()), default=0) for one in batches]
+    columns: dict[str, Array] = {}
+    for name in dict.fromkeys(chain.from_iterable(batches)):
+        default = OPTIONAL.get(name, -1)
+        parts = [one.pop(name) if name in one else np.full(n, default) for n, one in zip(sizes, batches, strict=True)]
+        column = np.concatenate(parts)
+        is_one = name not in COLUMNS and len(column) and (column == column[0]).all()
+        columns[name] = read_only(np.array(column[0]) if is_one else column)
+    return columns
 
 
 def _shift(columns: dict[str, Array], start_ns: int) -> None:
