@@ -630,6 +630,14 @@ def test_a_first_map_reads_its_table(tmp_path: Path) -> None:
     assert (len(found), found.run_ns[0], found.estimate_ns[0]) == (50, 60 * NS, 540 * NS)
 
 
+@pytest.mark.parametrize(("header", "row", "lines"), table_rows(__file__, "first"))
+def test_first_maps_of_unlike_headers(tmp_path: Path, header: str, row: str, lines: str) -> None:
+    (tmp_path / "t").write_text(f"{header}\n{row}\n")
+    found = first_map(tmp_path / "t").splitlines()
+    for line in lines.replace("'", '"').split("|"):
+        assert line in found
+
+
 @settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(
     case=cases(),

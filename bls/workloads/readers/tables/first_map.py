@@ -1,4 +1,4 @@
-"""Guesses a first map of a table's columns, for people to edit: by the columns' names and the values of the first rows.
+"""Guesses a first map of a table's columns, for people to edit, by the words of the columns' names and the first rows.
 
 Units are found by comparing columns where that decides: a run time with end minus start, a time limit with run times. A comment
 marks what stays uncertain, and columns that are not used are listed with an example.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -22,35 +22,40 @@ from bls.workloads.readers.tables.sources import RowBatch, opened
 from traces.base.errors import InputError, shown, shown_name
 from traces.compiled import Array
 
-_ROWS = 20_000  # rows that are looked at
-_MOST_LISTED = 60  # unused columns that are listed
+_ROWS = 20_000  # rows that are read
+_MOST_LISTED = 60  # unused columns, and states, that are listed
 
-#: Names of columns without case, marks and units, the best first.
-_NAMES: Mapping[str, str] = {
-    "job_id": "jobid idjob jobidraw jobnumber jid job id taskid",
-    "submit": "submittime submit submission submissiontime timesubmit timesubmission submitted submittedtime submittimestamp "
-    "queuetime qtime creationtime created arrival arrivaltime adt",
-    "begin": "eligibletime eligible timeeligible",
-    "start": "starttime start timestart started startedtime scheduledtime sdt",
-    "end": "endtime end timeend ended finish finishtime finished completiontime deletiontime edt",
-    "run": "runtime run elapsed elapsedraw elapsedtime duration timeelapsed ruwallclock wallclock",
-    "walltime": "timelimit walltime limit timelimitraw requestedtime reqtime walltimereq wallclockreq wallclocklimit "
-    "requestedwalltime elpl",
-    "cores": "numcoresalloc coresalloc alloccores alloccpus numcpusalloc ncpus cores ncores numcores corecount cpus numcpus "
-    "cpunum cpu processors nprocs procs slots reqcpus reqcores cpusreq processorsreq numcoresreq",
-    "hosts": "numnodesalloc nodesalloc allocnodes nnodes numnodes nodenum nodecount nodes nodect hosts numhosts "
-    "nodesreq reqnodes",
-    "gpus": "numgpusalloc gpusalloc allocgpus ngpus numgpus gpunum numgpu gpus gpu gpusreq gpucount",
-    "memory": "memalloc allocmem memory mem reqmem memreq memoryreq memrequested memoryrequested",
-    "user": "user userid username iduser uid usr owner userhash",
-    "group": "account group groupid gid project groupname accountname",
+#: Words that a target's column has in its name, the best first; ``+`` joins words that are needed together.
+_WORDS: Mapping[str, str] = {
+    "job_id": "jobid jobidraw jid job+id id+job job+number cluster+id task+id id pod job",
+    "submit": "submit submitted submission queued creation created arrival qtime qdate ctime adt queue+time",
+    "begin": "eligible",
+    "start": "start started starttime begin scheduled sdt",
+    "end": "end ended endtime finish finished completion deletion event edt",
+    "walltime": "list+walltime walltime timelimit timelimitraw wallclock+limit limit requested+time req+time elpl",
+    "run": "run runtime elapsed elapsedraw duration used+walltime wallclock wall+clock",
+    "cores": "cores ncores cpus ncpus core cpu processors nprocs procs slots processor tasks",
+    "hosts": "nodes nnodes node hosts nodect",
+    "gpus": "gpus gpu ngpus",
+    "memory": "memory mem reqmem",
+    "user": "user userid username uid usr owner",
+    "group": "account group gid project namespace",
     "queue": "queue queuename qname vc",
-    "partition": "partition partitionname",
-    "qos": "qos qosname serviceclass",
-    "name": "jobname name namejob jnam application app executable",
-    "state": "jobstate state status exitstate statecurrent jobstatus finalstate",
+    "partition": "partition",
+    "qos": "qos",
+    "name": "jobname name jnam application app executable",
+    "state": "jobstate state status phase jstatus",
 }
-#: Units by the last part of a column's name.
+#: Words that do not make a name mean something else, by the target's kind; ``""``: for all kinds.
+_NEUTRAL = {
+    "": "job raw alloc allocated used resources resource list requested request req total current",
+    cm.LABEL: "id name genid hash",
+    cm.IDENTITY: "id number",
+    cm.INSTANT: "time timestamp date at",
+    cm.DURATION: "time wall clock remote",
+    cm.COUNT: "num number count n",
+}
+_ALONE = ("id", "job")  # words that count only without others
 _UNITS_OF_NAME = {
     "ns": "ns nanoseconds",
     "us": "us microseconds",
@@ -64,7 +69,7 @@ _UNITS_OF_NAME = {
     "MB": "mb mib",
     "GB": "gb gib",
     "TB": "tb tib",
-    "milli": "milli",
+    "milli": "milli millicores",
     "percent": "percent",
 }
 _UNITS = {word: unit for unit, words in _UNITS_OF_NAME.items() for word in words.split()}
@@ -74,10 +79,11 @@ _STATES = {
     "cancelled": "CANCELLED CANCELED KILLED REMOVED REVOKED ABORTED CA",
     "not_ended": "PENDING RUNNING SUSPENDED QUEUED WAITING COMPLETING CONFIGURING REQUEUED PD R",
 }
-_MOST_STATES = 40
+_INFINITE = ("UNLIMITED", "INFINITE", "PARTITION_LIMIT")
 _EPOCHS = (("s", 3.2e8, 6e9), ("ms", 3.2e11, 6e12), ("us", 3.2e14, 6e15), ("ns", 3.2e17, 6e18))
+_FORMATS = ("%d.%m.%Y %H:%M:%S", "%d.%m.%Y %H:%M", "%m/%d/%Y %H:%M:%S", "%m/%d/%Y %H:%M", "%a %b %d %H:%M:%S %Y")
 _PARTS = re.compile(r"[^A-Za-z0-9]+|(?<=[a-z])(?=[A-Z])")
-_PLAIN = re.compile(r"[A-Za-z0-9_-]+")
+_OFFSET = re.compile(r"(?:Z|UTC|[+-][0-9]{2}(?::?[0-9]{2})?)$")
 
 
 def first_map(path: str | os.PathLike[str]) -> str:
@@ -89,8 +95,9 @@ def first_map(path: str | os.PathLike[str]) -> str:
         if known is not None:
             name = known.source.removeprefix("map ")
             head = f"# The map {name} of the project, which recognises this table."
-            return f"{head}\nfile = {_quoted(source)}\n{map_text(name)}"
-        names = tuple(name for name in dict.fromkeys(table.names) if name and table.names.count(name) == 1)
+            return f"{head}\nfile = {_toml(source)}\n{map_text(name)}"
+        roots = {name.rpartition(".")[0] for name in table.names}
+        names = [name for name in table.names if name and name not in roots and table.names.count(name) == 1]
         batch = next(table.batches(names), None)
     if batch is None or not len(batch.line):
         raise InputError(f"{source}: no rows after the line that names the columns")
@@ -109,28 +116,29 @@ class _Guess:
         self._nested = [name for name in batch.columns if name not in self._columns]
         self._used: dict[str, str] = {}  # column by target
         self._doubts: dict[str, list[str]] = {}
-        self._times: dict[str, Array] = {}  # ns of start, end and run, where known
+        self._ns: dict[str, Array] = {}  # instants and run times; -1 where unknown
 
     def lines(self) -> list[str]:
         """The lines of the map."""
-        for target in _NAMES:
+        for target in _WORDS:
             self._choose(target)
-        made = {target: self._described(target) for target in self._used}
+        self._choose_by_dates()
+        made = {target: self._described(target) for target in cm.TARGETS if target in self._used}
         file = shown_name(self._source.rpartition("/")[2])
         lines = [
-            f"# A first map of {file}, guessed by names and values: check each line, above all those with",
-            "# a question mark. docs/reference/inputs.md lists the keys.",
-            f"file = {_quoted(self._source)}",
+            f"# A first map of {file}, guessed by names and values: check each line, first of all those with a question mark.",
+            "# docs/reference/inputs.md lists the keys.",
+            f"file = {_toml(self._source)}",
         ]
-        if any("zone" in doubt for doubts in self._doubts.values() for doubt in doubts):
+        if any("no zone" in doubts for doubts in self._doubts.values()):
             lines.append('# zone = "Europe/Rome"  # ? dates have no offset: they count as UTC')
-        lines += ["", "[columns]"]  # in the order of TARGETS
-        for target in cm.TARGETS:
+        lines += ["", "[columns]"]
+        for target, one in cm.TARGETS.items():
             if target in made:
                 doubts = self._doubts.get(target, [])
                 lines.append(f"{target} = {made[target]}" + (f"  # ? {'; '.join(doubts)}" if doubts else ""))
             elif target in cm.REQUIRED:
-                lines.append(f'# {target} = "…"  # ? {cm.TARGETS[target].meaning}: no column has such a name')
+                lines.append(f'# {target} = "…"  # ? {one.meaning.partition(";")[0]}: no column found')
         rest = [name for name in (*self._columns, *self._nested) if name not in self._used.values()]
         if rest:
             lines += ["", "# Columns that are not used; [extras] may keep whole numbers and names:"]
@@ -138,44 +146,68 @@ class _Guess:
             lines += [f"#   … and {len(rest) - _MOST_LISTED} more"] if len(rest) > _MOST_LISTED else []
         return lines
 
+    def _words_of(self, name: str) -> list[str]:
+        """The distinct words of a column that are not missing."""
+        return [word for word in ar.distinct_words(self._columns[name])[1] if word not in cm.MISSING]
+
     def _example(self, name: str) -> str:
         if name in self._nested:
             return "nested"
-        words = (ar.word_of(cell) for cell in self._columns[name].slice(0, 1000).to_pylist())
-        found = next((word for word in words if word not in cm.MISSING), "")
-        return shown(found, 40) if found else "nothing"
+        return shown(words[0], 40) if (words := self._words_of(name)) else "nothing"
+
+    def _free(self) -> list[str]:
+        return [name for name in self._columns if name not in self._used.values()]
 
     def _choose(self, target: str) -> None:
-        """The column for a target: the first of its names, of a type that fits."""
-        free = {name: _bare(name) for name in self._columns if name not in self._used.values()}
-        for wanted in _NAMES[target].split():
-            for name, (bare, _) in free.items():
-                if bare == wanted and self._fits(target, name):
-                    self._used[target] = name
-                    return
+        """The column whose name has a word of the target and the fewest others, of a type that fits."""
+        neutral = f"{_NEUTRAL['']} {_NEUTRAL.get(cm.TARGETS[target].kind, '')}".split()
+        found = []
+        for name in self._free():
+            words = set(_split(name)[0])
+            for rank, wanted in enumerate(_WORDS[target].split()):
+                if words.issuperset(wanted.split("+")):
+                    others = sorted(words.difference(wanted.split("+"), neutral))
+                    is_requested = any(word.startswith("req") for word in words)
+                    if len(others) <= (wanted not in _ALONE):
+                        found.append((len(others), is_requested, rank, name, others))
+        for _, is_requested, _, name, others in sorted(found):
+            if self._fits(target, name):
+                self._used[target] = name
+                if is_requested and target in ("cores", "hosts", "gpus"):
+                    self._doubt(target, "requested, not allocated")
+                for word in others:
+                    self._doubt(target, f"{word}: something else?")
+                return
 
-    def _fits(self, target: str, name: str) -> bool:
-        kind = cm.TARGETS[target].kind
-        array = self._columns[name]
-        if kind in (cm.LABEL, cm.IDENTITY, cm.STATE):
-            return True
-        spec = self._spec(target, name)
-        try:
-            if kind == cm.INSTANT:
-                state = ar.instants(array, spec, "", self._source).state
-            elif kind == cm.DURATION:
-                state = ar.durations(array, spec, self._source).state
-            else:
-                state = ar.amounts(array, spec, self._source).state
-        except InputError:
-            return False
-        return bool(np.count_nonzero(state == READ) > 0.5 * len(state)) or (
-            kind == cm.DURATION and target == "walltime" and bool(np.any(state == READ))
-        )
+    def _choose_by_dates(self) -> None:
+        """Without a submit, take columns of dates as the instants that have no column, in the order of their dates."""
+        if "submit" in self._used:
+            return
+        dated = {name: dates[1] for name in self._free() if (dates := self._dates(name))}
+        missing = [target for target in ("submit", "start", "end") if target not in self._used]
+        order = sorted(dated, key=lambda name: float(np.mean(dated[name][dated[name] >= 0])))
+        for target, name in zip(missing, order, strict=False):
+            self._used[target] = name
+            self._doubt(target, "by the order of dates")
 
     def _spec(self, target: str, name: str, unit: str = "") -> cm.SourceColumn:
         kind = cm.TARGETS[target].kind
         return cm.SourceColumn(column=name, kind=kind, unit=unit or cm.UNITS.get(kind, ("",))[0])
+
+    def _fits(self, target: str, name: str) -> bool:
+        kind = cm.TARGETS[target].kind
+        array, spec = self._columns[name], self._spec(target, name)
+        if kind == cm.INSTANT and self._dates(name):
+            return True
+        try:
+            if kind == cm.DURATION:
+                found = ar.durations(array, spec, self._source).state
+                return bool((found == READ).any()) if target == "walltime" else self._is_most(found, array)
+            if kind in (cm.INSTANT, cm.COUNT, cm.MEMORY):
+                return self._is_most(ar.amounts(array, spec, self._source).state, array)
+        except InputError:
+            return False
+        return True
 
     def _doubt(self, target: str, text: str) -> None:
         self._doubts.setdefault(target, []).append(text)
@@ -183,145 +215,127 @@ class _Guess:
     def _described(self, target: str) -> str:
         name = self._used[target]
         kind = cm.TARGETS[target].kind
-        given: dict[str, Any] = {"column": name}
+        keys: dict[str, Any] = {"column": name}
+        unit = _split(name)[1]
         if kind == cm.INSTANT:
-            given |= self._instant(target, name)
+            keys["unit"] = self._instant(target, name)
         elif kind == cm.DURATION:
-            given |= self._duration(target, name)
+            keys |= self._duration(target, name)
         elif kind == cm.MEMORY:
-            given |= self._memory(target, name)
+            keys |= {"unit": unit if unit in cm.MEMORY_UNITS else "MB", "per": "job"}
+            self._doubt(target, ("" if unit in cm.MEMORY_UNITS else "unit; ") + "of the job, a host or a core")
         elif kind == cm.COUNT:
-            unit = _known(_bare(name)[1], cm.COUNT_UNITS)
-            given |= {"unit": unit} if unit else {}
-            if "req" in name.lower():
-                self._doubt(target, "requested, not allocated")
+            keys["unit"] = unit if unit in cm.COUNT_UNITS else ""
         elif kind == cm.STATE:
-            given |= self._states(target, name)
-        return _quoted(name) if len(given) == 1 else _inline(given)
+            keys |= self._states(target, name)
+        keys = {key: value for key, value in keys.items() if value}
+        inner = ", ".join(f"{key} = {_toml(value)}" for key, value in keys.items())
+        return _toml(name) if len(keys) == 1 else f"{{ {inner} }}"
 
-    def _instant(self, target: str, name: str) -> dict[str, Any]:
+    def _dates(self, name: str) -> tuple[str, Array] | None:
+        """The unit of a column of instants since 1970, and these in ns, -1 if unknown; None if it holds none."""
         array = self._columns[name]
-        unit = ""
-        if ar.is_text(array) or not _has_type_of_time(array):
-            found = ar.amounts(array, self._spec(target, name), self._source)
-            numbers = found.whole[found.state == READ]
-            if len(numbers):
-                median = float(np.median(np.abs(numbers)))
-                unit = next((one for one, low, high in _EPOCHS if low <= median < high), "")
-                if not unit:
-                    unit = _known(_bare(name)[1], cm.TIME_UNITS) or "s"
-                    self._doubt(
-                        target,
-                        f"numbers such as {int(numbers[0])} are no seconds since 1970: of the log's own time, in {unit}",
-                    )
-            elif not _has_offsets(array):
-                self._doubt(target, "no zone")
-        elif getattr(array.type, "tz", None) is None:
+        units = ["", *_FORMATS] if ar.is_text(array) else [""]
+        if ar.is_number(array.type) or ar.is_text(array):
+            found = ar.amounts(array, self._spec("submit", name), self._source)
+            if self._is_most(found.state, array):
+                median = float(np.median(np.abs(found.whole[found.state == READ])))
+                units = [unit for unit, low, high in _EPOCHS if low <= median < high]
+        for unit in units:
+            try:
+                found_ns = ar.instants(array, self._spec("submit", name, unit), "", self._source)
+            except InputError:
+                return None
+            if self._is_most(found_ns.state, array):
+                return unit, np.where(found_ns.state == READ, found_ns.value, -1)
+        return None
+
+    def _is_most(self, state: Array, array: Any) -> bool:
+        """Whether most cells that are not missing can be read."""
+        return bool(np.count_nonzero(state == READ) * 2 > np.count_nonzero(~ar.holds(array, cm.MISSING)))
+
+    def _instant(self, target: str, name: str) -> str:
+        array = self._columns[name]
+        dates = self._dates(name)
+        if dates is None:
+            unit = _split(name)[1] if _split(name)[1] in cm.TIME_UNITS else "s"
+            self._doubt(target, f"no dates: numbers of the log's own time, in {unit}")
+            values = ar.instants(array, self._spec(target, name, unit), "", self._source)
+            self._ns[target] = np.where(values.state == READ, values.value, -1)
+            return unit
+        unit, self._ns[target] = dates
+        is_zoned = getattr(array.type, "tz", None) or any(_OFFSET.search(word) for word in self._words_of(name)[:9])
+        if unit.startswith("%"):
+            self._doubt(target, "order of day and month")
+        if unit not in cm.TIME_UNITS and not is_zoned:
             self._doubt(target, "no zone")
-        values = ar.instants(array, self._spec(target, name, unit), "", self._source)
-        self._times[target] = np.where(values.state == READ, values.value, -1)
-        return {"unit": unit} if unit else {}
+        return unit
 
     def _duration(self, target: str, name: str) -> dict[str, Any]:
         array = self._columns[name]
         found = ar.durations(array, self._spec(target, name), self._source)
         there = found.state == READ
-        words = (
-            [] if not ar.is_text(array) else sorted({ar.word_of(cell) for cell in array.to_pylist()} - set(cm.MISSING))
-        )
-        infinite = [word for word in words if word.upper() in ("UNLIMITED", "INFINITE", "PARTITION_LIMIT")]
-        given: dict[str, Any] = {}
-        if ar.is_text(array) and any(":" in word for word in words[:100]):
-            given["unit"] = "clock"
-        elif not _has_type_of_time(array):
-            given["unit"] = self._unit_of(target, name, found.value, there)
-        if target == "walltime" and infinite:
-            given["infinite"] = infinite
-        unit_ns = cm.TIME_UNITS.get(given.get("unit", "s"), cm.TIME_UNITS["s"])
-        self._times[target] = np.where(there, found.value // cm.TIME_UNITS["s"] * unit_ns, -1)
-        return given
+        words = self._words_of(name) if ar.is_text(array) else []
+        infinite = [word for word in words if word.upper() in _INFINITE] if target == "walltime" else []
+        if any(":" in word for word in words[:100]):
+            unit = "clock"
+        else:
+            unit = (
+                self._unit_of(target, name, found.value, there) if ar.is_text(array) or ar.is_number(array.type) else ""
+            )
+        seconds = found.value // cm.TIME_UNITS["s"]
+        self._ns[target] = np.where(there, seconds * cm.TIME_UNITS.get(unit, cm.TIME_UNITS["s"]), -1)
+        return {"unit": unit, "infinite": infinite}
 
     def _unit_of(self, target: str, name: str, value: Array, there: Array) -> str:
         """The unit of durations, which were read as seconds."""
-        by_name = _known(_bare(name)[1], cm.TIME_UNITS)
-        if target == "run" and {"start", "end"} <= set(self._times):
-            start, end = self._times["start"], self._times["end"]
-            both = there & (start >= 0) & (end > start) & (value > 0)
-            if both.any():
-                ratio = float(np.median((end - start)[both] / value[both]))
-                for unit, ns in cm.TIME_UNITS.items():
-                    if 0.9 < ratio * 1e9 / ns < 1.1:
-                        return unit
-                self._doubt(target, "no unit makes it end minus start")
-        if target == "walltime":
-            run = self._times.get("run")
-            if run is None and {"start", "end"} <= set(self._times):
-                run = np.where(self._times["start"] >= 0, self._times["end"] - self._times["start"], -1)
-            if run is not None:
-                both = there & (run > 0) & (value > 0)
-                for unit in ("ms", "s", "min", "h"):
-                    factor = cm.TIME_UNITS[unit] / 1e9
-                    if both.any() and np.mean(run[both] <= value[both] * factor * 1.05 + 60e9) > 0.95:
-                        if unit != (by_name or unit):
-                            self._doubt(target, f"its name says {by_name}, run times say {unit}")
-                        return unit
+        by_name = _split(name)[1] if _split(name)[1] in cm.TIME_UNITS else ""
+        run = self._ns.get("run")
+        if {"start", "end"} <= set(self._ns) and run is None:
+            start, end = self._ns["start"], self._ns["end"]
+            run = np.where((start >= 0) & (end > start), end - start, -1)
+        if run is None:
+            run = np.full(len(value), -1)
+        both = there & (run > 0) & (value > 0)
+        if target == "run" and both.any():
+            ratio = float(np.median(run[both] / value[both])) * 1e9
+            for unit, ns in cm.TIME_UNITS.items():
+                if 0.9 < ratio / ns < 1.1:
+                    return unit
+            self._doubt(target, "no unit makes it end minus start")
+        if target == "walltime" and both.any():
+            for unit in ("ms", "s", "min", "h"):
+                limit = value[both] * (cm.TIME_UNITS[unit] / 1e9)
+                if np.mean(run[both] <= limit * 1.05 + 60e9) > 0.95:
+                    if unit != (by_name or unit):
+                        self._doubt(target, f"its name says {by_name}, run times say {unit}")
+                    return unit
         if not by_name:
             self._doubt(target, "unit")
         return by_name or "s"
 
-    def _memory(self, target: str, name: str) -> dict[str, Any]:
-        unit = _known(_bare(name)[1], cm.MEMORY_UNITS)
-        self._doubt(target, "of the job, a host or a core" if unit else "unit; of the job, a host or a core")
-        return {"unit": unit or "MB", "per": "job"}
-
     def _states(self, target: str, name: str) -> dict[str, Any]:
-        _, words = ar.distinct_words(self._columns[name])
         known = {word: kind for kind, several in _STATES.items() for word in several.split()}
-        given: dict[str, Any] = {}
+        keys: dict[str, Any] = {}
         unknown = []
-        for word in dict.fromkeys(word.split(maxsplit=1)[0] for word in words if word and word not in cm.MISSING):
-            kind = known.get(word.upper())
-            if kind is None:
-                unknown.append(word)
+        for word in dict.fromkeys(word.split(maxsplit=1)[0] for word in self._words_of(name)):
+            if word.upper() in known:
+                keys.setdefault(known[word.upper()], []).append(word)
             else:
-                given.setdefault(kind, []).append(word)
+                unknown.append(word)
         if unknown:
-            self._doubt(target, f"not listed: {', '.join(map(shown_name, unknown[:_MOST_STATES]))}")
-        return given
+            self._doubt(target, f"not listed: {', '.join(map(shown_name, unknown[:_MOST_LISTED]))}")
+        return keys
 
 
-def _has_type_of_time(array: Any) -> bool:
-    return not ar.is_text(array) and any(word in str(array.type) for word in ("timestamp", "date", "duration"))
-
-
-def _has_offsets(array: Any) -> bool:
-    words = (ar.word_of(cell) for cell in array.slice(0, 1000).to_pylist())
-    word = next((word for word in words if word not in cm.MISSING), "")
-    return re.search(r"(?:Z|UTC|[+-][0-9]{2}:?[0-9]{2})$", word) is not None
-
-
-def _bare(name: str) -> tuple[str, str]:
-    """A column's name without case, marks and a unit at its end, and this unit."""
+def _split(name: str) -> tuple[list[str], str]:
+    """The words of a column's name without its unit, and this unit."""
     words = [word.lower() for word in _PARTS.split(name) if word]
     if len(words) > 1 and words[-1] in _UNITS:
-        return "".join(words[:-1]), _UNITS[words[-1]]
-    return "".join(words), ""
+        return words[:-1], _UNITS[words[-1]]
+    return words, ""
 
 
-def _known(unit: str, units: Collection[str]) -> str:
-    return unit if unit in units else ""
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _inline(values: Mapping[str, Any]) -> str:
-    return f"{{ {', '.join(_pairs(values))} }}"
-
-
-def _pairs(values: Mapping[str, Any]) -> Iterator[str]:
-    for key, value in values.items():
-        words = [_quoted(one) for one in value] if isinstance(value, list) else []
-        text = f"[{', '.join(words)}]" if words else _quoted(value)
-        yield f"{key if _PLAIN.fullmatch(key) else _quoted(key)} = {text}"
+def _toml(value: str | Iterable[str]) -> str:
+    """A text, or a list of texts, in TOML."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -43,7 +43,7 @@ class JsonRows:
         self.n_rejected = 0
         checked = self._checked(rows)
         start = list(islice(checked, _LOOKED_AT))
-        self.names = tuple(dict.fromkeys(chain.from_iterable(row for _, row in start)))
+        self.names = tuple(dict.fromkeys(chain.from_iterable(_paths(row) for _, row in start)))
         self._rows = chain(start, checked)
 
     def _checked(self, rows: Iterable[tuple[int, Any]]) -> Iterator[tuple[int, Row]]:
@@ -59,6 +59,14 @@ class JsonRows:
         """The objects and their row numbers, some at a time."""
         while several := list(islice(self._rows, rows)):
             yield [row for _, row in several], [line for line, _ in several]
+
+
+def _paths(row: Row, within: str = "") -> Iterator[str]:
+    """The paths of the cells of a row, and of the objects in it."""
+    for key, value in row.items():
+        yield f"{within}{key}"
+        if isinstance(value, dict):
+            yield from _paths(value, f"{within}{key}.")
 
 
 def records_of_lines(text: BinaryIO, source: str) -> JsonRows:

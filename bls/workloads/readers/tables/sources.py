@@ -11,6 +11,7 @@ import os
 from array import array as numbers_array
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -43,7 +44,7 @@ class RowBatch(NamedTuple):
 class RowTable(Protocol):
     """A table in a file, read once."""
 
-    names: tuple[str, ...]  # its columns; of JSON, those of the first rows
+    names: tuple[str, ...]  # its columns, and the paths of those within others; of JSON, those of the first rows
     comments: list[str]  # comment lines before the header
     rejected: list[RejectedLine]  # the first rows that are no rows of the table
 
@@ -103,6 +104,14 @@ def check_known(
         elif name not in optional:
             raise one_of("column", name, [one for one in table.names if one], f"{source}: {where}")
     return tuple(found)
+
+
+def _paths(name: str, kind: Any) -> Iterator[str]:
+    """A column of a type, and the paths of the fields in it."""
+    yield name
+    if pa.types.is_struct(kind):
+        for place in range(kind.num_fields):
+            yield from _paths(f"{name}.{kind.field(place).name}", kind.field(place).type)
 
 
 def _begins(source: str, magic: bytes) -> bool:
@@ -223,7 +232,8 @@ class _Parquet:
         with _arrow_errors("Parquet", source):
             self._file = pq.ParquetFile(source)
             schema = self._file.schema_arrow
-        self.names = tuple(schema.names)
+        self._roots = frozenset(schema.names)
+        self.names = tuple(chain.from_iterable(_paths(one.name, one.type) for one in schema))
         _check_width(self.names, source)
         known = (schema.metadata or {}).get(HEADER_KEY, b"")
         self.comments = known.decode("utf-8", "replace").split("\n") if known else []
@@ -233,7 +243,7 @@ class _Parquet:
     def batches(self, wanted: Iterable[str]) -> Iterator[RowBatch]:
         """The rows, with some of the columns."""
         names = list(wanted)
-        roots = [name if name in self.names else root_of(name) for name in names]
+        roots = [name if name in self._roots else root_of(name) for name in names]
         rows = self._file.iter_batches(BATCH_ROWS, columns=list(dict.fromkeys(roots)))
         first = 1
         while True:
