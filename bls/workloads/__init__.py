@@ -163,7 +163,7 @@ def _is_table(beginning: str) -> bool:
     is_json = line.lstrip().startswith("[") or (line.lstrip().startswith("{") and line.rstrip().endswith("}"))
     if not (_NAMES_COLUMNS.match(line) or is_json) or _OF_BATSIM.search(beginning):
         return False
-    from bls.workloads.readers.tables.header_line import is_recognised
+    from bls.workloads.readers.tables.named import is_recognised
 
     return is_recognised(beginning, line)
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from bls.workloads.readers.tables import arrays as ar
 from bls.workloads.readers.tables import column_map as cm
@@ -42,13 +40,14 @@ class BatchValues:
     ) -> None:
         self.map, self.specs, self.batch, self.source = column_map, specs, batch, source
         self._plain: dict[Any, Any] = {}
+        self._values: dict[str, CellValues] = {}
 
     def array(self, spec: cm.SourceColumn) -> Any:
         """The column of a spec; the same array for the specs that read it in the same way."""
         key = (spec.take, spec.column, spec.value)
         if key not in self._plain:
             if spec.value is not None:
-                column = pa.repeat(spec.value.encode(), len(self.batch.line))
+                column = ar.texts([spec.value] * len(self.batch.line))
             else:
                 column = self.batch.columns[spec.column]
             if spec.take:
@@ -58,7 +57,9 @@ class BatchValues:
 
     def of(self, name: str) -> CellValues:
         """The values of a target. Raises InputError if an instant or a duration shows that the unit is wrong."""
-        values = self.first(self.specs.get(name, ()))
+        if name in self._values:
+            return self._values[name]
+        values = self._values[name] = self.first(self.specs.get(name, ()))
         kind = cm.TARGETS[name].kind
         if kind == cm.INSTANT:
             self._check_fit(name, values, MAX_NS, "more than 146 years after 1970")
@@ -97,7 +98,7 @@ class BatchValues:
 
     def _of_hosts(self, values: CellValues) -> CellValues:
         """Values of a host, times the hosts."""
-        hosts = self.hosts
+        hosts = self.of("hosts")
         several = np.maximum(hosts.value, 0)
         state = np.where(values.state == READ, hosts.state, values.state)
         too_large = (state == READ) & (np.abs(values.value) > MAX_NS // np.maximum(several, 1))
@@ -107,19 +108,9 @@ class BatchValues:
         """Memory of a core in KB, rounded up; unknown if it is not positive."""
         if per == "host":
             values = self._of_hosts(values)
-        cores = 1 if per == "core" else np.maximum(self.cores.value, 1)
+        cores = 1 if per == "core" else np.maximum(self.of("cores").value, 1)
         known = (values.state == READ) & (values.value > 0)
         return CellValues(np.where(known, READ, ABSENT), -(-values.value // cores))
-
-    @cached_property
-    def hosts(self) -> CellValues:
-        """The hosts of jobs."""
-        return self.of("hosts")
-
-    @cached_property
-    def cores(self) -> CellValues:
-        """The cores of jobs."""
-        return self.of("cores")
 
     def known(self, name: str, default: int = -1) -> Array:
         """The values of a target that are not negative, and a default for others."""

@@ -13,6 +13,8 @@ from bls.workloads.readers.tables.sources import RowBatch, RowTable
 from traces.compiled import Array
 
 EVENT = "event of a job above"  #: reason under which the further rows of a job are counted
+_ENDS = ("completed", "failed", "cancelled")
+_ROLES = ("submit", "start", *_ENDS)
 
 
 class JobsOfEvents:
@@ -37,8 +39,8 @@ class JobsOfEvents:
 
     def batches(self, wanted: Iterable[str]) -> Iterator[RowBatch]:
         """One batch of all jobs, in the order of their first events."""
-        events, names = self._events, list(wanted)
-        from_table = [name for name in names if name not in EVENT_COLUMNS]
+        events = self._events
+        from_table = [name for name in wanted if name not in EVENT_COLUMNS]
         read = list(dict.fromkeys([*from_table, events.job, events.type, events.time]))
         several = list(self._table.batches(read))
         if not several:
@@ -47,32 +49,20 @@ class JobsOfEvents:
         line = np.concatenate([one.line for one in several])
         job, _ = distinct_words(plain(columns[events.job], events.job, self._source))
         kind, words = distinct_words(plain(columns[events.type], events.type, self._source))
-        numbers, first, row_of = np.unique(job, return_index=True, return_inverse=True)
-        order = np.argsort(first, kind="stable")
-        rank = np.empty(len(numbers), np.int64)
-        rank[order] = np.arange(len(numbers))
-        row_of = rank[row_of]
-        rows = first[order]
-        self._count(line, rows, row_of)
-
-        def is_of(known: Iterable[str]) -> Array:
-            return np.isin(kind, [place for place, word in enumerate(words) if word in set(known)])
-
-        n = len(rows)
-        ends = (events.completed, events.failed, events.cancelled)
-        end = _place(is_of([word for known in ends for word in known]), row_of, n, last=True)
-        state = np.full(n, "running", object)
-        for name, known in zip(("completed", "failed", "cancelled"), ends, strict=True):
-            state[(end >= 0) & is_of(known)[end]] = name
+        roles = {word: role for role in _ROLES for word in getattr(events, role)}
+        role = np.array([roles.get(word, "") for word in words])[kind]
+        n = int(job.max(initial=-1)) + 1
+        rows = _place(np.ones(len(job), bool), job, n)
+        self._count(line, rows, job)
+        end = _place(np.isin(role, _ENDS), job, n, last=True)
         time = columns[events.time]
         made = {
-            "submit": at_rows(time, _place(is_of(events.submit), row_of, n)),
-            "start": at_rows(time, _place(is_of(events.start), row_of, n)),
+            "submit": at_rows(time, _place(role == "submit", job, n)),
+            "start": at_rows(time, _place(role == "start", job, n)),
             "end": at_rows(time, end),
-            "state": texts(state.tolist()),
+            "state": texts(np.where(end >= 0, role[end], "running").tolist()),
         }
-        taken = {name: made[name] if name in made else at_rows(columns[name], rows) for name in names}
-        yield RowBatch(taken, line[rows])
+        yield RowBatch(made | {name: at_rows(columns[name], rows) for name in from_table}, line[rows])
 
     def _count(self, line: Array, rows: Array, row_of: Array) -> None:
         is_first = np.zeros(len(line), bool)

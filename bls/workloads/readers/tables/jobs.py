@@ -58,19 +58,12 @@ class JobsOfBatch:
 
 
 class _Read(NamedTuple):
-    """Values that decide whether rows are jobs."""
+    """Values of rows that follow from several columns."""
 
-    job: Array  # int64 (rows,): numbers of jobs
-    job_state: Array  # READ or WRONG
-    submit: CellValues
-    start: CellValues
-    end: CellValues
-    given: CellValues  # run times, where the table has them
+    job: CellValues  # numbers of jobs
     run: Array  # run times, also end minus start; 0 if there is none, 1 for a job that was cancelled before its start
-    walltime: CellValues
     limit: Array  # time limits; 0 for none
     stop: Array  # instants at which users cancel; -1 for never
-    cores: CellValues
     status: Array
     going: Array  # bool: whether the job has not ended
 
@@ -169,19 +162,18 @@ class JobsOfRows:
         self.n_limited += int(np.count_nonzero(read.limit[rows] > 0))
         self.n_longer += int(np.count_nonzero((read.limit[rows] > 0) & (read.run[rows] > read.limit[rows])))
         limit = np.where(read.limit > 0, read.limit, read.run)
-        base = (read.job, read.submit.value, read.run, read.cores.value, limit, self._values.batch.line)
+        submit, cores = self._values.of("submit").value, self._values.of("cores").value
+        base = (read.job.value, submit, read.run, cores, limit, self._values.batch.line)
         columns = {name: np.asarray(column[rows]) for name, column in zip(COLUMNS, base, strict=True)}
         made = JobsOfBatch(columns | self._extra_of(read, rows), self._extras_of(rows))
         if "also_preceding" in self._specs:
-            self._read_also_preceding(read.job, rows)
+            self._read_also_preceding(read.job.value, rows)
         if self._identity == "names" and not self._streamed:
             self._read_names(self._ids, made.columns["job_id"], self._specs["job_id"][0], rows)
         return made
 
     def _read(self) -> _Read:
-        """The values that decide whether rows are jobs."""
-        values = self._values
-        job, job_state = self._job_ids()
+        values, job = self._values, self._job_ids()
         submit, start, end, cancel = (values.of(name) for name in ("submit", "start", "end", "cancel"))
         given, walltime = values.of("run"), values.of("walltime")
         status, going = self._status()
@@ -196,39 +188,35 @@ class JobsOfRows:
         later = (cancel.state == READ) & (cancel.value >= submit.value)
         stop = np.where(stopped, stop, np.where(later, cancel.value, -1))
         run = np.where(stopped, 1, run)
-        return _Read(job, job_state, submit, start, end, given, run, walltime, limit, stop, values.cores, status, going)
+        return _Read(job, run, limit, stop, status, going)
 
     def _decide(self, read: _Read) -> tuple[Array, Array]:
         """The reason why each row is no job, as its place in :data:`REASONS` from 1, and the target that decides it."""
-        n = len(read.job)
+        of, n = self._values.of, len(read.run)
         why, which = np.zeros(n, np.int64), np.full(n, "", object)
 
         def reject(reason: int, rows: Array, name: str) -> None:
             rows = rows & (why == 0)
             why[rows], which[rows] = reason, name
 
-        submit, unknown = read.submit, read.given.state == ABSENT
-        reject(_MALFORMED, read.job_state != READ, "job_id")
-        reject(_MALFORMED, (submit.state == ABSENT) | (submit.state == WRONG) | (submit.value < 0), "submit")
-        for name, one in (("start", read.start), ("end", read.end)):
-            reject(_MALFORMED, unknown & (one.state == WRONG), name)
-        for name, one in (("run", read.given), ("walltime", read.walltime), ("cores", read.cores)):
-            reject(_MALFORMED, one.state == WRONG, name)
-        reject(_SKIPPED, submit.state == SKIPPED_HOUR, "submit")
-        for name, one in (("start", read.start), ("end", read.end)):
-            reject(_SKIPPED, unknown & (one.state == SKIPPED_HOUR), name)
+        submit, cores, unknown = of("submit"), of("cores"), of("run").state == ABSENT
+        reject(_MALFORMED, read.job.state != READ, "job_id")
+        reject(_MALFORMED, (submit.state == ABSENT) | (submit.value < 0), "submit")
+        for state, reason in ((WRONG, _MALFORMED), (SKIPPED_HOUR, _SKIPPED)):
+            for name in ("submit", "start", "end", "run", "walltime", "cores"):
+                reject(reason, (of(name).state == state) & (unknown | (name not in ("start", "end"))), name)
         reject(_NOT_ENDED, read.going, "state")
         no_run = read.run <= 0
         if "start" in self._specs:
-            reject(_NO_RUN, no_run & unknown & (read.start.state == ABSENT), "start")
+            reject(_NO_RUN, no_run & unknown & (of("start").state == ABSENT), "start")
         reject(_NO_RUN, no_run, "run" if "run" in self._specs else "end" if "end" in self._specs else "")
-        reject(_NO_CORES, (read.cores.state != READ) | (read.cores.value <= 0), "cores")
+        reject(_NO_CORES, (cores.state != READ) | (cores.value <= 0), "cores")
         return why, which
 
     def _extra_of(self, read: _Read, rows: Any) -> dict[str, Array]:
         """The columns of ``OPTIONAL`` of some rows, without those that have their default in all rows."""
-        values, submit, start = self._values, read.submit, read.start
-        begin, wait = values.of("begin"), values.of("wait")
+        values = self._values
+        submit, start, begin, wait = (values.of(name) for name in ("submit", "start", "begin", "wait"))
         started = start.state == READ
         recorded = np.where(wait.state == READ, wait.value, np.where(started, start.value - submit.value, -1))
         held = (begin.state == READ) & (begin.value > submit.value) & (~started | (begin.value <= start.value))
@@ -309,17 +297,16 @@ class JobsOfRows:
 
     # Identities.
 
-    def _job_ids(self) -> tuple[Array, Array]:
-        """The numbers of jobs, and the states of the cells that identify them."""
+    def _job_ids(self) -> CellValues:
+        """The numbers of jobs."""
         specs = self._specs.get("job_id", ())
         if not specs:
-            return self._values.batch.line, np.zeros(len(self._values.batch.line), np.int64)
+            return CellValues(np.full(len(self._values.batch.line), READ), self._values.batch.line)
         spec = specs[0]
         self._identity = self._identity or self._kind_of_identity(spec)
         if self._identity in ("number", "names"):
-            found = self._values.of("job_id")
-            known = (found.state == READ) & (found.value >= 0)
-            return np.where(known, found.value, 0), np.where(known, READ, WRONG)
+            number = self._values.known("job_id")
+            return CellValues(np.where(number < 0, WRONG, READ), np.maximum(number, 0))
         place, words = self._values.words(spec)
         if self._identity == "slurm":
             numbers = [job_number(word) for word in words]
@@ -330,7 +317,7 @@ class JobsOfRows:
             self._n_named += int(np.count_nonzero(known))
         else:
             number = self._named.numbers(place, words, spec.missing)
-        return np.maximum(number, 0), np.where(number < 0, WRONG, READ)
+        return CellValues(np.where(number < 0, WRONG, READ), np.maximum(number, 0))
 
     def _kind_of_identity(self, spec: cm.SourceColumn) -> str:
         if spec.unit != "auto":

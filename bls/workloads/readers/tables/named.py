@@ -1,16 +1,20 @@
-"""The maps of the project: of published logs, and of the tables that ``twolevel`` writes; each recognised by its columns."""
+"""The maps of the project: of published logs, and of the tables that ``twolevel`` writes. Each is recognised by columns."""
 
 from __future__ import annotations
 
+import csv
+import re
 from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 
 from bls.workloads.readers.tables.column_map import ColumnMap, parse_map, read_map
-from traces.base.errors import one_of
+from traces.base.errors import InputError, one_of
 
 _FOLDER = "workloads/readers/tables/maps"
 _ENDING = ".toml"
+_SEPARATORS = ",\t;|"
+_KEY = re.compile(r'"([^"\\]*)"\s*:')
 
 
 @cache
@@ -45,3 +49,27 @@ def recognised(columns: Iterable[str]) -> ColumnMap | None:
         found for name in map_names() if (found := named_map(name)).recognised and there.issuperset(found.recognised)
     ]
     return max(fitting, key=lambda one: len(one.recognised), default=None)
+
+
+def header_names(line: str, separator: str, source: str) -> tuple[str, ...]:
+    """The names of columns in the first line of a CSV file. Raises InputError if it is none."""
+    try:
+        return tuple(name.strip() for name in next(csv.reader([line], delimiter=separator), []))
+    except csv.Error as error:
+        raise InputError(f"{source}: line 1: not CSV: {error}") from None
+
+
+def separator_of(line: str) -> str:
+    """The usual separator that is most frequent in a line, outside quotation marks; a comma if there is none."""
+    outside = "".join(line.split('"')[::2])
+    return max(_SEPARATORS, key=outside.count)
+
+
+def is_recognised(beginning: str, line: str) -> bool:
+    """Whether a map of the project recognises a table, by the text at its beginning and its first line."""
+    if line.lstrip().startswith(("{", "[")):
+        return recognised(_KEY.findall(beginning)) is not None
+    try:
+        return recognised(header_names(line, separator_of(line), "")) is not None
+    except InputError:
+        return False

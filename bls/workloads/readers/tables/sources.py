@@ -19,8 +19,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bls.workloads.columns import KEPT, RejectedLine
-from bls.workloads.readers.tables.header_line import header_names, separator_of
 from bls.workloads.readers.tables.json_rows import JsonRows, Row, cells_of, records_of_lines, records_of_text, root_of
+from bls.workloads.readers.tables.named import header_names, separator_of
 from bls.workloads.workload import MALFORMED
 from traces.base.errors import InputError, one_of, parse_real, printable, shown, shown_name
 from traces.base.given_file import GivenFile
