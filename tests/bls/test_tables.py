@@ -589,8 +589,8 @@ def test_units_that_are_doubtful_are_remarked(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("at,ran,limit\n" + "".join(f"{k},{600 + k},{20 + k}\n" for k in range(9)))
     for unit, run, words in (
         ("min", "s", []),
-        ("s", "s", ["9 of 9 jobs with a time limit run longer; perhaps the unit of columns.walltime in"]),
-        ("min", "us", ["no job runs for a second; perhaps the unit of columns.run or of start and end in"]),
+        ("s", "s", ["9 of 9 jobs with a time limit run longer than it; check the unit of columns.walltime in"]),
+        ("min", "us", ["no job runs for a second; check the units of columns.run, columns.start and columns.end in"]),
     ):
         run_and_limit = (
             f"run = {{ column = 'ran', unit = '{run}' }}\nwalltime = {{ column = 'limit', unit = '{unit}' }}"

@@ -333,7 +333,7 @@ def parse_map(text: str, source: str) -> ColumnMap:
     }
     for name in REQUIRED:
         if name not in read:
-            raise InputError(f"{source}: columns.{name}: missing; every map says which column is the {name}")
+            raise InputError(f"{source}: columns.{name}: missing; every map needs it")
     further = {}
     for name, value in extras.items():
         where = f"{source}: extras.{shown_name(name)}"
@@ -344,7 +344,7 @@ def parse_map(text: str, source: str) -> ColumnMap:
     if "hosts" not in read:
         for name, specs in read.items():
             if any(spec.per == "host" for spec in specs):
-                raise InputError(f"{source}: columns.{name}.per: of a host; it needs columns.hosts")
+                raise InputError(f"{source}: columns.{name}.per: host; this needs columns.hosts")
     values |= {key: whole(f"{source}: machine.{key}", value, 1, MAX_NS) for key, value in machine.items()}
     return ColumnMap(source=source, columns=read, extras=further, events=_events(given, source), **values)
 
@@ -373,9 +373,7 @@ def _events(given: Mapping[str, Any], source: str) -> Events | None:
 def _specs(kind: str, given: Any, missing: tuple[str, ...], where: str) -> tuple[SourceColumn, ...]:
     several = given if isinstance(given, list) else [given]
     if not several:
-        raise InputError(
-            f"{where}: an empty list; allowed: a column's name, or several columns; the first with a value counts"
-        )
+        raise InputError(f"{where}: an empty list; allowed: one or more columns")
     return tuple(
         _spec(kind, one, missing, f"{where}[{place}]" if isinstance(given, list) else where)
         for place, one in enumerate(several)

@@ -10,7 +10,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -79,6 +79,7 @@ _STATES = {
     "cancelled": "CANCELLED CANCELED KILLED REMOVED REVOKED ABORTED CA",
     "not_ended": "PENDING RUNNING SUSPENDED QUEUED WAITING COMPLETING CONFIGURING REQUEUED PD R",
 }
+_PER = {"node": "host", "host": "host", "core": "core", "cpu": "core"}
 _INFINITE = ("UNLIMITED", "INFINITE", "PARTITION_LIMIT")
 _EPOCHS = (("s", 3.2e8, 6e9), ("ms", 3.2e11, 6e12), ("us", 3.2e14, 6e15), ("ns", 3.2e17, 6e18))
 _FORMATS = ("%d.%m.%Y %H:%M:%S", "%d.%m.%Y %H:%M", "%m/%d/%Y %H:%M:%S", "%m/%d/%Y %H:%M", "%a %b %d %H:%M:%S %Y")
@@ -163,7 +164,7 @@ class _Guess:
         neutral = f"{_NEUTRAL['']} {_NEUTRAL.get(cm.TARGETS[target].kind, '')}".split()
         found = []
         for name in self._free():
-            words = set(_split(name)[0])
+            words = set(_split(name).words)
             for rank, wanted in enumerate(_WORDS[target].split()):
                 if words.issuperset(wanted.split("+")):
                     others = sorted(words.difference(wanted.split("+"), neutral))
@@ -216,18 +217,24 @@ class _Guess:
         name = self._used[target]
         kind = cm.TARGETS[target].kind
         keys: dict[str, Any] = {"column": name}
-        unit = _split(name)[1]
+        _, unit, per = _split(name)
         if kind == cm.INSTANT:
             keys["unit"] = self._instant(target, name)
         elif kind == cm.DURATION:
             keys |= self._duration(target, name)
         elif kind == cm.MEMORY:
-            keys |= {"unit": unit if unit in cm.MEMORY_UNITS else "MB", "per": "job"}
-            self._doubt(target, ("" if unit in cm.MEMORY_UNITS else "unit; ") + "of the job, a host or a core")
+            keys |= {"unit": unit if unit in cm.MEMORY_UNITS else "MB", "per": per or "job"}
+            if unit not in cm.MEMORY_UNITS:
+                self._doubt(target, "unit")
+            if not per:
+                self._doubt(target, "of the job, a host or a core")
         elif kind == cm.COUNT:
-            keys["unit"] = unit if unit in cm.COUNT_UNITS else ""
+            keys |= {"unit": unit if unit in cm.COUNT_UNITS else "", "per": per}
         elif kind == cm.STATE:
             keys |= self._states(target, name)
+        if per and (per not in cm.KEYS["per"].kinds.get(kind, ()) or (per == "host" and "hosts" not in self._used)):
+            keys["per"] = ""
+            self._doubt(target, f"per {per}")
         keys = {key: value for key, value in keys.items() if value}
         inner = ", ".join(f"{key} = {_toml(value)}" for key, value in keys.items())
         return _toml(name) if len(keys) == 1 else f"{{ {inner} }}"
@@ -258,7 +265,7 @@ class _Guess:
         array = self._columns[name]
         dates = self._dates(name)
         if dates is None:
-            unit = _split(name)[1] if _split(name)[1] in cm.TIME_UNITS else "s"
+            unit = unit if (unit := _split(name).unit) in cm.TIME_UNITS else "s"
             self._doubt(target, f"no dates: numbers of the log's own time, in {unit}")
             values = ar.instants(array, self._spec(target, name, unit), "", self._source)
             self._ns[target] = np.where(values.state == READ, values.value, -1)
@@ -289,7 +296,7 @@ class _Guess:
 
     def _unit_of(self, target: str, name: str, value: Array, there: Array) -> str:
         """The unit of durations, which were read as seconds."""
-        by_name = _split(name)[1] if _split(name)[1] in cm.TIME_UNITS else ""
+        by_name = unit if (unit := _split(name).unit) in cm.TIME_UNITS else ""
         run = self._ns.get("run")
         if {"start", "end"} <= set(self._ns) and run is None:
             start, end = self._ns["start"], self._ns["end"]
@@ -328,12 +335,22 @@ class _Guess:
         return keys
 
 
-def _split(name: str) -> tuple[list[str], str]:
-    """The words of a column's name without its unit, and this unit."""
+class _Name(NamedTuple):
+    """A column's name."""
+
+    words: list[str]  # without those of the others
+    unit: str  # empty if it names none
+    per: str  # host or core, if it says that the values are of one
+
+
+def _split(name: str) -> _Name:
     words = [word.lower() for word in _PARTS.split(name) if word]
+    per = ""
+    if words[-2:-1] == ["per"] and words[-1] in _PER:
+        per, words = _PER[words[-1]], words[:-2]
     if len(words) > 1 and words[-1] in _UNITS:
-        return words[:-1], _UNITS[words[-1]]
-    return words, ""
+        return _Name(words[:-1], _UNITS[words[-1]], per)
+    return _Name(words, "", per)
 
 
 def _toml(value: str | Iterable[str]) -> str:

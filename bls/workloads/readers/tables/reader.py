@@ -246,12 +246,11 @@ def _remarks(jobs: JobsOfRows, found: ColumnMap) -> tuple[str, ...]:
     if jobs.drops_ids:
         remarks.append("texts that identify jobs are not kept: jobs are numbered in their order")
     if 0 < jobs.longest_ns < _SHORT_NS:
-        remarks.append(
-            f"no job runs for a second; perhaps the unit of columns.run or of start and end in {found.source} is wrong"
-        )
+        units = "the units of columns.run, columns.start and columns.end"
+        remarks.append(f"no job runs for a second; check {units} in {found.source}")
     if 2 * jobs.n_longer > jobs.n_limited:
-        longer = f"{jobs.n_longer} of {jobs.n_limited} jobs with a time limit run longer"
-        remarks.append(f"{longer}; perhaps the unit of columns.walltime in {found.source} is wrong")
+        longer = f"{jobs.n_longer} of {jobs.n_limited} jobs with a time limit run longer than it"
+        remarks.append(f"{longer}; check the unit of columns.walltime in {found.source}")
     return tuple(remarks)
 
 

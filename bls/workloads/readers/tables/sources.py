@@ -80,7 +80,7 @@ def opened(
             raise InputError(f"{source}: the file is empty")
         if form == "parquet" or (not form and start.startswith(_PARQUET)):
             if not _begins(source, _PARQUET):
-                raise InputError(f"{source}: a compressed Parquet file; unpack it: its columns are compressed already")
+                raise InputError(f"{source}: a compressed Parquet file; decompress it first")
             yield _Parquet(source)
         elif form in ("json", "jsonl") or (not form and start[:1] in (b"{", b"[")):
             is_lines = form == "jsonl" or (not form and start[:1] == b"{" and not records)
