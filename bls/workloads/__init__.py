@@ -123,6 +123,8 @@ def read_workload(
             wanted = can_cancel if cancelled is None else cancelled
             workload = partial(cast(Any, reader), cancelled=True)(path) if wanted else reader(path)
     except InputError as error:
+        if name == _TABLE:
+            raise InputError(error.text.removesuffix(OTHER_FORMAT)) from None
         if name in READERS and (other := _other_format(path)) is not None:
             raise InputError(f"{path}: looks like {other}, a format without a reader. {_READ}") from None
         if error.text.endswith(OTHER_FORMAT):

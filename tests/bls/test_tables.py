@@ -585,6 +585,22 @@ def test_rejects_name_row_column_and_word(tmp_path: Path) -> None:
     assert found.n_lines == 6
 
 
+def test_texts_that_are_not_utf_8_are_kept_apart(tmp_path: Path) -> None:
+    (tmp_path / "m.toml").write_text("file = 't.csv'\n[columns]\nsubmit = 's'\nrun = 1\ncores = 1\nuser = 'u'\n")
+    (tmp_path / "t.csv").write_bytes(b"s,u\n1,M\xf6ller\n2,M\xf6ller,3\n4,M\xfcller\n5,J\xc3\xbcrgen\n")
+    found = read_workload(tmp_path / "m.toml")
+    assert [one.place for one in found.rejected] == ["line 3: fields (2 expected), '3'"]
+    assert found.user.tolist() == [1, 2, 3]
+    assert dict(found.labels["user"]) == {1: "M\\xf6ller", 2: "M\\xfcller", 3: "Jürgen"}
+
+
+def test_a_table_without_jobs_is_no_other_format(tmp_path: Path) -> None:
+    (tmp_path / "m.toml").write_text("file = 't.csv'\n[columns]\nsubmit = 's'\nrun = 1\ncores = 'c'\n")
+    (tmp_path / "t.csv").write_text("s,c\n1,many\n")
+    with pytest.raises(InputError, match=r"t.csv: no valid job in 1 line: malformed 1 \(line 2: column c, 'many'\)$"):
+        read_workload(tmp_path / "m.toml")
+
+
 def test_units_that_are_doubtful_are_remarked(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("at,ran,limit\n" + "".join(f"{k},{600 + k},{20 + k}\n" for k in range(9)))
     for unit, run, words in (
@@ -669,6 +685,11 @@ def test_wide_and_damaged_tables(tmp_path: Path) -> None:
     pq.write_table(pa.table(wide), tmp_path / "wide.parquet")
     with pytest.raises(InputError, match=r"wide.parquet: 10,001 columns; allowed: up to 10,000"):
         read_table(tmp_path / "wide.parquet")
+    (tmp_path / "wide.csv").write_text(",".join(f"c{k}" for k in range(10**5)) + "\n")
+    (tmp_path / "wide.jsonl").write_text(json.dumps({f"c{k}": 1 for k in range(10**5)}) + "\n")
+    for name in ("wide.csv", "wide.jsonl"):
+        with pytest.raises(InputError, match=rf"{name}: 100,000 columns; allowed: up to 10,000"):
+            read_workload(tmp_path / name)
     whole = pm100(tmp_path).read_bytes()
     for n in (4, 100, len(whole) // 2, len(whole) - 1):
         (tmp_path / "cut.parquet").write_bytes(whole[:n])

@@ -335,7 +335,7 @@ def word_of(cell: Any) -> str:
     if cell is None:
         return ""
     if isinstance(cell, bytes):
-        return cell.decode("utf-8", "replace").strip()
+        return cell.decode("utf-8", "backslashreplace").strip()
     if isinstance(cell, float) and cell.is_integer():
         return str(int(cell))
     return str(cell)

@@ -55,6 +55,8 @@ def read_table(path: str | os.PathLike[str], *, columns: str = "", cancelled: bo
         _shift(extra, start_ns)
         base = [extra.pop(name, np.zeros(0, np.int64)) for name in COLUMNS]
         account = _account(jobs, table)
+        if not len(base[0]):
+            raise no_valid_job(source, account.n_lines, account.rejects, account.rejected)
         ids = jobs.ids()
         ids = {job: ids[job] for job in base[0].tolist() if job in ids} if ids else {}
         labels: dict[str, Mapping[int, str]] = dict(jobs.labels())

@@ -6,6 +6,7 @@ break; in Parquet and JSON it counts from 1.
 
 from __future__ import annotations
 
+import codecs
 import io
 import os
 from array import array as numbers_array
@@ -184,8 +185,10 @@ class _Csv:
         with _arrow_errors("CSV", self._source):
             if not self._text.peek(1):
                 return
+            decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
             reader = arrow_csv.open_csv(
-                self._text,
+                # Arrow cannot report a row that is not UTF-8.
+                pa.TransformInputStream(pa.PythonFile(self._text, "r"), lambda block: decoder.decode(block).encode()),
                 read_options=arrow_csv.ReadOptions(use_threads=False, block_size=BLOCK_BYTES, column_names=unique),
                 parse_options=arrow_csv.ParseOptions(
                     delimiter=self.separator,
