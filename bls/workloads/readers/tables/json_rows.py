@@ -55,10 +55,10 @@ class JsonRows:
             if self.n_rejected <= KEPT:
                 self.rejected.append(RejectedLine(MALFORMED, line, "object", f"{row}"[:100]))
 
-    def batches(self, rows: int) -> Iterator[tuple[list[Row], list[int]]]:
-        """The objects and their row numbers, some at a time."""
-        while several := list(islice(self._rows, rows)):
-            yield [row for _, row in several], [line for line, _ in several]
+    def several(self, n: int) -> Iterator[tuple[list[Row], list[int]]]:
+        """The objects and their row numbers, up to ``n`` at a time."""
+        while rows := list(islice(self._rows, n)):
+            yield [row for _, row in rows], [line for line, _ in rows]
 
 
 def _paths(row: Row, within: str = "") -> Iterator[str]:
@@ -69,12 +69,8 @@ def _paths(row: Row, within: str = "") -> Iterator[str]:
             yield from _paths(value, f"{within}{key}.")
 
 
-def records_of_lines(text: BinaryIO, source: str) -> JsonRows:
-    """The objects of lines."""
-    return JsonRows(_lines(text, source))
-
-
-def _lines(text: BinaryIO, source: str) -> Iterator[tuple[int, Any]]:
+def records_of_lines(text: BinaryIO, source: str) -> Iterator[tuple[int, Any]]:
+    """The values of lines, with their numbers; lines that are no JSON as texts."""
     line = 0
     while data := text.readline(_LONGEST_LINE):
         line += 1
@@ -87,8 +83,8 @@ def _lines(text: BinaryIO, source: str) -> Iterator[tuple[int, Any]]:
                 yield line, data.decode("utf-8", "replace").strip()
 
 
-def records_of_text(text: BinaryIO, source: str, key: str) -> JsonRows:
-    """The objects of one JSON value: a list, or an object with a list, at the given key or the only one."""
+def records_of_text(text: BinaryIO, source: str, key: str) -> Iterable[tuple[int, Any]]:
+    """The values of the text's list, with their numbers. An object has it at the given key, or has only one list."""
     data = text.read(MOST_JSON_BYTES + 1)
     if len(data) > MOST_JSON_BYTES:
         raise InputError(
@@ -105,7 +101,7 @@ def records_of_text(text: BinaryIO, source: str, key: str) -> JsonRows:
         found = found[key or lists[0]]
     if not isinstance(found, list):
         raise InputError(f"{source}: a {type(found).__name__}; allowed: a list of objects, or one object per line")
-    return JsonRows(enumerate(found, 1))
+    return enumerate(found, 1)
 
 
 def cells_of(rows: list[Row], name: str) -> list[Any]:

@@ -85,7 +85,8 @@ def opened(
             yield _Parquet(source)
         elif form in ("json", "jsonl") or (not form and start[:1] in (b"{", b"[")):
             is_lines = form == "jsonl" or (not form and start[:1] == b"{" and not records)
-            yield _Json(records_of_lines(text, source) if is_lines else records_of_text(text, source, records), source)
+            found = records_of_lines(text, source) if is_lines else records_of_text(text, source, records)
+            yield _Json(found, source)
         else:
             yield _Csv(text, source, separator, header)
 
@@ -273,25 +274,18 @@ class _Parquet:
 HEADER_KEY = b"twolevel.header"  #: key of a Parquet file's metadata: the header's lines
 
 
-class _Json:
-    def __init__(self, records: JsonRows, source: str) -> None:
-        self._records, self._source = records, source
+class _Json(JsonRows):
+    def __init__(self, records: Iterable[tuple[int, Any]], source: str) -> None:
+        super().__init__(records)
+        self._source = source
         self.comments: list[str] = []
-        self.rejected = records.rejected
-        self.names = records.names
         _check_width(self.names, source)
-
-    @property
-    def n_rejected(self) -> int:
-        """Number of rows so far that are no objects."""
-        return self._records.n_rejected
 
     def batches(self, wanted: Iterable[str]) -> Iterator[RowBatch]:
         """The rows, with some of the columns."""
         names = list(wanted)
-        for rows, lines in self._records.batches(BATCH_ROWS):
-            columns = {name: self._column(rows, name, lines) for name in names}
-            yield RowBatch(columns, np.array(lines, np.int64))
+        for rows, lines in self.several(BATCH_ROWS):
+            yield RowBatch({name: self._column(rows, name, lines) for name in names}, np.array(lines, np.int64))
 
     def _column(self, rows: list[Row], name: str, lines: list[int]) -> Any:
         if root_of(name) == name:
