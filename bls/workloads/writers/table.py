@@ -1,8 +1,8 @@
-"""Writes a workload as a table with all of its columns, CSV or Parquet, which the map ``twolevel`` reads back.
+"""Writes a workload as a table with all columns, CSV or Parquet; the map ``twolevel`` reads it back.
 
-Columns without facts are left out. Times are whole ns since time 0. The names of a column's numbers are in a column that ends
-in ``_name``. Further columns begin with ``extra.``, and those with their names end in ``.name``. The header's lines are
-comments of the CSV file, or metadata of the Parquet file. A job that was cancelled before its start
+Columns without values are omitted. Times are whole ns since time 0. A column of numbers with names has a second column for the
+names, which ends in ``_name``. Further columns begin with ``extra.``; the columns of their names end in ``.name``. The header is
+in comments of the CSV file, or in the metadata of the Parquet file. A job that was cancelled before its start
 (``Workload.run_unknown``) has no run time.
 """
 

@@ -1,4 +1,4 @@
-"""Columns of a table, as Arrow arrays, to numbers, instants, durations and words: numpy arrays with a state for each cell.
+"""Converts columns of a table, Arrow arrays, to numbers, instants, durations and words: numpy arrays, with a state per cell.
 
 Text is binary, so that bytes that are not UTF-8 are no obstacle. A number of floating point is read as its whole part and its
 fraction in billionths, rounded half to even.
@@ -108,7 +108,7 @@ def is_number(kind: Any) -> bool:
 
 
 def _text(array: Any) -> tuple[Array, Array]:
-    # The bytes of a binary array, and the beginning of each cell, with the end of the last.
+    # The bytes of a binary array; the beginning of each cell and the end of the last.
     large = pa.types.is_large_binary(array.type)
     _, first, data = array.buffers()
     starts = np.frombuffer(first, np.int64 if large else np.int32)[array.offset : array.offset + len(array) + 1]

@@ -1,4 +1,4 @@
-"""The values of a batch of rows, by what the map says that its columns are: instants, durations, counts, numbers and words."""
+"""The values of a batch of rows, read as the map states: instants, durations, counts, memory, numbers and words."""
 
 from __future__ import annotations
 
@@ -160,5 +160,5 @@ class BatchValues:
     def _cell(self, spec: cm.SourceColumn, row: int) -> Any:
         try:
             return self.array(spec)[row].as_py()
-        except (ValueError, OverflowError):  # a date that Python has not
+        except (ValueError, OverflowError):  # a date outside Python's range
             return str(self.array(spec)[row])

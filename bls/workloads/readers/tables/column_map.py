@@ -1,4 +1,4 @@
-"""The map of a table's columns: which column of a log means what, in which unit, read from TOML and checked.
+"""The map of a table's columns: the meaning and unit of each column, read from TOML and checked.
 
 :data:`TARGETS` declares the properties of jobs that a map may describe, :data:`KEYS` how a column is read, and
 :data:`MAP_KEYS` what else a map contains. The tables of docs/reference/inputs.md are made from these declarations.
@@ -24,7 +24,7 @@ _S, _MIN = 10**9, 60 * 10**9
 #: Units of time, in ns.
 TIME_UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": _S, "min": _MIN, "h": 60 * _MIN, "d": 1440 * _MIN}
 MEMORY_UNITS = {"B": 0, "KB": 1, "MB": 2**10, "GB": 2**20, "TB": 2**30}  #: units of memory, in KB; 0: fractions of one
-COUNT_UNITS = {"one": 1, "percent": 100, "milli": 1000}  #: units of counts: how many of them are one
+COUNT_UNITS = {"one": 1, "percent": 100, "milli": 1000}  #: units of counts: their number in one
 MOST_TIMES = 10**6  #: largest factor of a count
 
 INSTANT, DURATION, COUNT, MEMORY = "instant", "duration", "count", "memory"
@@ -41,7 +41,7 @@ class Target(NamedTuple):
     meaning: str  # for people
 
 
-#: What ``[columns]`` of a map may describe.
+#: Properties that ``[columns]`` of a map may describe.
 TARGETS: Mapping[str, Target] = {
     "job_id": Target(IDENTITY, "number or text that identifies the job; without it, the number of the row"),
     "submit": Target(INSTANT, "submit; required"),
@@ -69,7 +69,7 @@ TARGETS: Mapping[str, Target] = {
     "preceding": Target(NUMBER, "number of the job after whose end this one is submitted"),
     "also_preceding": Target(NUMBERS, "numbers of further such jobs, separated by blanks"),
 }
-REQUIRED = ("submit", "cores")  #: what every map must describe
+REQUIRED = ("submit", "cores")  #: properties that every map must describe
 
 #: Kinds that ``[extras]`` may have, with their key ``kind``.
 EXTRA_KINDS = (NUMBER, COUNT, LABEL, DURATION, INSTANT)
@@ -125,7 +125,7 @@ class Events:
     job: str  # the column that identifies the job
     type: str  # the column of the event's type
     time: str  # the column of its instant
-    # words of ``type``; the first submit and start, and the last end count
+    # words of ``type``; of several events of a job, the first submit, the first start and the last end count
     submit: tuple[str, ...] = ()
     start: tuple[str, ...] = ()
     completed: tuple[str, ...] = ()
@@ -233,14 +233,17 @@ def _zone(value: Any, where: str) -> str:
     return str(value)
 
 
+_ALL: Mapping[str, tuple[str, ...]] = MappingProxyType({})  # all kinds of targets
+
+
 class Key(NamedTuple):
     """A key of a map, or of a column in it."""
 
     meaning: str  # for people
-    kinds: Mapping[str, tuple[str, ...]] = MappingProxyType(
-        {}
-    )  # kinds of targets that have it, all if empty: allowed words
-    read: Callable[[Any, str], Any] = _words  # checks its value, given with its place in the map; without allowed words
+    kinds: Mapping[str, tuple[str, ...]] = (
+        _ALL  # the kinds of targets that have it, with the allowed words; none: any value
+    )
+    read: Callable[[Any, str], Any] = _words  # checks a value at a place of the map, if any value is allowed
 
     def value(self, value: Any, kind: str, where: str) -> Any:
         """The checked value for a kind of target."""

@@ -29,12 +29,12 @@ class JobsOfEvents:
 
     @property
     def rejected(self) -> list[RejectedLine]:
-        """The first rows that are no rows of the table."""
+        """The first rows that cannot be parsed."""
         return self._table.rejected
 
     @property
     def n_rejected(self) -> int:
-        """Number of rows that are no rows of the table."""
+        """Number of rows that cannot be parsed."""
         return self._table.n_rejected
 
     def batches(self, wanted: Iterable[str]) -> Iterator[RowBatch]:

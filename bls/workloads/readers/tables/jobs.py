@@ -1,4 +1,4 @@
-"""Rows of a table become jobs: each is one, or a reject under the first reason that applies.
+"""Makes jobs of the rows of a table. Each row is a job, or a reject under the first reason that applies.
 
 1. *malformed*: the job's number, the submit, the run time (or, without one, the start or the end), the walltime or the cores
    cannot be read, or the submit is missing or negative
@@ -6,7 +6,7 @@
 3. *not ended*: the map says that the state is that of a job that waits or runs
 4. *no run time*, *no processors* and *duplicate job number*, as in all readers
 
-A row whose cells are all empty is no row. Values of other columns that cannot be used are unknown.
+Rows whose cells are all empty are ignored. Values of other columns that cannot be read are unknown.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ NOT_ENDED = "not ended"
 REASONS = (MALFORMED, SKIPPED, NOT_ENDED, NO_RUN_TIME, NO_PROCESSORS)  #: in the order of the tests
 _MALFORMED, _SKIPPED, _NOT_ENDED, _NO_RUN, _NO_CORES = range(1, 6)
 
-NAMES = ".name"  #: end of the name of a further column with the names of another one's numbers
+NAMES = ".name"  #: ending of a further column that has the names of another column's numbers
 
 _COMPLETED = 1
 _LABELS = {
@@ -94,9 +94,12 @@ class _Names:
 
 
 class JobsOfRows:
-    """Makes jobs of batches, and counts all rows. ``read``: the columns that the table has of those that the map needs;
-    ``further``: columns that become extras, by name; ``streamed``: whether texts that identify jobs are neither kept nor
-    compared."""
+    """Makes jobs of batches, and counts all rows.
+
+    - ``read``: the columns that are read
+    - ``further``: columns of the table that become extras, by name
+    - ``streamed``: do not keep texts that identify jobs; the jobs are numbered in their order
+    """
 
     def __init__(
         self,
@@ -156,7 +159,7 @@ class JobsOfRows:
         read = self._read()
         why, which = self._decide(read)
         self._note(why, which)
-        # All of them as a slice, which copies nothing.
+        # A slice copies nothing.
         rows: Any = np.flatnonzero(why == 0) if why.any() else slice(None)
         self.longest_ns = max(self.longest_ns, int(read.run[rows].max(initial=0)))
         self.n_limited += int(np.count_nonzero(read.limit[rows] > 0))
@@ -335,7 +338,7 @@ class JobsOfRows:
         for row in chosen[np.array([bool(one) for one in lists])[place[chosen]]].tolist():
             self.also_preceding.setdefault(int(job[row]), lists[int(place[row])])
 
-    # Accounts.
+    # Rejects.
 
     def _note(self, why: Array, which: Array) -> None:
         """Count the rejects, and keep the first of each reason."""

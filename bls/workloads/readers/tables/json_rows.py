@@ -17,8 +17,8 @@ from bls.workloads.workload import MALFORMED
 from traces.base.errors import InputError, shown
 from traces.base.given_file import parse_json
 
-MOST_JSON_BYTES = 1 << 30  #: the longest text that is one JSON value: it is in memory as a whole
-_LOOKED_AT = 1000  # rows whose keys are the table's columns
+MOST_JSON_BYTES = 1 << 30  #: longest JSON text that is one value, and so in memory as a whole
+_LOOKED_AT = 1000  # rows whose keys become the table's columns
 _LONGEST_LINE = 1 << 26
 _STEP = re.compile(r"([^.\[\]]+)|\[(-?[0-9]{1,6})\]")
 
@@ -134,6 +134,6 @@ def _cell(value: Any) -> Any:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list):
-        # Objects and lists within a list only count.
+        # Of objects and lists within a list only their number matters.
         return [cell if isinstance(cell := _cell(one), str) else "…" for one in value if one is not None]
     return f"{value}"

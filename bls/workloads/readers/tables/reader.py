@@ -95,7 +95,7 @@ def table_blocks(path: str | os.PathLike[str], *, columns: str = "") -> Iterator
         start_ns, named = 0, False
         waits: JobsOfBatch | None = None  # the last jobs, held back for the rejected rows that follow them
         last = np.full((2, 1), -1)
-        given = _Account({}, [], 0)  # by the blocks so far
+        given = _Account({}, [], 0)  # the rows of the blocks so far
         for batch in table.batches(wanted):
             upto = _account(jobs, table)
             rows = jobs.jobs(batch)
@@ -123,9 +123,9 @@ def table_blocks(path: str | os.PathLike[str], *, columns: str = "") -> Iterator
 class _Account(NamedTuple):
     """Counts of rows."""
 
-    rejects: dict[str, int]  # by reason
-    rejected: list[RejectedLine]  # the first of them
-    n_lines: int  # all rows
+    rejects: dict[str, int]  # numbers of rejects, by reason
+    rejected: list[RejectedLine]  # the first rejects
+    n_lines: int  # number of rows
 
     def since(self, before: _Account) -> dict[str, Any]:
         """Fields of a workload: the counts since an earlier time."""

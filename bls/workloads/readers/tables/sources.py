@@ -1,7 +1,7 @@
-"""Tables in files, as batches of columns: CSV and the like, Parquet; and JSON by :mod:`bls.workloads.readers.tables.json_rows`.
+"""Reads files as batches of columns: CSV and the like, Parquet, and JSON (:mod:`bls.workloads.readers.tables.json_rows`).
 
-Nothing but a batch is in memory, unless a JSON text is one list. A row's number is that of its line, if no cell contains a line
-break; in Parquet and JSON it counts from 1.
+Only some batches are in memory, except for JSON texts that are one list. In CSV, rows are numbered as lines if no cell contains
+a line break; in Parquet and JSON they are numbered from 1.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from traces.base.given_file import GivenFile
 from traces.compiled import Array
 
 MOST_COLUMNS = 10_000  #: largest number of columns of a table
-BLOCK_BYTES = 1 << 21  #: bytes of a text file that are parsed at once; the longest row
+BLOCK_BYTES = 1 << 21  #: bytes of CSV that are parsed in one step; also the longest row
 BATCH_ROWS = 1 << 16  #: rows of a batch of Parquet or JSON
 _LONGEST_HEADER = 1 << 24
 _PARQUET = b"PAR1"
@@ -38,7 +38,7 @@ _LONGEST = 200
 class RowBatch(NamedTuple):
     """Some rows of a table."""
 
-    columns: dict[str, Any]  # Arrow arrays by the columns that were asked for
+    columns: dict[str, Any]  # Arrow arrays, by name
     line: Array  # int64 (rows,): the rows' numbers
 
 
@@ -47,11 +47,11 @@ class RowTable(Protocol):
 
     names: tuple[str, ...]  # its columns, and the paths of those within others; of JSON, those of the first rows
     comments: list[str]  # comment lines before the header
-    rejected: list[RejectedLine]  # the first rows that are no rows of the table
+    rejected: list[RejectedLine]  # the first rows that cannot be parsed
 
     @property
     def n_rejected(self) -> int:
-        """Number of rows so far that are no rows of the table."""
+        """Number of rows so far that cannot be parsed."""
 
     def batches(self, wanted: Iterable[str]) -> Iterator[RowBatch]:
         """The rows, with some of the columns. Raises InputError if a file is damaged."""
@@ -292,7 +292,7 @@ class _Json(JsonRows):
             try:
                 return pa.array([row.get(name) for row in rows], pa.string()).cast(pa.binary())
             except (pa.ArrowException, UnicodeError):
-                pass  # truths, objects, lists, or no UTF-8
+                pass  # booleans, objects, lists, or texts that are not UTF-8
         cells = cells_of(rows, name)
         for place, cell in enumerate(cells):
             if isinstance(cell, dict):
