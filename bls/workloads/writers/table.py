@@ -1,7 +1,7 @@
 """Writes a workload as a table with all columns, CSV or Parquet; the map ``twolevel`` reads it back.
 
 Columns without values are omitted. Times are whole ns since time 0. A column of numbers with names has a second column for the
-names, which ends in ``_name``. Further columns begin with ``extra.``; the columns of their names end in ``.name``. The header is
+names, which ends in ``_name``. Further columns begin with ``extra.``; columns with their names end in ``.name``. The header is
 in comments of the CSV file, or in the metadata of the Parquet file. A job that was cancelled before its start
 (``Workload.run_unknown``) has no run time.
 """
