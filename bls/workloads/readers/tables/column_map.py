@@ -57,6 +57,7 @@ TARGETS: Mapping[str, Target] = {
     "hosts": Target(COUNT, "hosts of the job: `nodes` of `workload.extras`"),
     "gpus": Target(COUNT, "GPUs of the job: `gpus` of `workload.extras`"),
     "memory": Target(MEMORY, "requested memory"),
+    "power": Target(COUNT, "mean power of a host in W: `power_w` of `workload.extras`"),
     "user": Target(LABEL, "user"),
     "group": Target(LABEL, "group or account"),
     "queue": Target(LABEL, "queue"),
@@ -70,6 +71,9 @@ TARGETS: Mapping[str, Target] = {
     "also_preceding": Target(NUMBERS, "numbers of further such jobs, separated by blanks"),
 }
 REQUIRED = ("submit", "cores")  #: properties that every map must describe
+
+#: Extras that ``[columns]`` describes, and their properties.
+EXTRAS = {"nodes": "hosts", "gpus": "gpus", "power_w": "power"}
 
 #: Kinds that ``[extras]`` may have, with their key ``kind``.
 EXTRA_KINDS = (NUMBER, COUNT, LABEL, DURATION, INSTANT)
@@ -340,8 +344,8 @@ def parse_map(text: str, source: str) -> ColumnMap:
     further = {}
     for name, value in extras.items():
         where = f"{source}: extras.{shown_name(name)}"
-        if not name.isprintable() or not 1 <= len(name) <= NAME_LENGTH or name in ("gpus", "nodes"):
-            allowed = f"1 to {NAME_LENGTH} printable characters, and not gpus or nodes, which are in [columns]"
+        if not name.isprintable() or not 1 <= len(name) <= NAME_LENGTH or name in EXTRAS:
+            allowed = f"1 to {NAME_LENGTH} printable characters, and not {', '.join(EXTRAS)}, which [columns] describes"
             raise InputError(f"{where}: allowed: {allowed}")
         further[name] = _specs("", value, missing, where)
     if "hosts" not in read:

@@ -241,8 +241,7 @@ class JobsOfRows:
 
     def _extras_of(self, rows: Any) -> dict[str, Array]:
         """The further columns of some rows."""
-        targets = {"nodes": "hosts", "gpus": "gpus"}
-        found = {name: self._values.known(one)[rows] for name, one in targets.items() if one in self._specs}
+        found = {name: self._values.known(one)[rows] for name, one in cm.EXTRAS.items() if one in self._specs}
         return found | {name: self._extra(name, specs, rows) for name, specs in self._extras.items()}
 
     # Columns that only accepted rows have.
