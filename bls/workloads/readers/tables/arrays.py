@@ -16,15 +16,7 @@ import pyarrow.compute as pc
 
 from bls.workloads.readers import sacct_columns
 from bls.workloads.readers.tables import column_map as cm
-from bls.workloads.readers.tables.cells import (
-    ABSENT,
-    LAST_YEAR,
-    READ,
-    SKIPPED_HOUR,
-    WRONG,
-    read_dates,
-    read_numbers,
-)
+from bls.workloads.readers.tables.cells import ABSENT, READ, SKIPPED_HOUR, WRONG, read_dates, read_numbers
 from bls.workloads.readers.tables.zones import since_1970
 from traces.base.errors import InputError, shown_name
 from traces.base.time import MAX_NS, NS_PER_S
@@ -274,7 +266,7 @@ def _in_zone(
     return CellValues(np.where(value > MAX_NS, WRONG, state), np.where(value > MAX_NS, 0, value))
 
 
-_LAST_S = int(datetime(LAST_YEAR + 1, 1, 1).timestamp()) + 86_400
+_LAST_S = MAX_NS // NS_PER_S + 86_400  # later dates are beyond 2**62 ns in any zone
 _UNITS_OF_TYPE = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 

@@ -15,9 +15,7 @@ _BILLION = 1_000_000_000
 _HALF, _ABOVE_HALF = 2, 3  # of the part after the ninth decimal (``bls.workloads.readers.decimals``)
 _READ, _ABSENT, _WRONG = READ, ABSENT, WRONG
 
-#: Years that a date may have.
-FIRST_YEAR, LAST_YEAR = 1970, 2199
-_FIRST_YEAR, _LAST_YEAR = FIRST_YEAR, LAST_YEAR
+_FIRST_YEAR, _LAST_YEAR = 1970, 2199  # of a date
 
 
 @compiled()
