@@ -18,13 +18,13 @@ def _words(words: tuple[str, ...]) -> str:
     return ", ".join(f"`{word}`" for word in words)
 
 
-def _kinds(key: cm.Key) -> str:
+def _kinds(key: cm.MapKey) -> str:
     return (
         "all" if not key.kinds or set(key.kinds) >= {one.kind for one in cm.TARGETS.values()} else ", ".join(key.kinds)
     )
 
 
-def _allowed(key: cm.Key) -> str:
+def _allowed(key: cm.MapKey) -> str:
     if len(set(key.kinds.values())) == 1:
         return _words(next(iter(key.kinds.values())))
     return "; ".join(f"{kind}: {_words(words)}" for kind, words in key.kinds.items() if words)

@@ -240,7 +240,7 @@ def _zone(value: Any, where: str) -> str:
 _ALL: Mapping[str, tuple[str, ...]] = MappingProxyType({})  # all kinds of targets
 
 
-class Key(NamedTuple):
+class MapKey(NamedTuple):
     """A key of a map, or of a column in it."""
 
     meaning: str  # for people
@@ -266,49 +266,51 @@ _PER = {COUNT: ("job", "host"), MEMORY: ("job", "host", "core")}
 _MISSING = ", ".join(f"`{word}`" for word in MISSING if word)
 
 #: Keys of a column.
-KEYS: Mapping[str, Key] = {
-    "column": Key("name of the column; in JSON and Parquet also a path, as `attempts[-1].start_time`", read=_text),
-    "value": Key("a constant instead of a column", read=_constant),
-    "unit": Key("unit of the values", UNITS, _text),
-    "zone": Key(
+KEYS: Mapping[str, MapKey] = {
+    "column": MapKey("name of the column; in JSON and Parquet also a path, as `attempts[-1].start_time`", read=_text),
+    "value": MapKey("a constant instead of a column", read=_constant),
+    "unit": MapKey("unit of the values", UNITS, _text),
+    "zone": MapKey(
         "time zone of dates without an offset, as `Europe/Rome`; else that of the map, else UTC", {INSTANT: ()}, _zone
     ),
-    "repeated": Key("which instant a date of an hour that clocks repeat means", {INSTANT: ("first", "second")}),
-    "skipped": Key(
+    "repeated": MapKey("which instant a date of an hour that clocks repeat means", {INSTANT: ("first", "second")}),
+    "skipped": MapKey(
         "what a date of an hour that clocks skip becomes: a reject, or a later date", {INSTANT: ("reject", "forward")}
     ),
-    "infinite": Key("words for no limit", {DURATION: ()}),
-    "per": Key("what the value is of; of a host, it is multiplied by `hosts`", _PER),
-    "times": Key(f"factor of the value, 1 to {MOST_TIMES:,}", {COUNT: ()}, _factor),
-    "tres": Key("names of Slurm's resources, whose counts in `cpu=4,gres/gpu=2` are added", {COUNT: (), MEMORY: ()}),
-    "names": Key("a column with the names of the numbers of this one", {LABEL: (), IDENTITY: ()}, _text),
-    "missing": Key(f"words for a missing value, besides {_MISSING} and nothing"),
-    "optional": Key("whether the table may lack the column", read=_flag),
-    "take": Key("what is taken of a list", dict.fromkeys((*UNITS, NUMBER, NUMBERS, STATE), _TAKEN)),
-    "completed": Key("words for status 1; the first word of a cell counts", _STATES),
-    "failed": Key("words for status 0", _STATES),
-    "cancelled": Key("words for status 5", _STATES),
-    "not_ended": Key("words for jobs that wait or run: rejects", _STATES),
-    "unknown": Key("words that say nothing about how the job ended", _STATES),
+    "infinite": MapKey("words for no limit", {DURATION: ()}),
+    "per": MapKey("what the value is of; of a host, it is multiplied by `hosts`", _PER),
+    "times": MapKey(f"factor of the value, 1 to {MOST_TIMES:,}", {COUNT: ()}, _factor),
+    "tres": MapKey("names of Slurm's resources, whose counts in `cpu=4,gres/gpu=2` are added", {COUNT: (), MEMORY: ()}),
+    "names": MapKey("a column with the names of the numbers of this one", {LABEL: (), IDENTITY: ()}, _text),
+    "missing": MapKey(f"words for a missing value, besides {_MISSING} and nothing"),
+    "optional": MapKey("whether the table may lack the column", read=_flag),
+    "take": MapKey("what is taken of a list", dict.fromkeys((*UNITS, NUMBER, NUMBERS, STATE), _TAKEN)),
+    "completed": MapKey("words for status 1; the first word of a cell counts", _STATES),
+    "failed": MapKey("words for status 0", _STATES),
+    "cancelled": MapKey("words for status 5", _STATES),
+    "not_ended": MapKey("words for jobs that wait or run: rejects", _STATES),
+    "unknown": MapKey("words that say nothing about how the job ended", _STATES),
 }
-KIND = Key("of `[extras]`: what the values are", {"": EXTRA_KINDS})  #: the key ``kind`` of a column of ``[extras]``
+KIND = MapKey("of `[extras]`: what the values are", {"": EXTRA_KINDS})  #: the key ``kind`` of a column of ``[extras]``
 
 #: Keys of a map besides its tables.
-MAP_KEYS: Mapping[str, Key] = {
-    "title": Key("name of the log", read=_text),
-    "origin": Key("where the log's columns are described", read=_text),
-    "file": Key("the table, relative to the map: with it, the map itself is a WORKLOAD", read=_text),
-    "format": Key(f"one of {', '.join(FORMATS)}; default: by the file's name and content", {"": FORMATS}),
-    "separator": Key("separator of CSV; default: the most frequent of comma, tab, semicolon and bar", read=_character),
-    "header": Key("names of the columns, for a CSV file without a header", read=_distinct),
-    "records": Key("of JSON: the key of the list of jobs", read=_text),
-    "recognised": Key("columns by which tables are recognised, in maps of the project"),
-    "zone": Key("time zone of dates without an offset, as `Europe/Rome`; also of local time in metrics", read=_zone),
-    "time_zero": Key(
+MAP_KEYS: Mapping[str, MapKey] = {
+    "title": MapKey("name of the log", read=_text),
+    "origin": MapKey("where the log's columns are described", read=_text),
+    "file": MapKey("the table, relative to the map: with it, the map itself is a WORKLOAD", read=_text),
+    "format": MapKey(f"one of {', '.join(FORMATS)}; default: by the file's name and content", {"": FORMATS}),
+    "separator": MapKey(
+        "separator of CSV; default: the most frequent of comma, tab, semicolon and bar", read=_character
+    ),
+    "header": MapKey("names of the columns, for a CSV file without a header", read=_distinct),
+    "records": MapKey("of JSON: the key of the list of jobs", read=_text),
+    "recognised": MapKey("columns by which tables are recognised, in maps of the project"),
+    "zone": MapKey("time zone of dates without an offset, as `Europe/Rome`; also of local time in metrics", read=_zone),
+    "time_zero": MapKey(
         "`auto`: after 1980 the earliest submit is time 0; `given`: instants count as they are", {"": TIME_ZEROS}
     ),
-    "others": Key("prefix of columns that are extras of whole numbers, named by the rest", read=_text),
-    "missing": Key("words for a missing value in all columns"),
+    "others": MapKey("prefix of columns that are extras of whole numbers, named by the rest", read=_text),
+    "missing": MapKey("words for a missing value in all columns"),
 }
 _TABLES = ("columns", "extras", "machine", "events")
 
