@@ -38,7 +38,7 @@ _REGISTRIES: dict[str, tuple[str, ...]] = {
 }
 
 #: Names of readers' files in the matrix that differ from the reader's name.
-_READERS = {"json": ("batsim", "wfformat")}
+_READERS = {"json": ("batsim", "wfformat"), "csv": ("table",)}
 
 #: Default values.
 _DEFAULTS = {("assignment", "distributed")}

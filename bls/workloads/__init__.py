@@ -6,6 +6,7 @@ To add a reader: a file in ``readers`` and an entry of :data:`READERS`. Outside 
 
 import os
 import re
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -17,7 +18,7 @@ from bls.options import CANCELLED
 from bls.workloads.readers.batsim import read_batsim
 from bls.workloads.readers.gwf import read_gwf
 from bls.workloads.readers.sacct import read_sacct
-from bls.workloads.readers.swf import read_swf
+from bls.workloads.readers.swf import read_swf, swf_blocks
 from bls.workloads.workload import OTHER_FORMAT, Workload
 from traces.base.errors import InputError, Mention, PluginError, blamed_on, shown
 from traces.base.given_file import GivenFile, without_ending
@@ -40,13 +41,31 @@ class WorkloadReader(Protocol):
         """
 
 
-READERS: dict[str, WorkloadReader] = {"swf": read_swf, "sacct": read_sacct, "batsim": read_batsim, "gwf": read_gwf}
-ENDINGS = {"json": "batsim"}  #: further endings of file names
+def _read_table(path: str | os.PathLike[str], /, *, columns: str = "", cancelled: bool = False) -> Workload:
+    """Read a table with a map of its columns; see :func:`bls.workloads.readers.tables.reader.read_table`."""
+    from bls.workloads.readers.tables.reader import read_table  # pyarrow, which no other reader needs
+
+    return read_table(path, columns=columns, cancelled=cancelled)
+
+
+READERS: dict[str, WorkloadReader] = {
+    "swf": read_swf,
+    "sacct": read_sacct,
+    "batsim": read_batsim,
+    "gwf": read_gwf,
+    "table": _read_table,
+}
+_TABLE = "table"
+_TEXTS = ("csv", "tsv")  # endings of text in any format
+ENDINGS = {"json": "batsim"} | dict.fromkeys(
+    ("csv", "tsv", "jsonl", "ndjson", "parquet", "toml"), _TABLE
+)  #: further endings
 _LOOKED_AT = 1 << 16
 _GWF_FIELDS = 29
 _NAMES_A_JOB = re.compile(r"(?:^|[^a-z0-9_])jobid(?:raw)?(?:[^a-z0-9_]|$)", re.IGNORECASE)
 _OF_SACCT = re.compile(r'"(?:job_id|association|slurm|submission)"\s*:', re.IGNORECASE)
 _OF_BATSIM = re.compile(r'"(?:nb_res|profiles|subtime|profile)"\s*:')
+_NAMES_COLUMNS = re.compile(r'"?[A-Za-z][^,;|\t]*[,;|\t]')
 _A_JOB = re.compile(r"[0-9]+(?:[_+.][^|]*)?\|(?:[^|]*\|){3}")
 
 #: Formats without a reader, by their first line that is neither blank nor a comment.
@@ -55,10 +74,6 @@ _OTHERS = {
     "an accounting log of PBS or Torque": re.compile(r"[0-9]{2}/[0-9]{2}/[0-9]{4} [0-9:]{8};[A-Za-z];"),
     "an accounting file of Grid Engine": re.compile(r"(?:[^:]*:){40,}"),
     "a history of HTCondor": re.compile(r"\*\*\* |[A-Z][A-Za-z]+ = \S"),
-    "a trace of Helios": re.compile(r"job_id,(?:.*,)?gpu_num(?:,|$)"),
-    "a trace of Philly": re.compile(r'\[?\s*\{\s*"(?:status|vc|jobid)"\s*:|\[$'),
-    "a table of Slurm's database": re.compile(r'(?:.*[,|;\t])?"?id_job"?(?:[,|;\t]|$)'),
-    "a Parquet file": re.compile(r"PAR1"),
     "a zip file": re.compile(r"PK\x03\x04"),
 }
 
@@ -76,9 +91,10 @@ def read_workload(
     path : path
         The file, or ``"sample"``: the shipped workload.
     format : str, optional
-        A reader's name: one of :data:`READERS`, an installed package's, or ``FILE.py:NAME``. By default the ending of the
-        file's name (:data:`ENDINGS`), without the ending of a compressed file. If the ending is ambiguous or no reader has it,
-        the first lines decide, with ``swf`` as the last choice.
+        A reader's name: one of :data:`READERS`, an installed package's, or ``FILE.py:NAME``; a table with its map of columns is
+        ``table:NAME`` or ``table:FILE.toml``. By default the ending of the file's name (:data:`ENDINGS`), without the ending of
+        a compressed file. If the ending is ambiguous or no reader has it, the first lines decide, with ``swf`` as the last
+        choice.
     cancelled : bool or None
         Whether jobs that were cancelled before their start are jobs too (``Workload.run_unknown``), not rejects. None: if the
         reader can read them.
@@ -93,8 +109,13 @@ def read_workload(
     if path == "sample":
         path = sample_path()
     name = format or format_of(path)
+    columns = ""
+    if name.startswith(f"{_TABLE}:"):
+        name, _, columns = name.partition(":")
     reader = resolve("workload format", name, READERS, _GROUP, WorkloadReader, str(Mention("format", "format")))
     can_cancel = "cancelled" in signature(reader).parameters
+    if columns:
+        reader = partial(cast(Any, reader), columns=columns)
     if cancelled and not can_cancel:
         raise InputError(f"{path}: reader {name} cannot read jobs that were cancelled before their start")
     try:
@@ -102,6 +123,8 @@ def read_workload(
             wanted = can_cancel if cancelled is None else cancelled
             workload = partial(cast(Any, reader), cancelled=True)(path) if wanted else reader(path)
     except InputError as error:
+        if name == _TABLE:
+            raise InputError(error.text.removesuffix(OTHER_FORMAT)) from None
         if name in READERS and (other := _other_format(path)) is not None:
             raise InputError(f"{path}: looks like {other}, a format without a reader. {_READ}") from None
         if error.text.endswith(OTHER_FORMAT):
@@ -122,15 +145,38 @@ def format_of(path: str | os.PathLike[str]) -> str:
     ending = Path(without_ending(os.fspath(path))).suffix.removeprefix(".").lower()
     if ending in READERS or (ending and ending in entry_points(_GROUP).names):
         return ending
-    looks = _format_by_content(path)
-    if ending in ENDINGS:  # sacct writes JSON, too
-        return "sacct" if looks == "sacct" else ENDINGS[ending]
-    return looks or _DEFAULT
-
-
-def _format_by_content(path: str | os.PathLike[str]) -> str | None:
-    """The format of the first lines of a file; None if it is unknown, or the file can be read only once (such as a pipe)."""
+    if ending == "toml":
+        return _TABLE
     beginning = _beginning(path)
+    if _is_table(beginning):
+        return _TABLE
+    looks = _format_by_content(beginning)
+    if ending not in ENDINGS or (ending in _TEXTS and _NAMES_COLUMNS.match(_first_line(beginning)) is None):
+        return looks or _DEFAULT
+    may_be_sacct = ending in (*_TEXTS, "json")  # which sacct writes, too
+    return "sacct" if looks == "sacct" and may_be_sacct else ENDINGS[ending]
+
+
+def _is_table(beginning: str) -> bool:
+    """Whether the file with this beginning is Parquet, or a table that a map of the project recognises."""
+    if beginning.startswith("PAR1"):
+        return True
+    line = _first_line(beginning)
+    is_json = line.lstrip().startswith("[") or (line.lstrip().startswith("{") and line.rstrip().endswith("}"))
+    if not (_NAMES_COLUMNS.match(line) or is_json) or _OF_BATSIM.search(beginning):
+        return False
+    from bls.workloads.readers.tables.named import is_recognised
+
+    return is_recognised(beginning, line)
+
+
+def _first_line(beginning: str) -> str:
+    """The first line that is neither blank nor a comment."""
+    return next((line for line in beginning.splitlines() if line.strip() and not line.startswith("#")), "")
+
+
+def _format_by_content(beginning: str) -> str | None:
+    """The format of the first lines of a file; None if it is unknown, or the file can be read only once (such as a pipe)."""
     commented = False
     for text in beginning.splitlines():
         line = text.strip()
@@ -167,6 +213,19 @@ def _beginning(path: str | os.PathLike[str]) -> str:
     except (InputError, ValueError):  # ValueError: a NUL in the name
         return ""
     return block[:got].decode("utf-8-sig", "replace")
+
+
+def workload_blocks(path: str | os.PathLike[str]) -> Iterator[Workload] | None:
+    """The jobs of a file, some at a time, as :func:`bls.workloads.readers.swf.swf_blocks`; None if its format is read as a
+    whole."""
+    name = format_of(path)
+    if name == _DEFAULT:
+        return swf_blocks(path)
+    if name == _TABLE:
+        from bls.workloads.readers.tables.reader import table_blocks
+
+        return table_blocks(path)
+    return None
 
 
 @runtime_checkable

@@ -244,7 +244,7 @@ class Calendar:
         seconds = np.asarray(ns, np.int64) // NS_PER_S + since
         if seconds.size == 0:
             return seconds
-        starts_s, offsets_s = _offsets(self.zone, int(seconds.min()) // _DAY_S, int(seconds.max()) // _DAY_S)
+        starts_s, offsets_s = offsets(self.zone, int(seconds.min()) // _DAY_S, int(seconds.max()) // _DAY_S)
         if len(offsets_s) == 1:
             return np.asarray(seconds + offsets_s[0])
         return np.asarray(seconds + offsets_s[np.searchsorted(starts_s, seconds, side="right") - 1])
@@ -262,7 +262,7 @@ def header_facts(header: Iterable[str]) -> dict[str, str]:
 
 
 @lru_cache(maxsize=64)
-def _offsets(zone: tzinfo, first_day: int, last_day: int) -> tuple[Array, Array]:
+def offsets(zone: tzinfo, first_day: int, last_day: int) -> tuple[Array, Array]:
     """Beginnings (UTC seconds) of the offsets of a zone, and the offsets (s east), over some days of UTC, both included. The
     first begins with the first day. Offsets that last less than a day may be missed; none exist."""
     starts_s, offsets_s = [first_day * _DAY_S], [_offset_s(zone, first_day * _DAY_S)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import wraps
 from importlib import import_module
@@ -24,6 +24,7 @@ from traces.base.errors import InputError, TwolevelError
 from traces.base.options import check, values
 
 if TYPE_CHECKING:
+    from bls.workloads.workload import Workload
     from bridge.runs.tracing import TraceRequest
     from bridge.scenarios.ready import ReadyScenario
 
@@ -282,9 +283,8 @@ def _stream_run(target: Path, force: bool, options: Scenario, arguments: Mapping
     the run, which states the ``arguments``. Raises InputError if an option needs all jobs at once, or something cannot be
     used."""
     from bls.stream import ArrivingJobs, check_streamed, in_blocks
-    from bls.workloads import format_of, read_workload, sample_path
+    from bls.workloads import format_of, read_workload, sample_path, workload_blocks
     from bls.workloads.columns import rejects_text
-    from bls.workloads.readers.swf import swf_blocks
     from bridge.live.progress import Progress
     from bridge.runs.directory import fresh_directory, write_record
     from bridge.runs.record import run_record
@@ -296,15 +296,15 @@ def _stream_run(target: Path, force: bool, options: Scenario, arguments: Mapping
     workload, platform = str(options.workload.source), options.machine.platform
     log = sample_path() if workload == "sample" else Path(workload)
     begins: bool | None = None
-    found = "swf" if workload == "sample" else format_of(log)
-    if found == "swf":
-        blocks = swf_blocks(log)
-        begin = next(blocks)  # with the header
-        blocks = chain([begin], blocks)
+    found = format_of(log)
+    if (some := workload_blocks(log)) is not None:
+        begin = next(some)  # with the header
+        blocks: Iterator[Workload] = chain([begin], some)
     else:
         begin = read_workload(log)
         blocks, begins = in_blocks(begin), bool(begin.held.any())
-        say(f"workload: a log in {found} is read as a whole before the run; jobs in SWF are read as they are submitted")
+        read = "jobs in SWF and in tables are read as they are submitted"
+        say(f"workload: a log in {found} is read as a whole before the run; {read}")
     machine = platform_for(platform, begin, replayed=True)
     arrivals = ArrivingJobs(blocks, machine, options.workload.oversize, options.batch.memory, begins)
     scenario = ReadyScenario.of(arrivals.first(), machine, options)
@@ -323,7 +323,7 @@ def _stream_run(target: Path, force: bool, options: Scenario, arguments: Mapping
     whole = replace(begin, n_lines=arrivals.n_lines, rejects=arrivals.rejects)
     for words in machine_words(whole, machine, platform, replayed=True):
         say(words)
-    of_log = [held_words(arrivals.held)] if found == "swf" else log_words(begin, machine, [options])
+    of_log = [held_words(arrivals.held)] if some is not None else log_words(begin, machine, [options])
     for words in filter(None, of_log):
         say(words)
     if not arrivals.limited and (words := time_limit_words(begin, [options])):

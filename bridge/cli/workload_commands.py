@@ -102,6 +102,20 @@ def cut_command(
     written.write([workload], lambda log: cut(log, select))
 
 
+def convert_command(*, workload: Annotated[str, d.WORKLOAD], written: _Rewriting) -> None:
+    """Write a workload in another format: SWF, or a table with all of its columns, which can be read back."""
+    from bridge.cli.workload_files import say_lost_names
+
+    written.write([workload], lambda log: say_lost_names(log, written.output))
+
+
+def columns_command(*, table: Annotated[str, d.TABLE]) -> None:
+    """Print a first map of a table's columns in TOML, to edit; a question mark marks what is uncertain."""
+    from bls.workloads.readers.tables.first_map import first_map
+
+    put_text(first_map(table).rstrip("\n"))
+
+
 def merge_command(
     *,
     workloads: Annotated[list[str], d.WORKLOADS],
@@ -267,6 +281,8 @@ workload_app = group(
     "Describe, transform, generate and download workloads.",
     (info_command, "Describe a workload.", "sample"),
     (cut_command, "Write a part of a workload.", "sample --select window:6h+4h -o morning.swf"),
+    (convert_command, "Write a workload in another format.", "sample -o sample.parquet"),
+    (columns_command, "Print a first map of a table's columns.", "jobs.csv > my-log.toml"),
     (merge_command, "Merge several workloads.", "sample sample --align start --numbers same -o twice.swf.gz"),
     (scale_command, "Write a denser, faster or wider workload.", "sample --load 1.2 -o denser.swf"),
     (filter_command, "Write some jobs of a workload.", "sample --cores 8-64 --run 10m- -o some.swf"),

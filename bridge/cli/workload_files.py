@@ -20,7 +20,7 @@ from bls.workloads import read_workload
 from bls.workloads.columns import rejects_text
 from bls.workloads.generators.accasim import LIMITS, Gpus, generate_like, machine_of
 from bls.workloads.generators.lublin import generate_lublin
-from bls.workloads.header import named_size
+from bls.workloads.header import TITLES, named_size, names_in
 from bls.workloads.workload import Workload
 from bridge.runs.directory import check_file, fresh_file, read_record
 from bridge.runs.stored import hosts, ids_of
@@ -40,12 +40,18 @@ if TYPE_CHECKING:
 #: The formats in which a finished run can be written, and their file endings.
 EXPORTS: dict[str, tuple[str, ...]] = {"swf": (".swf", ".swf.gz"), "batsim": (".csv",)}
 
+#: File endings of workloads: SWF, or a table.
+_TABLES = (".csv", ".csv.gz", ".parquet")
+_WORKLOADS = (*EXPORTS["swf"], *_TABLES)
+
 #: Data that SWF cannot hold, by name in ``unwritten``; further columns have the log's names.
 _LOST = {
     "qos": "QOS",
     "preset": "which jobs run at the start",
     "cancel_ns": "when jobs are cancelled",
     "names": "names of jobs",
+    "window": "which part of the log it is",
+    "uncounted": "which jobs are not counted",
 }
 
 STATUSES = {"failed": 0, "completed": 1, "cancelled": 5, "unknown": -1}  #: SWF's statuses by name
@@ -80,9 +86,10 @@ def machine_of_log(log: Workload) -> Platform:
     return Platform((HostGroup(count=1, cores=min(wanted, MAX_CORES), speed_gflops=1.0),), name=name)
 
 
-def checked_output(output: str, force: bool, form: str = "swf", where: str = "-o") -> Path:
-    """The file that a user names for a result. Raises InputError if its ending is wrong, or it cannot be written."""
-    endings = EXPORTS[form]
+def checked_output(output: str, force: bool, form: str = "", where: str = "-o") -> Path:
+    """The file that a user names for a workload, or for a result in a form of :data:`EXPORTS`. Raises InputError if its ending
+    is wrong, or it cannot be written."""
+    endings = EXPORTS.get(form, _WORKLOADS)
     target = Path(output)
     if not target.name.lower().endswith(endings):
         raise InputError(f"{where}: {shown(output)}; allowed: a name that ends in {' or '.join(endings)}")
@@ -91,16 +98,31 @@ def checked_output(output: str, force: bool, form: str = "swf", where: str = "-o
 
 
 def save(workload: Workload, target: Path, force: bool, *, made: bool = False) -> None:
-    """Write a workload as SWF, whole or not at all; report data that the format cannot hold, and their source, if known."""
-    from bls.workloads.writers.swf import write_swf
-
+    """Write a workload as SWF or a table, whole or not at all; report data that the format cannot hold, and their source, if
+    known."""
+    is_table = target.name.lower().endswith(_TABLES)
     with fresh_file(target, force) as partial:
-        lost = write_swf(workload, partial)
+        if is_table:
+            from bls.workloads.writers.table import write_table
+
+            lost = write_table(workload, partial)
+        else:
+            from bls.workloads.writers.swf import write_swf
+
+            lost = write_swf(workload, partial)
     some = any(workload.rejects.values())
     rejects = f"; rejected: {rejects_text(workload.rejects, workload.rejected)}" if some else ""
     read = "" if made else f" of {workload.n_lines} lines read{rejects}"
     say(f"workload: {len(workload)} jobs written{read}")
-    _say_lost(lost)
+    _say_lost(lost, "a table" if is_table else "SWF")
+
+
+def say_lost_names(log: Workload, output: str) -> Workload:
+    """Report the columns whose numbers lose their names if the workload is written to this file; return it."""
+    lost = [name for name, names in log.labels.items() if names and not names_in(log.header, TITLES.get(name, ""))]
+    if lost and not output.lower().endswith(_TABLES):
+        say(f"not written, as SWF has no field for it: names of {', '.join(lost)}; their numbers are")
+    return log
 
 
 def export_result(folder: Path, form: str, target: Path, force: bool, log: Workload | None = None) -> None:
@@ -132,9 +154,9 @@ def export_result(folder: Path, form: str, target: Path, force: bool, log: Workl
     _say_lost(lost)
 
 
-def _say_lost(lost: tuple[str, ...]) -> None:
+def _say_lost(lost: tuple[str, ...], form: str = "SWF") -> None:
     if lost:
-        say(f"not written, as SWF has no field for it: {', '.join(_LOST.get(name, name) for name in lost)}")
+        say(f"not written, as {form} has no field for it: {', '.join(_LOST.get(name, name) for name in lost)}")
 
 
 def numbers(text: str | None, column: Array, where: str, names: dict[str, int] | None = None) -> list[int] | None:

@@ -24,8 +24,8 @@ def _switch(name: str, help: str, **others: Any) -> Option[bool]:
 
 WORKLOAD = _text(
     "WORKLOAD", "WORKLOAD",
-    help="Workload: SWF, sacct, Batsim JSON or GWF, plain or compressed; 'sample'; or FILE.py:NAME, a function that makes jobs "
-    "from a seed"
+    help="Workload: SWF, sacct, Batsim JSON, GWF or a table of jobs, plain or compressed; MAP.toml, a table's map of columns; "
+    "'sample'; or FILE.py:NAME, a function that makes jobs from a seed"
 )
 OUT = _text(
     "out", "DIR", first=True, short="-o", python="folder", panel=Panel.RESULTS,
@@ -245,10 +245,15 @@ JSON = _switch("json", "Print JSON")
 REPLACE = replace(FORCE, first=False, panel=Panel.OTHER, help="Replace an existing FILE")
 PLOT = _text("plot", "FILE", "Plot an overview in a png, svg or pdf file")
 REJECTS = _switch("rejects", "List the first rejected lines for each reason: line, field, text")
-READER = replace(FORMAT, help="Format of WORKLOAD", rule="by its name")
-WORKLOAD_FILE = replace(
-    OUT, first=False, python="output", panel=Panel.OTHER, metavar="FILE", help="The workload: a file ending in .swf or .swf.gz"
+READER = replace(
+    FORMAT, rule="by its name",
+    help="Format of WORKLOAD: swf, sacct, batsim, gwf or table; table:MAP also gives a table's map of columns"
 )
+WORKLOAD_FILE = replace(
+    OUT, first=False, python="output", panel=Panel.OTHER, metavar="FILE",
+    help="The workload: a file ending in .swf or .swf.gz, or as a table with all columns in .csv, .csv.gz or .parquet"
+)
+TABLE = _text("FILE", "FILE", "A table of jobs: CSV and the like, JSON or Parquet, plain or compressed")
 WORKLOADS = replace(WORKLOAD, metavar="WORKLOAD...", help="Workload files; or 'sample'")
 LOAD_FACTOR = Option[float | None](
     name="load", default=None, metavar="FACTOR", help="Divide the times between submits by this"

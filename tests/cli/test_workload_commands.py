@@ -63,6 +63,49 @@ def test_what_is_written_is_what_python_makes(here: Path, sample: Workload) -> N
     assert len(read_workload(here / "made" / "x.swf")) == 640
 
 
+def test_a_workload_is_converted_to_a_table_and_back(here: Path, sample: Workload) -> None:
+    (here / "log.gwf").write_text(
+        "1\t100\t5\t60\t4\t-1\t-1\t8\t120\t-1\t1\tann\tg1\tapp\tq\tp\ts\ts\tU" + "\t-1" * 10 + "\n"
+    )
+    for name in ("t.parquet", "t.csv", "t.csv.gz"):
+        ran = twolevel("workload", "convert", "log.gwf", "-o", name)
+        assert (ran.code, ran.out, ran.err) == (0, f"{name}\n", "workload: 1 jobs written of 1 lines read\n")
+        assert read_workload(name).labels["user"] == {1: "ann"}
+        ran = twolevel("workload", "convert", name, "-o", "back.swf", "--force")
+        lost = "user, group, queue, partition, orig_site, run_site"
+        assert f"not written, as SWF has no field for it: names of {lost}; their numbers are\n" in ran.err
+        assert "not written, as SWF has no field for it: names of jobs, project" in ran.err
+    twolevel("workload", "convert", "sample", "-o", "sample.parquet")
+    twolevel("workload", "convert", "sample.parquet", "-o", "sample.swf")
+    assert (here / "sample.swf").read_bytes() == text_of(sample)
+    ran = twolevel("workload", "convert", "sample", "-o", "sample.xlsx")
+    endings = ".swf or .swf.gz or .csv or .csv.gz or .parquet"
+    assert ran.err == f"twolevel: -o: 'sample.xlsx'; allowed: a name that ends in {endings}\n"
+
+
+def test_a_first_map_is_printed_and_used(here: Path) -> None:
+    rows = "".join(f"{k},2024-01-01 00:{k:02}:00,{k + 1},{k % 4 + 1}\n" for k in range(60))
+    (here / "jobs.csv").write_text("nr,submitted,runtime_min,cpus\n" + rows)
+    ran = twolevel("workload", "columns", "jobs.csv")
+    assert ran.code == 0
+    (here / "my.toml").write_text(ran.out)
+    assert "#   nr: " in ran.out
+    ran = succeeds("workload", "info", "my.toml")
+    assert "60" in ran.out
+    # The same with the map as the format, and a run whose jobs are read as they are submitted.
+    (here / "plain.toml").write_text(ran_map := (here / "my.toml").read_text().replace('file = "jobs.csv"\n', ""))
+    assert "file" not in ran_map.split("[columns]")[1]
+    assert "60" in succeeds("workload", "info", "jobs.csv", "--format", "table:plain.toml").out
+    whole = succeeds("run", "my.toml", "--als", "recorded", "--trace", "none", "--out", "whole")
+    streamed = succeeds("run", "my.toml", "--als", "recorded", "--trace", "none", "--stream", "--out", "streamed")
+    assert whole.out.splitlines()[:5] == streamed.out.splitlines()[:5]
+    left, right = (pd.read_parquet(here / name / "jobs.parquet") for name in ("whole", "streamed"))
+    assert left["start_ns"].tolist() == right.sort_values("job_id")["start_ns"].tolist()
+    ran = twolevel("run", "jobs.csv", "--out", "none")
+    assert ran.code == 2
+    assert "no map of columns recognises this table with nr, submitted, runtime_min, cpus; known maps: " in ran.err
+
+
 def test_jobs_that_never_started_and_rejected_lines(here: Path) -> None:
     lines = ("1 0 5 60 1 -1 -1 1 60 -1 1", "2 0 5 -1 1 -1 -1 1 60 -1 5", "3 0 5 half", "4 9 0 60 4 -1 -1 4 60 -1 1")
     (here / "log.swf").write_text("".join(f"{line}{' -1' * 7}\n" for line in lines))

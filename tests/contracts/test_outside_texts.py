@@ -40,6 +40,7 @@ from bls.power.job_power import job_power
 from bls.power.limits import read_limits
 from bls.power.signals import read_signals
 from bls.workloads import READERS, read_workload
+from bls.workloads.readers.tables.column_map import read_map
 from bls.workloads.workload import Workload
 from bridge.cli.config_file import options_of_file
 from bridge.cli.run_commands import run_command
@@ -157,6 +158,7 @@ READ: dict[str, Callable[[Path], object]] = {
     "files in a file": lambda path: names_in(str(path), [path.parent]),
     "graph": read_graph,
     **{f"graph as {name}": lambda path, name=name: read_graph(path, format=name) for name in GRAPH_READERS},
+    "map of columns": read_map,
     **{f"log as {name}": lambda path, name=name: read_workload(path, format=name) for name in READERS},
     "run.json": _record,
     "run.json, its story": _story,
@@ -167,6 +169,8 @@ READ: dict[str, Callable[[Path], object]] = {
     "a line of a journal": _journal,
 }
 
+
+_LOGS = ROOT / "tests/bls/tables/logs"
 
 _SWF = "; MaxProcs: 64\n; UnixStartTime: 1000000000\n" + "".join(
     f"{number} {10 * number} 5 60 {number} 55.5 1000 8 120 2000 1 {number} 2 3 1 1 -1 -1\n" for number in range(1, 6)
@@ -211,7 +215,8 @@ def whole_texts() -> dict[str, list[bytes]]:
     # The old dump has what Slurm wrote before, and names that have marks and line breaks in them.
     sacct = [*map(_kept, ("new.sacct", "old.sacct", "sacct.json"))]
     live = json.loads(_kept("live.json"))
-    logs = {"swf": [_SWF], "sacct": sacct, "gwf": [_GWF], "batsim": [_kept("batsim.json")]}
+    tables = [(_LOGS / name).read_text("utf-8") for name in ("helios.csv", "philly.json", "google-2019.csv")]
+    logs = {"swf": [_SWF], "sacct": sacct, "gwf": [_GWF], "batsim": [_kept("batsim.json")], "table": tables}
     studies = _of_page("docs/reference/studies.md", "toml", "[study]")
     texts = {
         "platform": [
@@ -223,6 +228,7 @@ def whole_texts() -> dict[str, list[bytes]]:
         "study": studies,
         "application map": maps,
         "options": _of_page("docs/reference/cli.md", "toml", "tasks-per-core"),
+        "map of columns": _of_page(inputs, "toml", "[columns]"),
         "windows": _of_page(inputs, "toml", "[[reservation]]"),
         "multifactor": _of_page(inputs, "toml", "fairshare"),
         "program": _of_page("bridge/PROTOCOL.md", "json", "phases"),

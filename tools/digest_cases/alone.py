@@ -94,6 +94,7 @@ _WORKLOADS: dict[str, dict[str, Any]] = {
     "sacct": {"read": "log.sacct"},
     "batsim": {"read": "log.json"},
     "gwf": {"read": "log.gwf"},
+    "table": {"read": "log.csv"},
     "like by calendar": {"like": "sample", "method": "calendar", "n_jobs": 300, "seed": 7},
     "like by accasim": {"like": "sample", "method": "accasim", "n_jobs": 300, "seed": 7},
     "like with cards": {"like": "sample", "n_jobs": 120, "seed": 2, "gpus": (0.5, 2, 500.0), "nodes_factor": 2.0},

@@ -280,6 +280,13 @@ _GWF = (
     f"3 1100000015 9 30 2 -1 -1 2 60 -1 1 ann g1 app1 q1 p0 site1 {_GWF_REST}\n"
 )
 
+_TABLE = (
+    "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue\n"
+    "7,ann,v1,1,4,1,COMPLETED,2020-06-09 18:41:01,2020-06-09 18:41:03,2020-06-09 18:42:03.5,60.5,2\n"
+    "8,bob,v2,8,64,2,FAILED,2020-06-09 18:41:27,2020-06-09 18:41:27,2020-06-09 18:45:36,249,0\n"
+    "9,ann,v2,0,2,1,CANCELLED,2020-06-09 18:41:28,,,0,\n"
+)
+
 _SPEEDS = "time_s,core,factor\n0,0,1\n600,0,0.6\n1800,0,1.2\n900.5,17,0\n2000,17,1\n0,40,0.4\n3000,40,1\n"
 
 _FAILURES = "host,down_s,up_s\n3,3600,7200.5\n0,5000,5600\n5,9000,9600\n5,12000,30000\n2,15000,15000.25\n7,60,100\n"
@@ -370,6 +377,7 @@ def files() -> dict[str, str]:
         "log.sacct": _SACCT,
         "log.json": _BATSIM,
         "log.gwf": _GWF,
+        "log.csv": _TABLE,
         "withdrawn.swf": withdrawn_swf(),
     }
 

@@ -109,6 +109,22 @@ class GrowingColumn:
         return read_only(column)
 
 
+def check_order(keys: Array, lines: Array, unit: str, source: str) -> None:
+    """Raise InputError if a job is submitted before the job above it, or does not have a higher number.
+
+    - ``keys``: job numbers and submits in the order of the file, beginning with the previous job, int64 (2, jobs + 1)
+    - ``lines``: the numbers of the jobs' lines or rows, int64 (jobs,); ``unit``: line or row
+    """
+    higher, later = np.diff(keys) > [[0], [-1]]
+    if not (higher & later).all():
+        k = int(np.argmin(higher & later))
+        what = "is submitted before a job" if not later[k] else "has no higher number than a job"
+        raise InputError(
+            f"{source}: {unit} {lines[k]}: job {keys[0, k + 1]} {what} of an earlier {unit}; "
+            "allowed where a log is read as the simulation goes: jobs in the order of submits and of numbers"
+        )
+
+
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,5})?")
 _DIGITS = re.compile(r"[0-9]{1,18}")
 _NANO = Decimal("1e-9")

@@ -34,7 +34,7 @@ import numpy as np
 from bls.workloads.columns import BEGIN, COLUMNS, KEPT, NAME_LENGTH, RejectedLine, first_rejects
 from bls.workloads.header import FACT, NAMED_FIELD, NAMED_JOB, header_start_s, without_job_names
 from bls.workloads.readers.decimals import NONE, blank, count, kilobytes, nanoseconds, number
-from bls.workloads.readers.lines import BLOCK_BYTES, GrowingColumn, Readable, line_blocks
+from bls.workloads.readers.lines import BLOCK_BYTES, GrowingColumn, Readable, check_order, line_blocks
 from bls.workloads.workload import MALFORMED, NO_PROCESSORS, NO_RUN_TIME, Workload, no_valid_job
 from traces.base.errors import InputError, shown
 from traces.base.given_file import GivenFile
@@ -166,7 +166,7 @@ def swf_blocks(path: str | os.PathLike[str], *, block_bytes: int = BLOCK_BYTES) 
                     names = list(_names(range(_FIELDS + 1, _MOST_FIELDS + 1), first))
                     begin = _FURTHER + names.index(BEGIN) if BEGIN in names else -1
                 zero.shift(jobs[1], jobs[_CANCEL])
-                _check_order(np.concatenate([last, jobs[:2]], axis=1), jobs[5], source)
+                check_order(np.concatenate([last, jobs[:2]], axis=1), jobs[5], "line", source)
                 last = jobs[:2, -1:].copy()
                 if waits is not None:
                     yield block(waits, upto - seen)
@@ -180,18 +180,6 @@ def swf_blocks(path: str | os.PathLike[str], *, block_bytes: int = BLOCK_BYTES) 
     if waits is None:
         raise no_valid_job(source, int(counts[:_LINE].sum()), _rejects(counts), notes.rejected)
     yield block(waits, upto - seen)
-
-
-def _check_order(keys: Array, lines: Array, source: str) -> None:
-    # Of job number and submit, in the order of lines, beginning with the previous job.
-    higher, later = np.diff(keys) > [[0], [-1]]
-    if not (higher & later).all():
-        k = int(np.argmin(higher & later))
-        what = "is submitted before a job" if not later[k] else "has no higher number than a job"
-        raise InputError(
-            f"{source}: line {lines[k]}: job {keys[0, k + 1]} {what} of an earlier line; "
-            "allowed where a log is read as the simulation goes: jobs in the order of submits and of numbers"
-        )
 
 
 def _check_names(notes: _Notes, first_line: int, ids: Mapping[int, str], source: str) -> None:
