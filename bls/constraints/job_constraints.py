@@ -17,7 +17,7 @@ from bls.constraints.widths import Widths, widths
 from bls.engine.state import NEVER
 from bls.machine.partitions import Partition, PartitionTable
 from bls.machine.platform import Platform
-from bls.options import BLS, MEMORY, SIGNALS, SWITCHES
+from bls.options import BLS, MEMORY, PLATFORM, SIGNALS, SWITCHES
 from bls.scheduler_options import ConstraintOptions, switch_limit
 from bls.workloads.columns import rejects_text
 from bls.workloads.selection import check_preset
@@ -76,6 +76,15 @@ def partitions_of(workload: Workload, platform: Platform) -> tuple[Array, dict[s
     beyond |= (workload.cores < least[column]) | (workload.estimate_ns > longest[column])
     beyond &= ~wide & ~homeless
     return column, {TOO_WIDE: wide, NO_PARTITION: homeless, BEYOND_LIMITS: beyond}
+
+
+def check_countable(platform: Platform) -> None:
+    """Check that a run can count everything that the platform has. Raises InputError if it has numbered GPUs."""
+    for place, group in enumerate(platform.hosts):
+        if group.gpus:
+            where = f"{PLATFORM}: hosts[{place}].gpus: {group.gpus}"
+            amount = f"resources = {{ gpu = {group.gpus} }}, an amount per host"
+            raise InputError(f"{where}: numbered GPUs cannot be simulated yet; allowed: {amount}")
 
 
 _WORD = 32
@@ -195,6 +204,7 @@ def constrain(
     ``workload``: fitted to the platform and selected. ``seed``: of a model of failures, and of a share of the jobs.
     ``known_jobs``: all job numbers that a file of requests may name, e.g. those of the log before a selection. Raises
     InputError if a file cannot be used, or no job is left."""
+    check_countable(platform)
     check_preset(workload, platform.n_cores)
     workload, partition = assign(workload, platform)
     limit, asked = 0, None
