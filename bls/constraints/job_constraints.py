@@ -78,13 +78,16 @@ def partitions_of(workload: Workload, platform: Platform) -> tuple[Array, dict[s
     return column, {TOO_WIDE: wide, NO_PARTITION: homeless, BEYOND_LIMITS: beyond}
 
 
-def check_countable(platform: Platform) -> None:
-    """Check that a run can count everything that the platform has. Raises InputError if it has numbered GPUs."""
-    for place, group in enumerate(platform.hosts):
-        if group.gpus:
-            where = f"{PLATFORM}: hosts[{place}].gpus: {group.gpus}"
-            amount = f"resources = {{ gpu = {group.gpus} }}, an amount per host"
-            raise InputError(f"{where}: numbered GPUs cannot be simulated yet; allowed: {amount}")
+def check_countable(workload: Workload, asked: Requests) -> None:
+    """Check that a run can count everything that its jobs request. Raises InputError if a job requests numbered GPUs."""
+    if asked.gpus is None or not asked.gpus.any.any():
+        return
+    jobs = workload.job_id[asked.gpus.any]
+    text = f"job {jobs[0]}" if len(jobs) == 1 else f"{len(jobs)} jobs, the first is {jobs[0]},"
+    raise InputError(
+        f"{PLATFORM}: {text} request{'s' * (len(jobs) == 1)} GPUs of its hosts (gpus), which cannot be simulated yet; "
+        "allowed: resources = { gpu = 4 }, an amount per host"
+    )
 
 
 _WORD = 32
@@ -203,8 +206,7 @@ def constrain(
     """The jobs that can run, and their constraints. Jobs that do not fit any partition or host are counted as rejects.
     ``workload``: fitted to the platform and selected. ``seed``: of a model of failures, and of a share of the jobs.
     ``known_jobs``: all job numbers that a file of requests may name, e.g. those of the log before a selection. Raises
-    InputError if a file cannot be used, or no job is left."""
-    check_countable(platform)
+    InputError if a file cannot be used, no job is left, or one requests GPUs."""
     check_preset(workload, platform.n_cores)
     workload, partition = assign(workload, platform)
     limit, asked = 0, None
@@ -212,7 +214,7 @@ def constrain(
         if not platform.switches:
             raise InputError(f"{SWITCHES}: the platform names no switches; give it [[switches]]")
         limit, _ = switch_limit(said.switches)
-    if limit or said.memory != MEMORY.default or said.requests is not None:
+    if limit or said.memory != MEMORY.default or said.requests is not None or platform.n_gpus:
         memory, path = said.memory, said.requests
         asked = requests(
             workload, platform, memory=memory, path=path, known=known_jobs, switches=limit, partition=partition
@@ -221,6 +223,7 @@ def constrain(
             begin_ns = np.where(asked.begin_ns >= 0, asked.begin_ns, workload.begin_ns)
             workload = workload.take(np.arange(len(workload)), begin_ns=begin_ns)
         workload, partition, asked = fit_requests(workload, partition, asked, platform)
+        check_countable(workload, asked)
     known = np.empty(0, np.int64) if known_jobs is None else known_jobs
     return workload, JobConstraints(
         partition=partition if platform.partitions else None,

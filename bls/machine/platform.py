@@ -40,9 +40,10 @@ MEMORY_UNITS_KB = {"memory_gb": 2**20, "memory_mb": 2**10, "memory_kb": 1}  #: n
 Amounts = tuple[tuple[str, int], ...]  #: (name, amount) pairs in the order of the names
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,39}")
 _KIND = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")  # of GPUs, as vendors and Slurm name them
-_MAX_GPUS, _MAX_GPU_MEMORY_GB = 1000, 10**6
-#: Names that resources and licences may not have if a host has numbered GPUs: columns of requests for these, and their kind.
-GPU_NAMES = ("gpu", "gpus", "gpus_per_host", "gpus_per_task", "gpu_milli", "gpu_kind")
+_MAX_GPUS, _MAX_GPU_MEMORY_GB, _MAX_KINDS = 1000, 10**6, 60
+#: Columns of a request file for numbered GPUs: of the job, of each host, of each task; thousandths of each; kinds.
+GPU_COLUMNS = ("gpus", "gpus_per_host", "gpus_per_task", "gpu_milli", "gpu_kind")
+_OF_GPUS = ("gpu", *GPU_COLUMNS)  # neither resources nor licences, if a host has numbered GPUs
 # Columns of a request file that are not amounts.
 _TAKEN = ("cores", "job_id", "switches", "unit_cores")
 
@@ -196,7 +197,7 @@ class Platform:
         for name, _ in self.licences:
             if name in self.resource_names:
                 raise InputError(f"licences.{name}: is a resource of hosts, too; allowed: names that are not")
-            if self.n_gpus and name in GPU_NAMES:
+            if self.n_gpus and name in _OF_GPUS:
                 raise InputError(f"licences.{name}: requests of GPUs have this name; allowed: another name")
         object.__setattr__(self, "partitions", tuple(self.partitions))
         object.__setattr__(self, "switches", tuple(self.switches))
@@ -204,13 +205,15 @@ class Platform:
         _ = self.topology  # building it checks it
 
     def _check_gpus(self) -> None:
+        if len(self.gpu_kinds) > _MAX_KINDS:
+            raise InputError(f"hosts: {len(self.gpu_kinds)} kinds of GPUs are too many; allowed: up to {_MAX_KINDS}")
         named = [place for place, group in enumerate(self.hosts) if group.gpu]
         for place, group in enumerate(self.hosts if self.n_gpus else ()):
             if named and group.gpus and not group.gpu:
                 other = f"those of hosts[{named[0]}] are {shown(self.hosts[named[0]].gpu)}"
                 raise InputError(f"hosts[{place}].gpu: missing: {other}, so all GPUs need a kind")
             for name, _ in group.resources:
-                if name in GPU_NAMES:
+                if name in _OF_GPUS:
                     both = "requests of numbered GPUs have this name, and the platform has some (gpus)"
                     raise InputError(f"hosts[{place}].resources.{name}: {both}; allowed: another name")
 

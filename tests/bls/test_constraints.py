@@ -48,13 +48,6 @@ def test_partitions_and_rejects() -> None:
         constrain(JOBS, short, ConstraintOptions())
 
 
-def test_numbered_gpus_are_not_ignored() -> None:
-    machine = replace(MACHINE, hosts=(*MACHINE.hosts, HostGroup(2, 4, 1.0, gpus=2, gpu="a100")))
-    line = r"^platform: hosts\[1\]\.gpus: 2: numbered GPUs cannot be simulated yet; allowed: resources = \{ gpu = 2 \}"
-    with pytest.raises(InputError, match=line):
-        constrain(JOBS, machine, ConstraintOptions())
-
-
 def test_no_job_must_accept_fewer_switches_than_it_needs() -> None:
     leaves = (Switch("a", hosts="0"), Switch("b", hosts="1-3"), Switch("top", switches=("a", "b")))
     _, constraints = constrain(JOBS, replace(MACHINE, switches=leaves), ConstraintOptions(switches="1"))
