@@ -12,6 +12,7 @@ from bls.constraints.resource_requests import ASKS_TOO_MUCH, Requests, fit_reque
 from bls.machine.partitions import Switch
 from bls.machine.platform import HostGroup, Platform
 from bls.scheduler_options import ConstraintOptions
+from bls.stream import ArrivingJobs, in_blocks
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError
 
@@ -155,6 +156,14 @@ def test_a_run_does_not_ignore_gpus() -> None:
     assert constraints.requests is None
     _, constraints = constrain(log, Platform((HostGroup(2, 8, 8.0),)), ConstraintOptions())
     assert constraints.requests is None
+
+
+def test_a_stream_does_not_ignore_gpus_either() -> None:
+    log = with_columns(jobs(4, 4, 4), gpus=[0, 0, 2])
+    arrivals = ArrivingJobs(in_blocks(log, 1), MACHINE)
+    assert arrivals.constraints(log.take(np.array([0, 1])), None).requests is not None
+    with pytest.raises(InputError, match=r"^platform: job 2 requests GPUs of its hosts"):
+        arrivals.constraints(log.take(np.array([2])), None)
 
 
 test_bad_input_is_refused = refusals(
