@@ -232,14 +232,18 @@ def never_fits(workload: Workload, partition: Array, asked: Requests, platform: 
     begins = np.cumsum([0] + [group.count for group in platform.hosts[:-1]])
     inside = np.array([table.hosts(row, platform.n_hosts) for row in range(len(table))])
     in_partition = np.add.reduceat(inside.astype(np.int64), begins, axis=1)  # hosts of each group in each partition
+    alike: dict[tuple[object, ...], list[int]] = {}  # a machine may have hundreds of groups of few kinds
     for group, hosts in enumerate(platform.hosts):
+        alike.setdefault((hosts.cores, hosts.resources, hosts.gpus, hosts.gpu), []).append(group)
+    for groups in alike.values():
+        hosts = platform.hosts[groups[0]]
         has = dict(hosts.resources)
         fitting = np.array(hosts.cores // asked.unit_cores)
         for column, name in enumerate(asked.resource_names):
             fitting = np.minimum(fitting, _parts(has.get(name, 0), asked.per_unit[:, column]))
         if asked.gpus is not None:
             fitting = np.minimum(fitting, asked.gpus.units_on(hosts, platform.gpu_kinds))
-        room += in_partition[partition, group] * fitting
+        room += in_partition[:, groups].sum(axis=1)[partition] * fitting
     never = (room < units) | np.any(asked.licences > platform.licence_amounts, axis=1)
     limited = np.flatnonzero((asked.switches > 0) & (asked.switches < platform.topology.n_leaves) & ~never)
     for rows, reach in _leaf_reach(platform, partition[limited], asked.take(limited)):
