@@ -55,6 +55,15 @@ class GpuRequests:
         return np.where(self.per_host > group.gpus * accepted, 0, most)
 
 
+def gpus_of_log(workload: Workload) -> Array:
+    """Number of GPUs of each job by the log, int64 (n,); 0 if it states none."""
+    found = np.zeros(len(workload), np.int64)
+    for name, column in workload.extras.items():
+        if name.lower() in _OF_LOGS:
+            found = np.maximum(found, column)
+    return found
+
+
 def readers(platform: Platform) -> dict[str, Callable[[str, str], int]]:
     """Readers of the columns that are not just counts, as of ``read_request_file``: shares, and kinds such as ``a100|v100``."""
     return {MILLI: _milli, KIND: lambda where, text: _kinds(where, text, platform.gpu_kinds)}
@@ -94,8 +103,7 @@ def gpu_requests(
     """
     nothing = np.full(len(workload), -1, np.int64)
     of_job, per_host, per_task = (given.get(name, nothing) for name in (OF_JOB, PER_HOST, PER_TASK))
-    log = next((workload.extras[name] for name in _OF_LOGS if name in workload.extras), nothing)
-    of_job = np.where((of_job < 0) & (per_host < 0) & (per_task < 0), log, of_job)
+    of_job = np.where((of_job < 0) & (per_host < 0) & (per_task < 0), gpus_of_log(workload), of_job)
     of_job, per_host, per_task = (np.maximum(column, 0) for column in (of_job, per_host, per_task))
 
     nodes = np.maximum(workload.extras.get("nodes", nothing), 1)
