@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from batch_cases import FEATURES, LATER, BatchCase, expected, seeded_cases
 from reference.cluster import run
+from reference.gpu_metrics import Gpu, measure
 from reference.gpus import Left, fragments, in_units, share_of_fragments
 from reference.machine import Gpus, Host, Job, Machine, Partition, Rules
 
@@ -116,6 +117,34 @@ def test_share_of_fragments() -> None:
     empty = Left((4, 5), gpus=((4, 1000),))  # one GPU: a job of two does not fit
     assert share_of_fragments([USED, empty], classes) == Fraction(4 * 1200 + 3 * 1000, 4 * 3700)
     assert share_of_fragments([Left((0,))], classes) == 0
+
+
+SIX = [Job(k, 0, 10, 1, 10, gpus=Gpus(1, milli=200 if k < 4 else 600)) for k in range(1, 7)]
+
+
+def test_metrics_of_six_tasks() -> None:
+    """First fit: jobs 1 to 5 until 10, job 6 until 20, on 3 GPUs. Until 10 host 0 has 400 milli left and host 1 twice 400, all
+    useless for 600: (3 · 0 + 3 · 1200) / 6 = 600 of 1200; then 200 of 2400, since GPU 0 has 400. No host is full."""
+    machine = Machine((Host(4, gpus=1), Host(4, gpus=2)))
+    used = Fraction((3 * 200 + 2 * 600) * 10 + 600 * 10, 3000 * 20)
+    fragmented = Fraction(600 * 10 + 200 * 10, 1200 * 10 + 2400 * 10)
+    found = measure(SIX, machine, run(SIX, machine, Rules()))
+    assert found == Gpu(used, Fraction(0), Fraction(0), fragmented, Fraction(10, 6))
+    assert measure(SIX, machine, run(SIX, machine, Rules(allocator="fgd"))).mean_wait == 0
+
+
+def test_metrics_of_full_hosts() -> None:
+    """Until 10 job 1 has both cores of the host with GPUs, so its two GPUs are idle; then job 2 has both GPUs and one core. A
+    host without GPUs counts in neither."""
+    jobs = [Job(1, 0, 10, 2, 10), Job(2, 0, 10, 1, 10, gpus=Gpus(2))]
+    machine = Machine((Host(2, gpus=2), Host(1)))
+    assert measure(jobs, machine, run(jobs, machine, Rules())) == Gpu(
+        used=Fraction(1, 2),
+        without_cores=Fraction(1, 2),
+        idle_cores=Fraction(1, 4),
+        fragmented=Fraction(1),  # without a free core nothing that is left can be used
+        mean_wait=Fraction(10),
+    )
 
 
 def held_milli(case: BatchCase) -> Counter[int]:
