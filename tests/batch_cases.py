@@ -17,6 +17,7 @@ from reference.machine import (
     MINUTE,
     PROFILE,
     Attempt,
+    Gpus,
     Host,
     Job,
     Machine,
@@ -41,6 +42,13 @@ FEATURES = (
 #: What only cases have that request it. With gaps, hosts of one switch are no neighbours; with patience, jobs wait for few
 #: switches for a time only; with ``held cancel`` jobs that depend on another are withdrawn at their submit or soon after it.
 LATER = ("drains", "gaps", "patience", "held cancel", "begins")
+
+#: What only the slow reference has so far.
+COMING = ("gpus",)
+
+#: Kinds of GPUs, and allocators that look at GPUs.
+KINDS = ("a100", "h100")
+GPU_ALLOCATORS = ("pack-gpus", "spread", "fgd")
 
 #: Pairs of features that exclude each other: one allocator, one source of estimates.
 APART = [("allocators", "given"), ("allocators", "switches"), ("given", "switches")]
@@ -126,7 +134,7 @@ def seeded_cases(
 
 def _case(rng: random.Random, features: Collection[str], always: Collection[str], max_jobs: int) -> BatchCase:
     has: dict[str, bool] = {
-        name: name in always or (name in features and rng.randint(0, 2) == 2) for name in (*FEATURES, *LATER)
+        name: name in always or (name in features and rng.randint(0, 2) == 2) for name in (*FEATURES, *LATER, *COMING)
     }
     scale = rng.choice((*SCALES, MINUTE) if has["estimates"] else SCALES)
     rules = _rules(rng, has, scale)
@@ -155,7 +163,8 @@ def _case(rng: random.Random, features: Collection[str], always: Collection[str]
 
 def _rules(rng: random.Random, has: dict[str, bool], scale: int) -> Rules:
     depth = rng.choice((0, 1, None, None, 2, 3))
-    allocator = rng.choice(ALLOCATORS) if has["allocators"] else "first-fit"
+    allocators = ALLOCATORS + GPU_ALLOCATORS * has["gpus"]
+    allocator = rng.choice(allocators) if has["allocators"] else "first-fit"
     if has["switches"]:
         allocator = "topology"
     elif has["given"]:
@@ -193,6 +202,8 @@ def _machine(rng: random.Random, has: dict[str, bool], scale: int) -> Machine:
         )
         for cores in sizes
     )
+    if has["gpus"]:
+        hosts = tuple(replace(host, gpus=rng.randint(0, 3), kind=rng.choice(KINDS)) for host in hosts)
     switches: list[tuple[int, frozenset[int]]] = []
     if has["switches"]:
         split = rng.randint(1, len(hosts))
@@ -235,6 +246,8 @@ def _partitions(rng: random.Random, has: dict[str, bool], n_hosts: int) -> tuple
             max_cores=limit(2, 8),
             max_user_jobs=limit(1, 2),
             max_user_cores=limit(2, 6),
+            max_milli=limit(1000, 3000) if has["gpus"] else None,
+            max_user_milli=limit(1000, 2000) if has["gpus"] else None,
         )
         for part in range(rng.randint(1, 3) if has["partitions"] else 1)
     )
@@ -297,6 +310,8 @@ def _job(rng: random.Random, has: dict[str, bool], scale: int, machine: Machine,
         job = replace(
             job, needs=rng.choice(((("memory", rng.randint(1, 4)),), (("gpu", 1),), (("gpu", 1), ("memory", 2))))
         )
+    if maybe("gpus"):
+        job = replace(job, gpus=_gpus(rng))
     if maybe("licences"):
         job = replace(job, licences=(("solver", 1),))
     if maybe("switches"):
@@ -306,6 +321,13 @@ def _job(rng: random.Random, has: dict[str, bool], scale: int, machine: Machine,
         # What it requests is for a reservation.
         job = replace(job, window=rng.choice(reserved), estimate=estimate * scale)
     return job
+
+
+def _gpus(rng: random.Random) -> Gpus:
+    kinds = rng.choice((frozenset[str](), frozenset(KINDS), frozenset({rng.choice(KINDS)})))
+    if rng.choice((False, True)):
+        return Gpus(1, "unit", rng.choice((200, 500, 501, 999)), kinds)
+    return Gpus(rng.randint(1, 2), rng.choice(("unit", "host", "job")), kinds=kinds)
 
 
 def _begun(rng: random.Random, job: Job, scale: int) -> Job:

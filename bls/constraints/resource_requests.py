@@ -1,4 +1,4 @@
-"""Requests of jobs besides cores: the shape of their units, resources of hosts, licences, and the most leaf switches.
+"""Requests of jobs besides cores: the shape of their units, resources and GPUs of hosts, licences, and the most leaf switches.
 
 A job requests equal units, each with a number of cores and amounts of every resource on one host; its cores are units × cores
 per unit. By default, a unit is one core without resources. Requests come from the log, or from a CSV file
@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bls.machine.platform import MAX_AMOUNT, MEMORY, MEMORY_UNITS_KB, Platform, memory_unit
+from bls.constraints import gpu_requests as g
+from bls.machine.platform import GPU_COLUMNS, MAX_AMOUNT, MEMORY, MEMORY_UNITS_KB, Platform, memory_unit
 from bls.options import MEMORY as MEMORY_SOURCE
 from bls.workloads.job_words import JobWords
 from bls.workloads.workload import Workload
@@ -32,11 +33,13 @@ def read_request_file(
     known: Array,
     readers: Mapping[str, Callable[[str, str], int]] | None = None,
     kind: str = "request file",
+    check: Callable[[str, Mapping[str, int]], None] = lambda where, numbers: None,
 ) -> dict[str, Array]:
     """The columns of a request file, int64 (n,), by row of the workload; -1 for missing values. ``columns``: allowed columns
     besides ``job_id``. ``known``: job numbers that it may name besides the workload's; their lines are checked and ignored.
     ``readers``: for columns whose values are not integers, ``read(where, text)`` returns an int from 0, or raises an
-    InputError. ``kind``: the name of such a file, for messages. Raises InputError, one line that names the file and the line,
+    InputError. ``kind``: the name of such a file, for messages. ``check(where, numbers)``: may refuse the numbers of a line, -1
+    for missing ones. Raises InputError, one line that names the file and the line,
     if a column or job is unknown, a job has two lines, a value is no integer, or ``unit_cores`` does not divide its cores."""
     source = os.fspath(path)
     lines = read_csv(source, kind)
@@ -71,6 +74,7 @@ def read_request_file(
         unit_cores = numbers.get("unit_cores", -1)
         if unit_cores == 0:
             raise InputError(f"{where}: unit_cores: 0 is out of range; allowed: 1 or more")
+        check(where, numbers)
         if job in others:
             continue
         cores = int(workload.cores[rows[job]])
@@ -112,6 +116,7 @@ class Requests:
     licences: Array  # (n, L): requested licences
     switches: Array  # (n,): largest accepted number of leaf switches; 0 for any
     begin_ns: Array | None = None  # (n,): instants of a file from which jobs may join the queue; -1 for none
+    gpus: g.GpuRequests | None = None  # None: the platform has no numbered GPUs
 
     def __post_init__(self) -> None:
         for name in ("unit_cores", "per_unit", "licences", "switches"):
@@ -125,12 +130,13 @@ class Requests:
     def plain(self) -> bool:
         """Whether every job requests only single cores anywhere."""
         more = self.per_unit.any() or self.licences.any() or self.switches.any()
-        return not more and bool(np.all(self.unit_cores == 1))
+        return not more and bool(np.all(self.unit_cores == 1)) and (self.gpus is None or not self.gpus.any.any())
 
     def take(self, rows: Array) -> "Requests":
         """The requests of some rows (ascending numbers, or a mask)."""
-        columns = (column[rows] for column in (self.unit_cores, self.per_unit, self.licences, self.switches))
-        return Requests(self.resource_names, self.licence_names, *columns)
+        columns = {name: getattr(self, name)[rows] for name in ("unit_cores", "per_unit", "licences", "switches")}
+        gpus = None if self.gpus is None else self.gpus.take(rows)
+        return Requests(self.resource_names, self.licence_names, **columns, gpus=gpus)
 
 
 def requests(
@@ -158,13 +164,16 @@ def requests(
         give = "give resources = { memory_gb = … } to [[hosts]]"
         raise InputError(f"{where}: no host of the platform has memory; {give}")
     given: dict[str, Array] = {}
+    has_gpus = platform.n_gpus > 0
     if path is not None:
         columns = ["unit_cores", "begin_s", *(["switches"] if platform.switches else []), *platform.licence_names]
         columns += [name for name in names if name != MEMORY]
         columns += MEMORY_UNITS_KB if MEMORY in names else ()
+        columns += GPU_COLUMNS if has_gpus else ()
         jobs = workload.job_id if known is None else known
         readers = {"begin_s": lambda where, text: parse_instant_ns(text, where)}
-        given = read_request_file(path, workload, columns, jobs, readers)
+        readers |= g.readers(platform) if has_gpus else {}
+        given = read_request_file(path, workload, columns, jobs, readers, check=g.check_line)
     nothing = np.zeros(n, np.int64)
     unit_cores = _first(given.get("unit_cores"), nothing + 1)
     per_unit, licences = (
@@ -177,8 +186,13 @@ def requests(
         in_kb = [(given[name], unit) for name, unit in MEMORY_UNITS_KB.items() if name in given]
         asked_kb = [np.where(amount >= 0, np.minimum(amount, _TOO_MUCH) * unit, -1) for amount, unit in in_kb]
         per_unit[:, names.index(MEMORY)] = _first(asked_kb[0] if asked_kb else None, logged)
+    gpus = None
+    if has_gpus:
+        source = workload.source if path is None else os.fspath(path)
+        gpus, joined = g.gpu_requests(workload, platform, given, workload.cores // unit_cores, source)
+        unit_cores, per_unit = unit_cores * joined, np.minimum(per_unit * joined[:, None], _TOO_MUCH)
     begin_ns = given.get("begin_s")
-    asked = Requests(names, platform.licence_names, unit_cores, per_unit, licences, nothing, begin_ns)
+    asked = Requests(names, platform.licence_names, unit_cores, per_unit, licences, nothing, begin_ns, gpus)
     accepted = nothing.copy()
     if switches > 0:
         units = workload.cores // unit_cores
@@ -218,12 +232,18 @@ def never_fits(workload: Workload, partition: Array, asked: Requests, platform: 
     begins = np.cumsum([0] + [group.count for group in platform.hosts[:-1]])
     inside = np.array([table.hosts(row, platform.n_hosts) for row in range(len(table))])
     in_partition = np.add.reduceat(inside.astype(np.int64), begins, axis=1)  # hosts of each group in each partition
+    alike: dict[tuple[object, ...], list[int]] = {}  # a machine may have hundreds of groups of few kinds
     for group, hosts in enumerate(platform.hosts):
+        alike.setdefault((hosts.cores, hosts.resources, hosts.gpus, hosts.gpu), []).append(group)
+    for groups in alike.values():
+        hosts = platform.hosts[groups[0]]
         has = dict(hosts.resources)
         fitting = np.array(hosts.cores // asked.unit_cores)
         for column, name in enumerate(asked.resource_names):
             fitting = np.minimum(fitting, _parts(has.get(name, 0), asked.per_unit[:, column]))
-        room += in_partition[partition, group] * fitting
+        if asked.gpus is not None:
+            fitting = np.minimum(fitting, asked.gpus.units_on(hosts, platform.gpu_kinds))
+        room += in_partition[:, groups].sum(axis=1)[partition] * fitting
     never = (room < units) | np.any(asked.licences > platform.licence_amounts, axis=1)
     limited = np.flatnonzero((asked.switches > 0) & (asked.switches < platform.topology.n_leaves) & ~never)
     for rows, reach in _leaf_reach(platform, partition[limited], asked.take(limited)):
@@ -243,14 +263,19 @@ def _leaf_reach(platform: Platform, partition: Array, asked: Requests) -> Iterat
         return
     table, leaves = platform.partition_table, platform.topology
     cores = np.diff(platform.first_core)
-    kinds, kind = np.unique(np.column_stack([partition, asked.unit_cores, asked.per_unit]), axis=0, return_inverse=True)
+    columns = [partition, asked.unit_cores, asked.per_unit, *(() if asked.gpus is None else asked.gpus.columns)]
+    kinds, kind = np.unique(np.column_stack(columns), axis=0, return_inverse=True)
     kind = kind.reshape(-1)
     by_kind = np.split(np.argsort(kind, kind="stable"), np.cumsum(np.bincount(kind))[:-1])
     for rows, (home, unit_cores, *each) in zip(by_kind, kinds.tolist(), strict=True):
         fitting = cores // unit_cores
-        for column, amount in enumerate(each):
+        for column, amount in enumerate(each[: len(asked.resource_names)]):
             if amount:
                 fitting = np.minimum(fitting, platform.host_resources[:, column] // amount)
+        if asked.gpus is not None:
+            one = asked.gpus.take(rows[:1])
+            of_groups = [int(one.units_on(group, platform.gpu_kinds)[0]) for group in platform.hosts]
+            fitting = np.minimum(fitting, np.repeat(of_groups, [group.count for group in platform.hosts]))
         inside = table.hosts(home, platform.n_hosts)
         units = np.bincount(leaves.leaf_of_host[inside], fitting[inside], leaves.n_leaves).astype(np.int64)
         yield rows, np.cumsum(np.sort(units)[::-1])

@@ -39,6 +39,11 @@ MEMORY = "memory"
 MEMORY_UNITS_KB = {"memory_gb": 2**20, "memory_mb": 2**10, "memory_kb": 1}  #: names of memory with their unit in KB
 Amounts = tuple[tuple[str, int], ...]  #: (name, amount) pairs in the order of the names
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,39}")
+_KIND = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")  # of GPUs, as vendors and Slurm name them
+_MAX_GPUS, _MAX_GPU_MEMORY_GB, _MAX_KINDS = 1000, 10**6, 60
+#: Columns of a request file for numbered GPUs: of the job, of each host, of each task; thousandths of each; kinds.
+GPU_COLUMNS = ("gpus", "gpus_per_host", "gpus_per_task", "gpu_milli", "gpu_kind")
+_OF_GPUS = ("gpu", *GPU_COLUMNS)  # neither resources nor licences, if a host has numbered GPUs
 # Columns of a request file that are not amounts.
 _TAKEN = ("cores", "job_id", "switches", "unit_cores")
 
@@ -99,18 +104,35 @@ class HostGroup:
     #: as ``memory_gb``, ``memory_mb`` or ``memory_kb``. Kept as (name, amount) pairs, memory as ``memory`` in KB.
     resources: Amounts = ()
     power: HostPower | None = None  #: power of each host; None: unknown
+    gpus: int = 0  #: numbered GPUs of each host, 0 to 1000
+    gpu: str = ""  #: their kind, as ``a100``; empty if all GPUs of the machine are equal
+    gpu_memory_gb: int | None = None  #: memory of one GPU, 1 to 10**6 GB; None: unknown
 
     def __post_init__(self) -> None:
         whole("count", self.count, 1, MAX_CORES)
         whole("cores", self.cores, 1, MAX_CORES)
         object.__setattr__(self, "speed_gflops", real("speed_gflops", self.speed_gflops, _MIN_GFLOPS, _MAX_GFLOPS))
         object.__setattr__(self, "resources", amounts("resources", self.resources))
+        self._check_gpus()
+
+    def _check_gpus(self) -> None:
+        whole("gpus", self.gpus, 0, _MAX_GPUS)
+        for name in ("gpu", "gpu_memory_gb"):
+            if self.gpus == 0 and getattr(self, name):
+                raise InputError(
+                    f"{name}: {shown(getattr(self, name))}: the hosts have no GPUs; add gpus, their number"
+                )
+        if self.gpu != "" and not (isinstance(self.gpu, str) and _KIND.fullmatch(self.gpu)):
+            raise InputError(f"gpu: {shown(self.gpu)} is no kind of GPU; allowed: up to 40 letters, digits, ., - and _")
+        if self.gpu_memory_gb is not None:
+            whole("gpu_memory_gb", self.gpu_memory_gb, 1, _MAX_GPU_MEMORY_GB)
 
     def as_dict(self) -> dict[str, Any]:
         """The group in the form of the TOML file."""
         plain: dict[str, Any] = {"count": self.count, "cores": self.cores, "speed_gflops": self.speed_gflops}
         named = {"memory_kb" if name == MEMORY else name: amount for name, amount in self.resources}
         plain |= {"resources": named} if named else {}
+        plain |= {name: getattr(self, name) for name in ("gpus", "gpu", "gpu_memory_gb") if getattr(self, name)}
         return plain | ({"power": self.power.as_dict()} if self.power is not None else {})
 
 
@@ -170,14 +192,30 @@ class Platform:
         if self.n_cores > MAX_CORES:
             raise InputError(f"hosts: {self.n_cores} cores in all are too many; allowed: 1 to {MAX_CORES}")
         printable_name("name", self.name)
+        self._check_gpus()
         object.__setattr__(self, "licences", amounts("licences", self.licences, units=False))
         for name, _ in self.licences:
             if name in self.resource_names:
                 raise InputError(f"licences.{name}: is a resource of hosts, too; allowed: names that are not")
+            if self.n_gpus and name in _OF_GPUS:
+                raise InputError(f"licences.{name}: requests of GPUs have this name; allowed: another name")
         object.__setattr__(self, "partitions", tuple(self.partitions))
         object.__setattr__(self, "switches", tuple(self.switches))
         _check_partitions(self.partitions, self.n_hosts)
         _ = self.topology  # building it checks it
+
+    def _check_gpus(self) -> None:
+        if len(self.gpu_kinds) > _MAX_KINDS:
+            raise InputError(f"hosts: {len(self.gpu_kinds)} kinds of GPUs are too many; allowed: up to {_MAX_KINDS}")
+        named = [place for place, group in enumerate(self.hosts) if group.gpu]
+        for place, group in enumerate(self.hosts if self.n_gpus else ()):
+            if named and group.gpus and not group.gpu:
+                other = f"those of hosts[{named[0]}] are {shown(self.hosts[named[0]].gpu)}"
+                raise InputError(f"hosts[{place}].gpu: missing: {other}, so all GPUs need a kind")
+            for name, _ in group.resources:
+                if name in _OF_GPUS:
+                    both = "requests of numbered GPUs have this name, and the platform has some (gpus)"
+                    raise InputError(f"hosts[{place}].resources.{name}: {both}; allowed: another name")
 
     @cached_property
     def n_hosts(self) -> int:
@@ -188,6 +226,16 @@ class Platform:
     def n_cores(self) -> int:
         """Number of cores of all hosts."""
         return sum(group.count * group.cores for group in self.hosts)
+
+    @property
+    def n_gpus(self) -> int:
+        """Number of numbered GPUs of all hosts."""
+        return sum(group.count * group.gpus for group in self.hosts)
+
+    @property
+    def gpu_kinds(self) -> tuple[str, ...]:
+        """Kinds of the GPUs, sorted; ``""`` if they have no name, and empty without GPUs."""
+        return tuple(sorted({group.gpu for group in self.hosts if group.gpus}))
 
     def mean_over_cores(self, of_core: Sequence[int]) -> int:
         """The mean over all cores of what a core of each group of hosts has, rounded half up."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from als.options import APPLICATIONS, TASKS_PER_CORE
 from bls import options as b
+from bls.constraints.gpu_requests import gpus_of_log
 from bls.engine.features.limits.options import ALLOWED, FALLBACK, LIMITS, POWER_ESTIMATES
 from bls.engine.features.prediction.options import ESTIMATES
 from bls.engine.features.widths.options import RESIZE
@@ -63,16 +64,12 @@ def machine_words(jobs: Workload, machine: Platform, platform: object, *, replay
     return words
 
 
-_GPUS = ("gpus", "gpu")  #: further columns of logs with the number of a job's GPUs
-
-
 def log_words(jobs: Workload, platform: Platform | None = None, options: Iterable[Scenario] = ()) -> Iterator[str]:
     """Lines about held jobs, uncounted GPUs and unknown memory; without ``platform`` and ``options`` of a log alone."""
     options = list(options)
     if words := held_words(int(np.count_nonzero(jobs.held))):
         yield words
-    asked = [column > 0 for name, column in jobs.extras.items() if name.lower() in _GPUS]
-    with_gpus = int(np.count_nonzero(np.any(asked, axis=0))) if asked else 0
+    with_gpus = int(np.count_nonzero(gpus_of_log(jobs)))
     has_gpus = platform is not None and any("gpu" in name.lower() for name in platform.resource_names)
     if with_gpus and not (has_gpus and options and all(one.batch.requests is not None for one in options)):
         what = f"{_jobs(with_gpus)} requested GPUs. They are not simulated, so too many such jobs may run at once"

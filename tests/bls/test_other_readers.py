@@ -326,6 +326,17 @@ def test_the_order_of_columns(
     assert found.memory_kb.tolist() == [kb]
 
 
+@pytest.mark.parametrize(("columns", "words", "kind"), table_rows(__file__, "kinds_of_gpus"))
+def test_kinds_of_gpus(sacct: Read, columns: str, words: str, kind: str | None) -> None:
+    found = sacct(
+        f"JobID|Submit|ElapsedRaw|NCPUS|{columns}", f"1|50|60|4|{words}", f"2|51|60|4|{'|' * columns.count('|')}"
+    )
+    assert ("gpu_kind" in found.extras) == ("gpu_kind" in found.labels) == (kind is not None)
+    if kind is not None:
+        assert found.extras["gpu_kind"].tolist() == [1, -1]
+        assert found.labels["gpu_kind"] == {1: kind}
+
+
 @pytest.mark.parametrize(
     ("eligible", "start", "begin_s"),
     [*table_rows(__file__, "a_job_is_eligible_from_an_instant_on"), ("None", "160", -1)],

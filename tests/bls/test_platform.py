@@ -72,6 +72,22 @@ def test_resources_of_hosts_and_machine() -> None:
         made.host_resources[0, 0] = 1
 
 
+def test_numbered_gpus() -> None:
+    text = hosts(gpus="4", gpu="'a100'", gpu_memory_gb="40") + hosts() + hosts(count="2", gpus="2", gpu="'2080.Ti'")
+    made = parse_platform(text)
+    assert (made.n_gpus, made.gpu_kinds) == (8, ("2080.Ti", "a100"))
+    assert made.as_dict()["hosts"] == [
+        {"count": 1, "cores": 2, "speed_gflops": 3.0, "gpus": 4, "gpu": "a100", "gpu_memory_gb": 40},
+        {"count": 1, "cores": 2, "speed_gflops": 3.0},
+        {"count": 2, "cores": 2, "speed_gflops": 3.0, "gpus": 2, "gpu": "2080.Ti"},
+    ]
+    assert parse_platform(made.to_toml()) == made
+    assert "gpus = 4                    # of one host" in made.to_toml()
+    unnamed = parse_platform(hosts(gpus="1") + hosts(resources="{ memory_gb = 1 }"))
+    assert (unnamed.n_gpus, unnamed.gpu_kinds) == (1, ("",))
+    assert (Platform().n_gpus, Platform().gpu_kinds) == (0, ())
+
+
 def test_the_table_of_a_network() -> None:
     text = hosts() + f'[network]\ntopology = "{TREE}"\nmemory_gbps = 400\n'
     platform = parse_platform(text)
@@ -90,7 +106,8 @@ def test_the_table_of_a_network() -> None:
 def test_digest_differs_with_any_value() -> None:
     texts = [hosts(), hosts(count="2"), hosts(cores="3"), hosts(speed_gflops="4"), 'name = "b"\n' + hosts()]
     texts += [hosts() + more for more in (
-        "resources.gpu = 1", "[licences]\na = 1", "[[partitions]]\nname = 'a'", "[[switches]]\nname = 'a'\nhosts = '0'"
+        "resources.gpu = 1", "gpus = 1", "gpus = 1\ngpu = 'a'", "gpus = 1\ngpu_memory_gb = 8",
+        "[licences]\na = 1", "[[partitions]]\nname = 'a'", "[[switches]]\nname = 'a'\nhosts = '0'"
     )]  # fmt: skip
     texts += [hosts() + "[network]\n" + more for more in (
         "latency_ns = 1", "bandwidth_gbps = 1", "memory_gbps = 50", "topology = 'star'", f"topology = '{TREE}'"
@@ -171,11 +188,14 @@ def test_hosts_are_numbered_in_the_order_of_the_resources(tmp_path: Path) -> Non
 
 
 def rich(text: str | list[str]) -> str:
-    """The rich platform with a text replaced by another; or a text of its own."""
+    """The rich platform with some texts replaced, each by the one after it; or a text of its own."""
     if isinstance(text, str):
         return text
-    assert text[0] in RICH
-    return RICH.replace(*text, 1)
+    changed = RICH
+    for old, new in zip(text[::2], text[1::2], strict=True):
+        assert old in changed
+        changed = changed.replace(old, new, 1)
+    return changed
 
 
 def of_file(name: str, data: bytes) -> object:

@@ -75,9 +75,10 @@ def streamed(case: BatchCase, block: int, jobs: int) -> list[tuple[Any, ...]]:
 
 
 def whole(case: BatchCase) -> list[tuple[Any, ...]]:
-    # In the order of the engine's rows: later attempts come after all jobs.
+    # In the order of the engine's rows: later attempts come after all jobs. Without the last value, the GPUs.
     simulator = simulator_of(case)
-    found = {tuple(vars(one).values())[:2]: tuple(vars(one).values()) for one in finish(simulator)}
+    values = [tuple(vars(one).values())[:-1] for one in finish(simulator)]
+    found = {one[:2]: one for one in values}
     number, attempt = (column(simulator.state, f"jobs.{name}")[: simulator.rows] for name in ("number", "attempt"))
     rows = zip(number.tolist(), attempt.tolist(), strict=True)
     return [found[row] for row in rows]

@@ -33,7 +33,7 @@ from als.lengths.fixed import read_lengths
 from als.programs.program import Program
 from bls.constraints.advance_reservations import load_windows
 from bls.constraints.outages import read_outages
-from bls.constraints.resource_requests import read_request_file
+from bls.constraints.resource_requests import read_request_file, requests
 from bls.machine.platform import HostGroup, Platform, load_platform
 from bls.policies.multifactor.settings import Multifactor
 from bls.power.job_power import job_power
@@ -62,6 +62,7 @@ from traces.base.given_file import parse_json, parsing
 pytestmark = pytest.mark.whole
 
 MACHINE = Platform((HostGroup(8, 32, 100.0),))
+WITH_GPUS = Platform((HostGroup(8, 32, 100.0, gpus=4, gpu="a100"), HostGroup(1, 8, 100.0, gpus=1, gpu="v100")))
 
 #: What files that name jobs are read with.
 JOBS = Workload.from_jobs([(number, 0, 1, 8, 1) for number in (1, 2, 3, 17, 20, 21, 22)])
@@ -153,6 +154,7 @@ READ: dict[str, Callable[[Path], object]] = {
     "requests": lambda path: read_request_file(
         path, JOBS, ["unit_cores", "gpu", "memory_gb", "memory_kb", "matlab"], JOBS.job_id
     ),
+    "requests of GPUs": lambda path: requests(JOBS, WITH_GPUS, path=path),
     "speeds": lambda path: core_speeds([f"trace:{path}"], 4, 0),
     "lengths": read_lengths,
     "files in a file": lambda path: names_in(str(path), [path.parent]),
@@ -237,6 +239,7 @@ def whole_texts() -> dict[str, list[bytes]]:
         "signals": _of_page("docs/reference/power.md", "csv", "price_per_kwh"),
         "job power": _of_page("docs/reference/power.md", "csv", "memory_bound"),
         "requests": _of_page(inputs, "csv", "unit_cores"),
+        "requests of GPUs": _of_page(inputs, "csv", "gpus_per_task"),
         "speeds": _of_page("docs/reference/core-speeds.md", "csv", "factor"),
         "lengths": ["1\n2.5\n1e3\n\n0.25\n"],
         "files in a file": [*maps, *studies],

@@ -130,7 +130,8 @@ def log(**first: int) -> Workload:
 
 
 def test_the_platforms_on_the_inputs_page(tmp_path: Path) -> None:
-    mixed, partitioned, switched = (parse_platform(text) for text in blocks(INPUTS, "toml")[:3])
+    mixed, with_gpus, partitioned, switched = (parse_platform(text) for text in blocks(INPUTS, "toml")[:4])
+    assert (with_gpus.n_gpus, with_gpus.gpu_kinds, with_gpus.hosts[0].gpu_memory_gb) == (8, ("a100",), 40)
     assert mixed.resource_names == ("gpu", "memory")
     assert mixed.host_resources.tolist() == [[0, 128 * 2**20]] * 6 + [[4, 256 * 2**20]] * 2
     assert mixed.licences == (("matlab", 20),)
@@ -159,8 +160,21 @@ def test_the_requests_on_the_inputs_page(tmp_path: Path) -> None:
     assert constraints.requests is not None
 
 
+def test_the_requests_of_gpus_on_the_inputs_page(tmp_path: Path) -> None:
+    (tmp_path / "requests.csv").write_text(blocks(INPUTS, "csv")[1])
+    machine = Platform((HostGroup(4, 64, 1.0, gpus=4, gpu="a100"), HostGroup(4, 64, 1.0, gpus=4, gpu="v100")))
+    asked = requests(log(), machine, path=tmp_path / "requests.csv")
+    assert asked.gpus is not None
+    assert [column.tolist()[:4] for column in asked.gpus.columns] == [
+        [1, 0, 1, 0],  # job 1 has eight cores: eight parts
+        [0, 4, 0, 0],
+        [1000, 1000, 250, 1000],
+        [3, 3, 3, 3],
+    ]
+
+
 def test_the_windows_on_the_inputs_page(tmp_path: Path) -> None:
-    (tmp_path / "windows.toml").write_text(blocks(INPUTS, "toml")[3])
+    (tmp_path / "windows.toml").write_text(blocks(INPUTS, "toml")[4])
     found = load_windows(tmp_path / "windows.toml", Platform())
     hour = 3600 * 10**9
     assert [window.name for window in found.windows] == ["course", "cooling"]
@@ -170,7 +184,7 @@ def test_the_windows_on_the_inputs_page(tmp_path: Path) -> None:
 
 
 def test_the_failures_on_the_inputs_page(tmp_path: Path) -> None:
-    (tmp_path / "outages.csv").write_text(blocks(INPUTS, "csv")[1])
+    (tmp_path / "outages.csv").write_text(blocks(INPUTS, "csv")[2])
     found = read_outages(tmp_path / "outages.csv", Platform())
     assert found.first.tolist() == [0, 1, 1, 1, 2]
     assert found.down_ns.tolist() == [86400 * 10**9, 3600 * 10**9]
@@ -180,7 +194,7 @@ def test_the_failures_on_the_inputs_page(tmp_path: Path) -> None:
 
 
 def test_the_priorities_on_the_inputs_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "priority.toml").write_text(blocks(INPUTS, "toml")[4])
+    (tmp_path / "priority.toml").write_text(blocks(INPUTS, "toml")[5])
     monkeypatch.chdir(tmp_path)
     ran = bridge.simulate(read_workload(sample_path()), bls="multifactor:config=priority.toml,age=500", als="recorded")
     assert policy("multifactor:config=priority.toml").name == "multifactor"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
-from reference import room
+from reference import gpus, room
 from reference.machine import Attempt, Job, Machine, Rules
 from reference.orders import key
 
@@ -51,7 +51,8 @@ class Running:
     """An attempt that runs from ``start`` and holds its cores until ``end``, from the pass on that started it.
 
     ``until`` is the instant at which the job releases each core; at ``end`` or later, it does not. ``gone`` are released cores.
-    ``promised`` is whether the scheduler knows ``end``. ``hints`` are its hints: instants and cores.
+    ``promised`` is whether the scheduler knows ``end``. ``hints`` are its hints: instants and cores. ``gpus`` are its GPUs, on
+    each host until it has left the host.
     """
 
     start: int
@@ -64,6 +65,7 @@ class Running:
     promised: bool = False
     hints: Hints = ()
     wide: Wide | None = None
+    gpus: tuple[int, ...] = ()
 
     @property
     def left(self) -> frozenset[int]:
@@ -171,8 +173,9 @@ class Cluster:
     def __init__(self, jobs: Sequence[Job], machine: Machine, rules: Rules, ways: Ways | None = None) -> None:
         assert rules.depth is None or not rules.keep
         assert all(before.submit <= after.submit for before, after in pairwise(jobs))
-        self.jobs, self.machine, self.rules, self.ways = list(jobs), machine, rules, ways or Ways()
-        self.said = tuple(jobs)
+        self.said = tuple(map(gpus.in_units, jobs))
+        self.jobs, self.machine, self.ways = list(self.said), machine, ways or Ways()
+        self.rules = replace(rules, workload=self.said)
         self.resize, self.widths = self.ways.resize, self.ways.widths
         self.counts = room.only_counts(jobs, machine, rules)
         self.now = -1
@@ -246,7 +249,7 @@ class Cluster:
             self.gained = self.gained or self.now < planned
             self.lost = self.lost or self.now > planned
             first = job.cores if job.wide is None else frozenset(job.wide.first)
-            self.log(row, job.start, job.end, first, job.why, job.state)
+            self.log(row, job.start, job.end, first, job.why, job.state, job.gpus)
             if job.state == "requeued":
                 self.attempt[row] += 1
                 self.place[row], self.again = self.again, self.again + 1
@@ -328,11 +331,11 @@ class Cluster:
             if self.rules.switch_wait is not None and self.jobs[row].limit > 0:
                 self.patience[row] = self.now + self.rules.switch_wait
             self.planned[row] = self.memory.planned(self.jobs[row])
-            cores = self.preset_cores(row) if self.jobs[row].preset and self.attempt[row] == 0 else None
-            if cores is None:
+            place = self.preset_place(row) if self.jobs[row].preset and self.attempt[row] == 0 else None
+            if place is None:
                 self.waiting[row] = self.now
             else:
-                self.start(row, self.now, cores, "preset")
+                self.start(row, self.now, place, "preset")
         return bool(rows)
 
     def patience_ends(self) -> bool:
@@ -340,7 +343,7 @@ class Cluster:
         self.gained = self.gained or any(row in self.plan for row in rows)
         return bool(rows)
 
-    def preset_cores(self, row: int) -> frozenset[int] | None:
+    def preset_place(self, row: int) -> room.Place | None:
         # Regardless of reservations, limits and maintenance the job is present. Without room for it on hosts that are up, it
         # waits like any other. Hosts are drained at 0 when it is present.
         job = self.jobs[row]
@@ -349,8 +352,7 @@ class Cluster:
         for window in self.machine.windows:
             if window.maintenance and window.begin <= self.now < window.end:
                 cores -= window.cores
-        placed = room.place(job, cores, self.now, self.now + 1, self.held(whole=True), self.machine, self.rules)
-        return None if placed is None else frozenset(placed)
+        return room.place(job, cores, self.now, self.now + 1, self.held(whole=True), self.machine, self.rules)
 
     # ---- 2.5 and 4 ----
     def one_pass(self) -> None:
@@ -386,7 +388,7 @@ class Cluster:
             if slot is not None and slot.begin == now:
                 self.plan.pop(row, None)
                 why = "reserved" if row in had_slot else "backfill" if partition in one_waits else "head"
-                self.start(row, now + rules.cost, self.cores_for(row, slot), why)
+                self.start(row, now + rules.cost, self.place_for(row, slot), why)
                 continue
             one_waits.add(partition)
             blocked = True
@@ -493,7 +495,7 @@ class Cluster:
             if before & job.left - set(came) != wanted.get(row, frozenset()):
                 hints = (*job.hints, (self.now, wanted.get(row, frozenset())))
                 now = self.become(row, job.start, job.cores, job.why, hints, job.wide)
-                self.running[row] = replace(now, gone=job.gone)
+                self.running[row] = replace(now, gone=job.gone, gpus=job.gpus)
 
     def asked(self, row: int) -> frozenset[int]:
         job = self.running[row]
@@ -677,12 +679,22 @@ class Cluster:
         return any(
             limit is not None and asked > limit
             for limit, asked in (
+                (limits.max_milli, sum(self.milli(other) for other in [row, *same_partition])),
+                (limits.max_user_milli, sum(self.milli(other) for other in [row, *of_user])),
                 (limits.max_jobs, len(same_partition) + 1),
                 (limits.max_cores, sum(self.working(other) for other in same_partition) + job.cores),
                 (limits.max_user_jobs, len(of_user) + 1),
                 (limits.max_user_cores, sum(self.working(other) for other in of_user) + job.cores),
             )
         )
+
+    def milli(self, row: int) -> int:
+        """All that a job requests of GPUs; per host only known of a job that runs, and one host's before."""
+        job = self.jobs[row]
+        if job.gpus is None:
+            return 0
+        n = job.gpus.n * (job.cores // job.unit_cores if job.gpus.per == "unit" else 1)
+        return job.gpus.milli * (len(self.running[row].gpus) if row in self.running else n)
 
     def working(self, row: int) -> int:
         job = self.running[row]
@@ -716,15 +728,23 @@ class Cluster:
         away = set[int]() if whole else self.drained
         gone = frozenset(core for host in away for core in self.machine.cores_of(host))
         return [
-            room.Hold(self.jobs[row], self.now, self.expected(row), len(job.left - gone), job.left - gone)
+            room.Hold(self.jobs[row], self.now, self.expected(row), len(cores), cores, self.gpus_with(job.gpus, cores))
             for row, job in self.running.items()
+            for cores in [job.left - gone]
         ]
 
+    def gpus_with(self, held: tuple[int, ...], cores: frozenset[int]) -> tuple[int, ...]:
+        """The GPUs on the hosts of these cores."""
+        here = [gpu for host in {self.machine.host_of(core) for core in cores} for gpu in self.machine.gpus_of(host)]
+        return tuple(gpu for gpu in held if gpu in here)
+
     def holds(self) -> list[room.Hold]:
-        return self.held() + [
-            room.Hold(self.jobs[row], slot.begin, slot.begin + self.planned[row], self.jobs[row].cores, slot.cores)
-            for row, slot in self.plan.items()
-        ]
+        found = self.held()
+        for row, slot in self.plan.items():
+            cores, held = (None, ()) if slot.place is None else (slot.place.cores, slot.place.gpus)
+            end = slot.begin + self.planned[row]
+            found.append(room.Hold(self.jobs[row], slot.begin, end, self.jobs[row].cores, cores, held))
+        return found
 
     def earliest(self, row: int) -> room.Slot | None:
         return room.earliest(
@@ -736,22 +756,23 @@ class Cluster:
             self.as_planned(row), self.now, self.holds(), self.down, self.machine, self.rules, self.counts
         )
 
-    def cores_for(self, row: int, slot: room.Slot) -> frozenset[int]:
-        if slot.cores is not None:
-            return slot.cores
+    def place_for(self, row: int, slot: room.Slot) -> room.Place:
+        if slot.place is not None:
+            return slot.place
         free = room.available(self.jobs[row], self.now, self.now + 1, self.held(), self.down, self.machine)
-        cores = room.place(self.jobs[row], free, self.now, self.now + 1, [], self.machine, self.rules)
-        assert cores is not None
-        return frozenset(cores)
+        place = room.place(self.jobs[row], free, self.now, self.now + 1, [], self.machine, self.rules)
+        assert place is not None
+        return place
 
     # ---- 3 ----
-    def start(self, row: int, start: int, cores: frozenset[int], why: str) -> None:
+    def start(self, row: int, start: int, place: room.Place, why: str) -> None:
         self.waiting.pop(row, None)
+        cores = place.cores
         wide = None
         if self.ways.resized is not None:
             ends = start + self.jobs[row].estimate
             wide = Wide(tuple(sorted(cores)), ends, ends)
-        self.running[row] = self.become(row, start, cores, why, (), wide)
+        self.running[row] = replace(self.become(row, start, cores, why, (), wide), gpus=place.gpus)
 
     def become(
         self, row: int, start: int, cores: frozenset[int], why: str, hints: Hints, wide: Wide | None = None
@@ -825,10 +846,19 @@ class Cluster:
                 until |= dict.fromkeys(mine, max(works))
         return until
 
-    def log(self, row: int, start: int, end: int, cores: frozenset[int], why: str, state: str) -> None:
+    def log(
+        self,
+        row: int,
+        start: int,
+        end: int,
+        cores: frozenset[int],
+        why: str,
+        state: str,
+        held_gpus: tuple[int, ...] = (),
+    ) -> None:
         eligible = self.eligible.pop(row, -1)
         held = tuple(sorted(cores))
-        attempt = Attempt(self.jobs[row].number, self.attempt[row], eligible, start, end, held, why, state)
+        attempt = Attempt(self.jobs[row].number, self.attempt[row], eligible, start, end, held, why, state, held_gpus)
         self.attempts.append((row, attempt))
 
     def leaves(self, row: int) -> None:

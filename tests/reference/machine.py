@@ -6,6 +6,17 @@ from fractions import Fraction
 
 
 @dataclass(frozen=True)
+class Gpus:
+    """``n`` GPUs of each ``unit``, of each ``host`` of the job, or of the ``job``; ``milli`` of each, which is a share of one
+    GPU if it is less than 1000; of these kinds, or of any if there are none."""
+
+    n: int
+    per: str = "unit"
+    milli: int = 1000
+    kinds: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
 class Job:
     """A job as the workload has it; times in ns. ``wanted`` are the cores it requests by number, if it does.
 
@@ -40,6 +51,7 @@ class Job:
     planned: int | None = None
     any_from: int | None = None
     begin: int = -1
+    gpus: Gpus | None = None
 
     @property
     def earliest(self) -> int:
@@ -48,12 +60,15 @@ class Job:
 
 @dataclass(frozen=True)
 class Host:
-    """``cores`` cores, amounts of (resource, amount), and the instants between which it fails, or is drained, as (down, up)."""
+    """``cores`` cores, amounts of (resource, amount), the instants between which it fails, or is drained, as (down, up), and
+    ``gpus`` GPUs of one kind."""
 
     cores: int
     amounts: tuple[tuple[str, int], ...] = ()
     outages: tuple[tuple[int, int], ...] = ()
     drains: tuple[tuple[int, int], ...] = ()
+    gpus: int = 0
+    kind: str = ""
 
 
 @dataclass(frozen=True)
@@ -66,6 +81,8 @@ class Partition:
     max_cores: int | None = None
     max_user_jobs: int | None = None
     max_user_cores: int | None = None
+    max_milli: int | None = None
+    max_user_milli: int | None = None
 
 
 @dataclass(frozen=True)
@@ -92,6 +109,15 @@ class Machine:
         """The numbers of a host's cores."""
         first = sum(each.cores for each in self.hosts[:host])
         return list(range(first, first + self.hosts[host].cores))
+
+    @property
+    def has_gpus(self) -> bool:
+        return any(host.gpus for host in self.hosts)
+
+    def gpus_of(self, host: int) -> list[int]:
+        """The numbers of a host's GPUs."""
+        first = sum(each.gpus for each in self.hosts[:host])
+        return list(range(first, first + self.hosts[host].gpus))
 
     def host_of(self, core: int) -> int:
         return next(host for host in range(len(self.hosts)) if core in self.cores_of(host))
@@ -138,6 +164,7 @@ class Rules:
     that. ``cost`` is what each pass takes. ``counts`` None: by what is asked. ``predictor`` None: jobs
     are planned with what is said of them. ``promises``: a job that runs is planned with its own end from the next pass on, but
     for one that its user or a host will stop. ``switch_wait``: how long a job waits for few switches, None: for ever.
+    ``workload``: the jobs by which the fragmentation of GPUs is measured; set when a run begins.
     """
 
     order: str | Callable[[Job, int], float | int] = "fcfs"
@@ -154,6 +181,7 @@ class Rules:
     corrections: tuple[int, ...] = MINUTES
     promises: bool = False
     switch_wait: int | None = None
+    workload: tuple[Job, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -168,3 +196,4 @@ class Attempt:
     cores: tuple[int, ...]
     why: str
     state: str
+    gpus: tuple[int, ...] = ()

@@ -3,27 +3,37 @@
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from reference import gpus
 from reference.allocation import ALLOCATORS, COUNTABLE
 from reference.machine import Job, Machine, Rules
 
 
 @dataclass(frozen=True)
 class Hold:
-    """A job has ``n`` cores during [begin, end): these, or any (None)."""
+    """A job has ``n`` cores during [begin, end): these, or any (None); and a share of a GPU each time that it is named."""
 
     job: Job
     begin: int
     end: int
     n: int
     cores: frozenset[int] | None
+    gpus: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Place:
+    """The cores and GPUs of a job."""
+
+    cores: frozenset[int]
+    gpus: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
 class Slot:
-    """A job can run from ``begin``: on these cores, or on any."""
+    """A job can run from ``begin``: at this place, or on any cores."""
 
     begin: int
-    cores: frozenset[int] | None
+    place: Place | None
 
 
 def only_counts(jobs: Collection[Job], machine: Machine, rules: Rules) -> bool:
@@ -32,6 +42,7 @@ def only_counts(jobs: Collection[Job], machine: Machine, rules: Rules) -> bool:
         return rules.counts
     plain_machine = not machine.windows and len(machine.partitions) == 1 and machine.partitions[0].hosts is None
     plain_jobs = all(job.unit_cores == 1 and not job.needs and not job.licences and not job.limit for job in jobs)
+    plain_jobs = plain_jobs and all(job.gpus is None for job in jobs)
     return rules.allocator in COUNTABLE and plain_machine and plain_jobs
 
 
@@ -63,8 +74,8 @@ def slot_at(
         up = sum(host.cores for number, host in enumerate(machine.hosts) if number not in down)
         fits = all(job.cores <= up - sum(hold.n for hold in at) for at in _held_at(begin, end, holds))
         return Slot(begin, None) if fits else None
-    cores = place(job, available(job, begin, end, holds, down, machine), begin, end, holds, machine, rules)
-    return None if cores is None else Slot(begin, frozenset(cores))
+    found = place(job, available(job, begin, end, holds, down, machine), begin, end, holds, machine, rules)
+    return None if found is None else Slot(begin, found)
 
 
 def available(
@@ -90,21 +101,52 @@ def available(
 
 def place(
     job: Job, cores: set[int], begin: int, end: int, holds: Sequence[Hold], machine: Machine, rules: Rules
-) -> set[int] | None:
+) -> Place | None:
     """The allocator's answer on these cores, unless other resources of the hosts forbid it."""
     for name, amount in job.licences:
         if amount > min(_left(dict(machine.licences)[name], name, at) for at in _held_at(begin, end, holds)):
             return None
+    held = _held_at(begin, end, holds)
+    left = {number: _least_left(number, cores, held, machine) for number in range(len(machine.hosts))}
+    if rules.allocator in gpus.BY_UNITS and (machine.has_gpus or rules.allocator not in ALLOCATORS):
+        chosen = gpus.place_units(job, left, rules.allocator, machine, rules.workload)
+        return None if chosen is None else Place(frozenset(chosen[0]), chosen[1])
     offered = set(cores)
-    for number, host in enumerate(machine.hosts):
-        on_host = [core for core in machine.cores_of(number) if core in cores and core in (job.wanted or cores)]
-        for name, amount in job.needs:
-            total = dict(host.amounts).get(name, 0)
-            left = min(_left_on(total, name, number, at, machine) for at in _held_at(begin, end, holds))
-            units = max(0, left // amount)
-            if units < len(on_host) // job.unit_cores:  # else it is not the amount that keeps a core back
-                offered -= set(on_host[units * job.unit_cores :])
-    return ALLOCATORS[rules.allocator](job, cores, offered, machine, rules.seed)
+    room: dict[int, int] = {}
+    for number, here in left.items():
+        on_host = [core for core in here.cores if core in (job.wanted or cores)]
+        most = [max(0, dict(here.amounts).get(name, 0) // amount) for name, amount in job.needs]
+        most += [units for units in [gpus.units_of_gpus(job, here)] if units is not None]
+        room[number] = min([*most, len(on_host) // job.unit_cores])
+        if room[number] < len(on_host) // job.unit_cores:  # else it is not the amount that keeps a core back
+            offered -= set(on_host[room[number] * job.unit_cores :])
+    found = ALLOCATORS[rules.allocator](job, cores, offered, machine, rules.seed)
+    return None if found is None else Place(frozenset(found), gpus.lowest(job, _units(job, found, room, machine), left))
+
+
+def _units(job: Job, cores: set[int], room: dict[int, int], machine: Machine) -> dict[int, int]:
+    """How many units of a job are on each host; on whole hosts, as many as there is room for until it has all."""
+    units, missing = {}, job.cores // job.unit_cores
+    for host, most in room.items():
+        here = len([core for core in machine.cores_of(host) if core in cores]) // job.unit_cores
+        units[host] = min(here, most, missing)
+        missing -= units[host]
+    return units
+
+
+def _least_left(host: int, cores: set[int], held: list[list[Hold]], machine: Machine) -> gpus.Left:
+    """What is left on a host in all instants of a slot: of the offered cores, of each amount and of each GPU."""
+    own = machine.hosts[host]
+    return gpus.Left(
+        tuple(core for core in machine.cores_of(host) if core in cores),
+        tuple((name, min(_left_on(total, name, host, at, machine) for at in held)) for name, total in own.amounts),
+        tuple((gpu, min(_milli_left(gpu, at) for at in held)) for gpu in machine.gpus_of(host)),
+        own.kind,
+    )
+
+
+def _milli_left(gpu: int, holds: Sequence[Hold]) -> int:
+    return gpus.WHOLE - sum(hold.gpus.count(gpu) * hold.job.gpus.milli for hold in holds if hold.job.gpus is not None)
 
 
 def _held_at(begin: int, end: int, holds: Sequence[Hold]) -> list[list[Hold]]:

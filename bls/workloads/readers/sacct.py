@@ -13,6 +13,7 @@ Source: the manual of Slurm's sacct, https://slurm.schedmd.com/sacct.html.
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 
 from bls.workloads.readers import sacct_columns as sc
 from bls.workloads.readers.lines import JobRows, number, seconds_ns, whole
@@ -28,6 +29,7 @@ _FAILED = ("FAILED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "BOOT_FAIL", "DEAD
 _STATUS.update(dict.fromkeys(_FAILED, 0))
 _GOES_ON = frozenset(("PENDING", "RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "REQUEUE_HOLD", "RESIZING"))
 _NAMED = ("user", "group", "partition", "qos", "application", "account")
+_KIND = "gpu_kind"  # a further column, if a job requests GPUs of some kind
 _MOST_NAMES = 1000  # of partitions or QOS as header lines
 
 
@@ -48,7 +50,7 @@ class _Reader:
 
     def __init__(self, source: str, dump: Dump, cancelled: bool) -> None:
         self._cancelled = cancelled
-        self._rows = JobRows(source, dump.further, _NAMED)
+        self._rows = JobRows(source, (*dump.further, _KIND), (*_NAMED, _KIND))
         self._columns = dump.names
         self._earliest = MAX_NS
         self._ambiguous = f"free text in {' or '.join(dump.free)}"
@@ -94,7 +96,9 @@ class _Reader:
         nodes, eligible = _held(word, "node", ("nodes",), ()) or 0, sc.time_ns(word["eligible"])
         # An instant after the start belongs to another attempt.
         held = eligible is not None and submit < eligible and (start is None or eligible <= start)
-        numbers = {name: names.number(word[name]) for name, names in self._rows.names.items()}
+        kinds = sc.gpu_kinds(word["req_tres"], word["req_gres"])
+        names = self._rows.names.items()
+        numbers = {name: known.number(kinds if name == _KIND else word[name]) for name, known in names}
         self._rows.add(
             *(job_id, submit, run, cores, limit if limit > 0 else run, line),
             **numbers,
@@ -118,7 +122,11 @@ class _Reader:
         ]
         self._rows.header += [f"; {comment.lstrip('# ')}" for comment in header]
         self._rows.header += [f"; UnixStartTime: {start_s}", *named]
-        return self._rows.workload(start_s * NS_PER_S)
+        found = self._rows.workload(start_s * NS_PER_S)
+        if self._rows.names[_KIND].known:
+            return found
+        extras = {name: column for name, column in found.extras.items() if name != _KIND}
+        return replace(found, extras=extras, labels={name: of for name, of in found.labels.items() if name != _KIND})
 
 
 def _decides(reason: str, words: list[dict[str, str]], columns: Mapping[str, str]) -> tuple[str, str]:

@@ -171,6 +171,25 @@ def gres_count(words: str, resource: str) -> int:
     return min(found, MAX_NS)
 
 
+def gpu_kinds(tres: str, gres: str) -> str:
+    """The kinds of GPUs in the words of a request, as ``a100|v100``, sorted: ``gres/gpu:a100=2`` in ``tres``, else
+    ``gpu:a100:2,gpu:v100:1`` in ``gres``; empty if it names none, or some GPUs without a kind."""
+    if "gpu" not in tres and "gpu" not in gres:
+        return ""
+    counts = {
+        name.removeprefix("gres/gpu:"): _count(word) for name, word in _tres(tres) if name.startswith("gres/gpu:")
+    }
+    if "gres/gpu" in dict(_tres(tres)):
+        # The count of all kinds, whether or not kinds are counted, too.
+        counts = counts if sum(counts.values()) >= tres_count(tres, "gres/gpu") else {}
+    elif not counts:
+        entries = [entry.strip().removeprefix("gres:").removeprefix("gres/").split(":") for entry in gres.split(",")]
+        of_gpus = [entry[1:] for entry in entries if entry[0] == "gpu"]
+        if all(entry and not entry[0].isdecimal() for entry in of_gpus):
+            counts = {entry[0]: 1 for entry in of_gpus}
+    return "|".join(sorted(kind for kind, count in counts.items() if count > 0))
+
+
 def _tres(words: str) -> list[tuple[str, str]]:
     pairs = (entry.partition("=") for entry in words.split(","))
     return [(name.strip(), word.strip()) for name, _, word in pairs]

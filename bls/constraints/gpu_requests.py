@@ -1,0 +1,140 @@
+"""Requests of jobs for the numbered GPUs of hosts: of each task, of each host, or of the whole job (docs/reference/inputs.md).
+
+A task is a unit of the job. GPUs of the whole job are given to equal parts of it, each on one host: as many as possible, or one
+for each node if the log states nodes that divide units and GPUs.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from bls.machine.platform import GPU_COLUMNS, HostGroup, Platform
+from bls.workloads.workload import Workload
+from traces.base.columns import read_only
+from traces.base.errors import InputError, one_of, shown, whole
+from traces.compiled import Array
+
+WHOLE = 1000  #: a whole GPU in thousandths; a job may request a share
+OF_JOB, PER_HOST, PER_TASK, MILLI, KIND = GPU_COLUMNS
+_OF_LOGS = ("gpus", "gpu")  # further columns of logs with the number of a job's GPUs
+
+
+@dataclass(frozen=True, eq=False)
+class GpuRequests:
+    """GPUs requested by the jobs of a workload, by row. Arrays are read-only int64."""
+
+    per_unit: Array  # (n,): GPUs of each unit, on its host
+    per_host: Array  # (n,): GPUs of each host that the job has cores on; 0 if it requests GPUs per unit
+    milli: Array  # (n,): thousandths of each GPU, 1 to 1000; of a share there is one per unit or host
+    kinds: Array  # (n,): accepted kinds, the sum of 1 << k for numbers k in ``Platform.gpu_kinds``
+
+    def __post_init__(self) -> None:
+        for entry in fields(self):
+            object.__setattr__(self, entry.name, read_only(np.array(getattr(self, entry.name), np.int64)))
+
+    @property
+    def columns(self) -> list[Array]:
+        """All columns."""
+        return [getattr(self, entry.name) for entry in fields(self)]
+
+    @property
+    def any(self) -> Array:
+        """Whether each job requests GPUs: bool (n,)."""
+        return (self.per_unit > 0) | (self.per_host > 0)
+
+    def take(self, rows: Array) -> "GpuRequests":
+        """The requests of some rows (ascending numbers, or a mask)."""
+        return GpuRequests(*(column[rows] for column in self.columns))
+
+    def units_on(self, group: HostGroup, kinds: tuple[str, ...]) -> Array:
+        """Number of units of each job that the GPUs of an empty host allow, int64 (n,); the largest integer for any number."""
+        accepted = (self.kinds >> kinds.index(group.gpu)) & 1 if group.gpus else np.zeros(len(self.kinds), np.int64)
+        shares = np.where(self.milli < WHOLE, WHOLE // self.milli, 1) * group.gpus * accepted
+        most = np.where(self.per_unit > 0, shares // np.maximum(self.per_unit, 1), np.iinfo(np.int64).max)
+        return np.where(self.per_host > group.gpus * accepted, 0, most)
+
+
+def gpus_of_log(workload: Workload) -> Array:
+    """Number of GPUs of each job by the log, int64 (n,); 0 if it states none."""
+    found = np.zeros(len(workload), np.int64)
+    for name, column in workload.extras.items():
+        if name.lower() in _OF_LOGS:
+            found = np.maximum(found, column)
+    return found
+
+
+def readers(platform: Platform) -> dict[str, Callable[[str, str], int]]:
+    """Readers of the columns that are not just counts, as of ``read_request_file``: shares, and kinds such as ``a100|v100``."""
+    return {MILLI: _milli, KIND: lambda where, text: _kinds(where, text, platform.gpu_kinds)}
+
+
+def check_line(where: str, numbers: Mapping[str, int]) -> None:
+    """Check that a line of a request file gives at most one number of GPUs. Raises InputError."""
+    given = [name for name in (OF_JOB, PER_HOST, PER_TASK) if numbers.get(name, -1) > 0]
+    if len(given) > 1:
+        raise InputError(f"{where}: {given[1]}: {numbers[given[1]]}, and {given[0]}; allowed: one of them")
+
+
+def _milli(where: str, text: str) -> int:
+    number = int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else text
+    return whole(where, number, 1, WHOLE)
+
+
+def _kinds(where: str, text: str, known: tuple[str, ...]) -> int:
+    if known == ("",):
+        raise InputError(f"{where}: {shown(text)}: the GPUs of the platform have no kinds; give it gpu")
+    mask = 0
+    for kind in text.split("|"):
+        if kind.strip() not in known:
+            raise one_of("kind", kind.strip(), known, where)
+        mask |= 1 << known.index(kind.strip())
+    return mask
+
+
+def gpu_requests(
+    workload: Workload, platform: Platform, given: Mapping[str, Array], units: Array, source: str
+) -> tuple[GpuRequests, Array]:
+    """The GPUs that jobs request on a platform with GPUs, and the number of units of each that form a new unit, int64 (n,).
+
+    ``given``: columns of a request file, -1 for missing values, which take precedence over the log's further columns ``gpus``
+    (of the job), ``gpu_milli`` and ``gpu_kind``, whose names are in ``Workload.labels``. ``units``, int64 (n,): units of the
+    jobs. ``source``: the request file, for messages. Raises InputError if a job requests shares of several GPUs at once.
+    """
+    nothing = np.full(len(workload), -1, np.int64)
+    of_job, per_host, per_task = (given.get(name, nothing) for name in (OF_JOB, PER_HOST, PER_TASK))
+    of_job = np.where((of_job < 0) & (per_host < 0) & (per_task < 0), gpus_of_log(workload), of_job)
+    of_job, per_host, per_task = (np.maximum(column, 0) for column in (of_job, per_host, per_task))
+
+    nodes = np.maximum(workload.extras.get("nodes", nothing), 1)
+    by_node = (nodes > 1) & (units % nodes == 0) & (of_job % nodes == 0)
+    parts = np.where(by_node, nodes, np.gcd(units, np.maximum(of_job, 1)))
+    joined = np.where(of_job > 0, units // parts, 1)
+    per_unit = np.where(of_job > 0, of_job // parts, per_task)
+
+    milli = _first(given.get(MILLI, nothing), workload.extras.get(MILLI, nothing), WHOLE)
+    several = np.flatnonzero((milli < WHOLE) & (np.maximum(per_unit, per_host) > 1))
+    if len(several):
+        row = int(several[0])
+        number = max(int(per_unit[row]), int(per_host[row]))
+        where = f"{source}: job {workload.job_id[row]}: {MILLI}: {milli[row]}"
+        raise InputError(f"{where} of each of {number} GPUs; allowed: a share of one GPU")
+    every = (1 << len(platform.gpu_kinds)) - 1
+    kinds = _first(given.get(KIND, nothing), _kinds_of_log(workload, platform), every)
+    return GpuRequests(per_unit, per_host, milli, kinds), joined
+
+
+def _first(given: Array, log: Array, otherwise: int) -> Array:
+    # The file's values, else the log's, else another.
+    return np.where(given > 0, given, np.where(log > 0, log, otherwise))
+
+
+def _kinds_of_log(workload: Workload, platform: Platform) -> Array:
+    """The accepted kinds of each job by the log, as the sum of 1 << k; -1 if it states none, and a kind beyond the platform's
+    if it states one that no host has."""
+    column = workload.extras.get(KIND)
+    found = np.full(len(workload), -1, np.int64)
+    for number, names in workload.labels.get(KIND, {}).items() if platform.gpu_kinds != ("",) else ():
+        places = [platform.gpu_kinds.index(name) for name in names.split("|") if name in platform.gpu_kinds]
+        found[column == number] = sum(1 << place for place in places) or 1 << len(platform.gpu_kinds)
+    return found

@@ -1,0 +1,182 @@
+"""The slow reference's GPUs: schedules, allocators and fragmentation that were worked out on paper."""
+
+import re
+import tomllib
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from batch_cases import FEATURES, LATER, BatchCase, expected, seeded_cases
+from reference.cluster import run
+from reference.gpu_metrics import Gpu, measure
+from reference.gpus import Left, fragments, in_units, share_of_fragments
+from reference.machine import Gpus, Host, Job, Machine, Partition, Rules
+
+CASES = tomllib.loads(Path(__file__).with_name("tables").joinpath("gpu_reference.toml").read_text("utf-8"))["case"]
+
+_HOSTS = re.compile(r"(\d+)x(\d+)(?::(\d+)(?: (\w+))?)?")
+_GPUS = re.compile(r"([\d.]+)(?:/(host|job))?(?::([\w+]+))?")
+
+
+def gpus_of(word: str) -> Gpus | None:
+    """``2/host``, ``0.5`` or ``1:a100+v100``."""
+    match = _GPUS.fullmatch(word)
+    if match is None:
+        return None
+    share = "." in match[1]
+    milli = round(1000 * float(match[1])) if share else 1000
+    kinds = frozenset((match[3] or "").split("+")) - {""}
+    return Gpus(1 if share else int(match[1]), match[2] or "unit", milli, kinds)
+
+
+def machine_of(case: dict[str, Any]) -> Machine:
+    amounts = (("memory", case["memory"]),) if "memory" in case else ()
+    hosts = []
+    for group in case["machine"].split(" + "):
+        match = _HOSTS.fullmatch(group)
+        assert match is not None, group
+        hosts += [Host(int(match[2]), amounts, (), (), int(match[3] or 0), match[4] or "")] * int(match[1])
+    if "outage" in case:
+        number, *outage = case["outage"]
+        down, up = outage
+        hosts[number] = Host(hosts[number].cores, amounts, ((down, up),), (), hosts[number].gpus)
+    return Machine(tuple(hosts), partitions=(Partition(**case.get("partition", {})),))
+
+
+def numbers(word: str) -> tuple[int, ...]:
+    """``0-1,4``, with repeated numbers."""
+    parts = [] if word == "-" else [part.partition("-") for part in word.split(",")]
+    return tuple(n for low, _, high in parts for n in range(int(low), int(high or low) + 1))
+
+
+def job_of(words: dict[str, str]) -> Job:
+    return Job(
+        int(words["job"]),
+        int(words["submit"]),
+        int(words["run"]),
+        int(words["cores"]),
+        int(words["walltime"]),
+        unit_cores=int(words.get("unit", 1)),
+        needs=(("memory", int(words["memory"])),) if "memory" in words else (),
+        gpus=gpus_of(words["gpus"]),
+    )
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: str(case["name"]))
+def test_schedules(case: dict[str, Any]) -> None:
+    header, *lines = (line.partition("|") for line in case["jobs"].strip().splitlines())
+    jobs, answer = {}, []
+    for left, _, right in lines:
+        words = dict(zip(header[0].split(), left.split(), strict=True))
+        said = dict(zip(header[2].split(), right.split(), strict=True))
+        jobs[words["job"]] = job_of(words)
+        answer.append((int(words["job"]), int(said["start"]), numbers(said["cores"]), numbers(said["gpus"])))
+    rules = case.get("rules", {})
+    rules = rules | ({"depth": None} if rules.get("depth") == "all" else {})
+    found = run(list(jobs.values()), machine_of(case), Rules(**rules))
+    assert [(one.number, one.start, one.cores, one.gpus) for one in found] == answer
+
+
+def job(cores: int, gpus: Gpus | None) -> Job:
+    return Job(1, 0, 1, cores, 1, unit_cores=cores, gpus=gpus)
+
+
+def test_parts_of_a_job() -> None:
+    asked = Job(1, 0, 1, 12, 1, unit_cores=2, needs=(("memory", 5),), gpus=Gpus(4, "job"))
+    assert in_units(asked) == Job(1, 0, 1, 12, 1, unit_cores=6, needs=(("memory", 15),), gpus=Gpus(2))
+    assert in_units(job(3, Gpus(2))) == job(3, Gpus(2))
+
+
+#: Left of a host of four GPUs: 1 core.
+USED = Left((0,), gpus=((0, 200), (1, 1000), (2, 1000), (3, 500)), kind="k80")
+
+
+@pytest.mark.parametrize(
+    ("asked", "milli"),
+    [
+        (job(1, Gpus(2)), 700),  # fits on GPUs 1 and 2: 200 + 500 are too small
+        (job(1, Gpus(1, milli=300)), 200),
+        (job(1, Gpus(1, milli=100)), 0),
+        (job(1, Gpus(3)), 2700),  # does not fit: everything is fragmented
+        (job(2, Gpus(1, milli=100)), 2700),  # not enough cores
+        (job(1, Gpus(1, kinds=frozenset({"a100"}))), 2700),
+        (job(1, Gpus(1, kinds=frozenset({"a100", "k80"}))), 700),
+        (job(1, None), 2700),  # a job without GPUs can use none of them
+    ],
+)
+def test_fragments_of_a_host(asked: Job, milli: int) -> None:
+    assert fragments(USED, asked) == milli
+
+
+def test_share_of_fragments() -> None:
+    """Two classes with 3 and 1 jobs: (3 · 700 + 1 · 2700) / 4 = 1200 of the host's 2700, and 0 of an empty host's 1000."""
+    classes = Counter({job(1, Gpus(2)): 3, job(2, Gpus(1, milli=100)): 1})
+    assert share_of_fragments([USED], classes) == Fraction(1200, 2700)
+    empty = Left((4, 5), gpus=((4, 1000),))  # one GPU: a job of two does not fit
+    assert share_of_fragments([USED, empty], classes) == Fraction(4 * 1200 + 3 * 1000, 4 * 3700)
+    assert share_of_fragments([Left((0,))], classes) == 0
+
+
+SIX = [Job(k, 0, 10, 1, 10, gpus=Gpus(1, milli=200 if k < 4 else 600)) for k in range(1, 7)]
+
+
+def test_metrics_of_six_tasks() -> None:
+    """First fit: jobs 1 to 5 until 10, job 6 until 20, on 3 GPUs. Until 10 host 0 has 400 milli left and host 1 twice 400, all
+    useless for 600: (3 · 0 + 3 · 1200) / 6 = 600 of 1200; then 200 of 2400, since GPU 0 has 400. No host is full."""
+    machine = Machine((Host(4, gpus=1), Host(4, gpus=2)))
+    used = Fraction((3 * 200 + 2 * 600) * 10 + 600 * 10, 3000 * 20)
+    fragmented = Fraction(600 * 10 + 200 * 10, 1200 * 10 + 2400 * 10)
+    found = measure(SIX, machine, run(SIX, machine, Rules()))
+    assert found == Gpu(used, Fraction(0), Fraction(0), fragmented, Fraction(10, 6))
+    assert measure(SIX, machine, run(SIX, machine, Rules(allocator="fgd"))).mean_wait == 0
+
+
+def test_metrics_of_full_hosts() -> None:
+    """Until 10 job 1 has both cores of the host with GPUs, so its two GPUs are idle; then job 2 has both GPUs and one core. A
+    host without GPUs counts in neither."""
+    jobs = [Job(1, 0, 10, 2, 10), Job(2, 0, 10, 1, 10, gpus=Gpus(2))]
+    machine = Machine((Host(2, gpus=2), Host(1)))
+    assert measure(jobs, machine, run(jobs, machine, Rules())) == Gpu(
+        used=Fraction(1, 2),
+        without_cores=Fraction(1, 2),
+        idle_cores=Fraction(1, 4),
+        fragmented=Fraction(1),  # without a free core nothing that is left can be used
+        mean_wait=Fraction(10),
+    )
+
+
+def held_milli(case: BatchCase) -> Counter[int]:
+    """The most that jobs hold of each GPU at any time."""
+    asked = {one.number: one.gpus for one in case.jobs}
+    most = Counter[int]()
+    for now in expected(case):
+        running = [one for one in expected(case) if one.start <= now.start < one.end]
+        at = Counter[int]()
+        for one in running:
+            if (gpus := asked[one.number]) is not None:
+                at.update({gpu: gpus.milli * n for gpu, n in Counter(one.gpus).items()})
+        most |= at
+    return most
+
+
+@pytest.mark.parametrize("feature", [(), *((name,) for name in (*FEATURES, *LATER))], ids="".join)
+def test_random_cases(feature: tuple[str, ...]) -> None:
+    """Jobs that run have what they request, on their hosts, and no GPU is held twice."""
+    ran = 0
+    for case in seeded_cases(7, 12, (), always=("gpus", "allocators" if feature != ("given",) else "orders", *feature)):
+        machine = case.machine
+        assert all(milli <= 1000 for milli in held_milli(case).values()), case
+        for attempt in expected(case):
+            job = in_units(next(one for one in case.jobs if one.number == attempt.number))
+            hosts = {machine.host_of(core) for core in attempt.cores}
+            homes = [next(host for host in hosts if gpu in machine.gpus_of(host)) for gpu in attempt.gpus]
+            if job.gpus is None or not attempt.cores:
+                assert not attempt.gpus
+                continue
+            ran += 1
+            assert all(not job.gpus.kinds or machine.hosts[host].kind in job.gpus.kinds for host in homes)
+            n = len(hosts) if job.gpus.per == "host" else job.cores // job.unit_cores
+            assert len(attempt.gpus) == n * job.gpus.n, case
+    assert ran
