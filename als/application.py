@@ -23,6 +23,7 @@ from als.options import LATENCY, OVERHEAD
 from als.planners import Planner
 from als.schedulers import AnyScheduler
 from als.streams import fill_round_keys
+from als.workers import Workers, state_of
 from traces.algorithms.extremes import extremes
 from traces.base.errors import InputError, shown, whole
 from traces.base.options import SEED
@@ -85,6 +86,8 @@ class ApplicationSimulator:
     wishes : sequence of int, optional
         For each phase, the number of cores requested when a part of that phase begins (:attr:`wishes`); 0: no request. The
         part begins 1 ns later, so that there is time for :meth:`resize`. Default: no requests.
+    workers : Workers, optional
+        Which slots are no cores; ``core_speed_gflops`` are then the speeds of slots. Default: all are cores.
 
     Examples
     --------
@@ -121,6 +124,7 @@ class ApplicationSimulator:
         releases: bool = False,
         max_cores: int | None = None,
         wishes: Sequence[int] | None = None,
+        workers: Workers | None = None,
     ) -> None:
         lengths, speed = own(lengths_gflop, np.float64), own(core_speed_gflops, np.float64)
         lowest, highest = extremes(lengths) if lengths.ndim == 1 and lengths.size else _NONE
@@ -146,12 +150,17 @@ class ApplicationSimulator:
         wanted = None if wishes is None else parts.checked_wishes(wishes, len(kinds))
         n_cores, room = len(speed), len(speed) if max_cores is None else max_cores
         whole("max_cores", room, n_cores, parts.MAX_CORES)
+        devices = state_of(workers, len(kinds), len(lengths), keep_tasks=keep_tasks)
+        if workers is not None and workers.kind.shape != speed.shape:
+            raise InputError(f"workers: {len(workers.kind)} slots; allowed: one for each of {len(speed)} speeds")
         graph = g.NO_GRAPH
         if has_graph:
             given = parts.edges_of_parts(edges, kinds, first)
             graph = parts.graph_of(given, kinds, first, speed, core_host, network, self._rules, room)
         elif edges is not None:
             raise InputError("edges: given, but no part is a graph; allowed: GraphPart or a planner among the phases")
+        # The used features of ``als.engine.hooks.table``; the others are not compiled.
+        self._uses: frozenset[str] = frozenset()
         self.state = s.new_state(
             lengths=lengths,
             part_first=first,
@@ -163,16 +172,16 @@ class ApplicationSimulator:
             memo=s.whole_memo(columns, self._rules.table, room),
             keep_tasks=keep_tasks,
             selects=self._rules.selects,
-            hooks=table(columns, selects=self._rules.selects, width_requests=wanted is not None),
+            hooks=self._table(columns, width_requests=wanted is not None, devices=workers is not None),
             graph=graph,
+            devices=devices,
             width_requests=wanted,
         )
         self._room = room
         if room > n_cores:
             self._show(n_cores)
         self._rigid = parts.why_rigid(kinds, network)
-        # The used features of ``als.engine.hooks.table``; the others are not compiled.
-        self._uses: frozenset[str] = frozenset()
+        self._fixed = workers is not None and workers.fixed
         self._own_gflops = _widened(speed, room)  # speed of each slot before it is scaled
         self._entered = 0
         fill_round_keys(self.state.keys, np.uint64(seed), np.uint64(job))
@@ -303,6 +312,7 @@ class ApplicationSimulator:
         """
         if not (math.isfinite(speed_gflops) and speed_gflops >= 0):
             raise InputError(f"speed_gflops: {shown(speed_gflops)}; allowed: finite, from 0 on")
+        self._check_loose("set_speed")
         cores = self._checked(range(len(self.state.speed)) if core is None else (core,))
         self._use("changes")
         for c in cores:
@@ -326,6 +336,7 @@ class ApplicationSimulator:
         InputError
             If the factor or the instant is out of range, or there is no such core.
         """
+        self._check_loose("scale")
         state, now = self.state, self.now_ns
         scale = scale_of(factor)
         if at_ns is not None and not (max(now - 1, int(state.began_ns)) <= at_ns <= now):
@@ -347,6 +358,7 @@ class ApplicationSimulator:
         InputError
             If there is no such core.
         """
+        self._check_loose("lose")
         cores = self._checked(range(len(self.state.speed)) if core is None else (core,))
         self._use("changes")
         for c in cores:
@@ -401,6 +413,7 @@ class ApplicationSimulator:
             If there is a graph with data that take time, or with mapped tasks; or a removed core is absent, or is leaving
             already; or no core stays; or there would be more than ``max_cores``. Nothing has changed then.
         """
+        self._check_loose("resize")
         state, room = self.state, self._room
         if self._rigid:
             raise InputError(f"resize: {self._rigid}")
@@ -499,9 +512,16 @@ class ApplicationSimulator:
         if feature in self._uses:
             return False
         self._uses |= {feature}
-        used, asks = dict.fromkeys(self._uses, True), len(self.state.width_requests) > 0
-        self.state.hooks = table(self.state.phases, selects=self._rules.selects, width_requests=asks, **used)
+        asks, devices = len(self.state.width_requests) > 0, len(self.state.devices.slots.kind) > 0
+        self.state.hooks = self._table(self.state.phases, width_requests=asks, devices=devices)
         return True
+
+    def _table(self, phases: s.Phases, **used: bool) -> Array:
+        return table(phases, selects=self._rules.selects, **used, **dict.fromkeys(self._uses, True))
+
+    def _check_loose(self, what: str) -> None:
+        if self._fixed:
+            raise InputError(f"{what}: some workers are no cores; allowed: cores alone")
 
     def _settle(self, status: int) -> bool:
         HOOKS.check()

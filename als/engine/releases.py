@@ -6,7 +6,7 @@ job therefore runs as without releases, unless other cores are lost afterwards.
 """
 
 from als.engine import state as s
-from als.engine.state import ApplicationState
+from als.engine.state import ApplicationState, takes_part
 from traces.compiled import compiled
 
 
@@ -83,10 +83,10 @@ def is_last(state: ApplicationState) -> bool:
 
 @compiled(inner=True)
 def count_ranks(state: ApplicationState) -> None:
-    """Number the remaining cores by slot, for the techniques."""
+    """Number the remaining cores that take part by slot, for the techniques."""
     width = 0
     for c in range(state.speed.size):
-        if stays(state, c):
+        if stays(state, c) and takes_part(state, c):
             state.cores.rank[c] = width
             state.cores.ranked[width] = state.speed[c]
             width += 1

@@ -4,6 +4,7 @@ from typing import Any
 
 from als.engine import codes
 from als.engine.dag.state import NO_GRAPH, GraphState
+from als.engine.devices import NO_DEVICES, Devices, DeviceSlots
 from als.engine.rule_table import RuleTable, memo_size
 from als.techniques.contract import FACTS
 from traces.compiled import Array, compiled, resized
@@ -77,6 +78,7 @@ class Ahead(State, dim="cores"):
     taken: Bytes = column("tasks")  # states of tasks
     facts: Floats = column(FACTS)  # facts for rules
     memo: Floats = column("memo")  # memo
+    devices: DeviceSlots = column()  # slots, where some are devices
 
 
 # Shared by all applications that choose no rule, and never written.
@@ -146,6 +148,7 @@ class ApplicationState(State):
     core: Shorts = column("records", fill=-1)  # core
     chunk: Shorts = column("records", fill=-1)  # number of its chunk
     graph: GraphState = column()  # of a part that is a graph
+    devices: Devices = column()  # workers that are no cores
     width_requests: Ints = column("width_requests", constant=True)  # cores requested by each phase; 0: none
     width_request_ns: Ints = column("width_requested", fill=NEVER)  # instant of each part's request; NEVER: none
     hooks: Ints  # kernels that only some applications call (``als.engine.hooks``)
@@ -157,6 +160,7 @@ def new_state(
     keep_tasks: bool,
     selects: bool,
     graph: GraphState = NO_GRAPH,
+    devices: Devices = NO_DEVICES,
     width_requests: Array | None = None,
     **given: Any,
 ) -> ApplicationState:
@@ -171,19 +175,26 @@ def new_state(
         "memo": memo,
         "rules": len(given["table"].calls) if selects else 0,
         "records": n_tasks if keep_tasks else 0,
+        "device_slots": len(devices.slots.kind),
         "width_requests": 0 if width_requests is None else len(width_requests),
         "width_requested": 0 if width_requests is None else n_parts,
     }
     ahead = Ahead.new(sizes) if selects else _NO_AHEAD
-    return ApplicationState.new(
-        sizes, ahead=ahead, graph=graph, width_requests=() if width_requests is None else width_requests, **given
-    )
+    requests = () if width_requests is None else width_requests
+    return ApplicationState.new(sizes, ahead=ahead, graph=graph, devices=devices, width_requests=requests, **given)
 
 
 @compiled(inner=True)
 def part_kind(state: ApplicationState) -> int:
     """Kind of the present part: LOOP, SERIAL or GRAPH."""
     return int(state.phases.kind[state.part % state.phases.kind.size])
+
+
+@compiled(inner=True)
+def takes_part(state: ApplicationState, c: int) -> bool:
+    """Whether workers of the kind of slot ``c`` take part in the present phase."""
+    on = state.devices.on
+    return on.size == 0 or (on[state.part % on.size] >> state.devices.slots.kind[c]) & 1 == 1
 
 
 @compiled(inner=True)

@@ -125,6 +125,8 @@ def open_graph(state: ApplicationState, t: int, _speed: float) -> int:
     graph.n_edges, graph.round = n_edges, -1
     graph.has_data = 1 if graph.net.kind != n.NONE and n_edges > 0 else 0
     state.rule = state.phases.rule[phase]
+    if state.devices.on.size > 0:
+        state.width = 0  # all slots take part, unlike in a loop on some kinds
     place_memo(state)
     pose_part(state, part)
     problem = graph.problem

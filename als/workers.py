@@ -1,0 +1,260 @@
+"""Workers of an application that are no cores, such as GPUs: their kinds, as users declare them, and the slots that they take.
+
+A slot of an application is a core, or a stream of a device (``als.engine.devices``). A device is driven by a core for each of
+its streams, which computes nothing else: the device takes its slots. ``drivers=no`` adds slots instead.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Annotated, Any
+
+import numpy as np
+
+from als.engine.devices import NO_DEVICES, Devices, DeviceSlots
+from als.network import BYTES_PER_GBIT
+from als.options import LATENCY, OVERHEAD
+from als.parameters import Checked, Positive, RealNumber, TrueOrFalse, WholeNumber
+from traces.base.errors import InputError, shown
+from traces.base.options import LINK_BANDWIDTH
+from traces.base.plugins import with_parameters
+from traces.compiled import Array, compiled, own
+from traces.kernels.signatures import Floats, Ints
+
+MAX_KINDS = 32  #: most kinds of workers of an application, besides cores
+_BYTES = RealNumber(0.0, 1e18)
+
+
+class WorkerKind(Checked, kw_only=True):
+    """A kind of workers: ``gpu:count=4,speed=20,launch=10us,in_bytes=8e6,bandwidth_gbps=200``.
+
+    A chunk of n tasks waits ``launch_ns`` on a device, then ``link_latency_ns`` and the time of n·``in_bytes`` on a link of
+    ``bandwidth_gbps`` Gbit/s, then its tasks run one after another, and then n·``out_bytes`` take as long on the way back;
+    nothing is transferred if the bytes are 0. Each direction of the link carries one chunk at a time.
+    """
+
+    noun = "workers"
+    name: str = "gpu"  #: letters, digits, ``-`` and ``_``
+    count: Annotated[int, WholeNumber(1, 2**20)] = 1  #: devices of a job
+    speed: Annotated[float, Positive()] = 1.0  #: how many times as fast as the core that drives it
+    launch_ns: Annotated[int, WholeNumber(0, OVERHEAD.highest)] = 0  #: time before each chunk
+    in_bytes: Annotated[float, _BYTES] = 0.0  #: data of a task, before it runs
+    out_bytes: Annotated[float, _BYTES] = 0.0  #: data of a task, after the last one of its chunk
+    #: bandwidth of the link in each direction, Gbit/s; by default PCI Express 4.0 with 16 lanes
+    bandwidth_gbps: Annotated[float, RealNumber(LINK_BANDWIDTH.lowest, LINK_BANDWIDTH.highest)] = 252.0
+    link_latency_ns: Annotated[int, WholeNumber(0, LATENCY.highest)] = 0  #: latency of a transfer
+    #: Chunks that a device holds at once: with 2, one chunk's transfer overlaps another's work. Each asks as a worker.
+    streams: Annotated[int, WholeNumber(1, 64)] = 1
+    #: Each task's work on this kind is its length times a lognormal factor with mean 1 and this standard deviation.
+    variation: Annotated[float, RealNumber(0.0, 10.0)] = 0.0
+    drivers: Annotated[bool, TrueOrFalse()] = (
+        True  #: whether its drivers compute nothing; otherwise they are further cores
+    )
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.name, str) and self.name.replace("-", "").replace("_", "").isalnum()):
+            raise InputError(f"workers: {shown(self.name)}; allowed as a name: letters, digits, - and _, as gpu")
+        super().__post_init__()
+
+    @property
+    def slots(self) -> int:
+        """The number of slots that its devices take."""
+        return self.count * self.streams
+
+    def given(self) -> dict[str, Any]:
+        """Return the parameters that are not the default ones, for a table."""
+        found = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "name"}
+        changed = {key: value for key, value in found.items() if value != getattr(_DEFAULT, key)}
+        return {
+            key.removesuffix("_ns"): f"{value}ns" if key.endswith("_ns") else value for key, value in changed.items()
+        }
+
+
+_DEFAULT = WorkerKind()
+
+
+def worker_kinds(given: object, where: str) -> tuple[WorkerKind, ...]:
+    """Return the kinds of workers of texts, such as ``gpu:count=4``, or of a table by name, such as ``{gpu = {count = 4}}``.
+
+    Raises InputError, which begins with ``where``, if a parameter is unknown or out of range, or a kind is given twice."""
+    if isinstance(given, Mapping):
+        texts = [_text(str(name), table, f"{where}.{name}") for name, table in given.items()]
+    elif isinstance(given, Sequence) and not isinstance(given, str):
+        texts = [str(one) for one in given]
+    else:
+        raise InputError(f"{where}: {shown(given)}; allowed: a table of kinds, as {{ gpu = {{ count = 4 }} }}")
+    found: list[WorkerKind] = []
+    for text in texts:
+        name, _, parameters = (word.strip() for word in text.partition(":"))
+        try:
+            kind = WorkerKind(name=name)
+            kind = with_parameters(kind, parameters, where, "workers") if parameters else kind
+        except InputError as error:
+            raise InputError(error.text if error.text.startswith(where) else f"{where}: {error.text}") from None
+        if any(one.name == kind.name for one in found):
+            raise InputError(f"{where}: {kind.name} is given twice")
+        found.append(kind)
+    if len(found) > MAX_KINDS:
+        raise InputError(f"{where}: {len(found)} kinds; allowed: up to {MAX_KINDS}")
+    return tuple(found)
+
+
+def _text(name: str, table: object, where: str) -> str:
+    if not isinstance(table, Mapping):
+        raise InputError(f"{where}: {shown(table)}; allowed: a table, as {{ count = 4, speed = 20 }}")
+    for key, value in table.items():
+        if not isinstance(value, bool | int | float | str) or (isinstance(value, str) and "," in value):
+            raise InputError(f"{where}.{key}: {shown(value)}; allowed: a number, a text or true or false")
+    words = (f"{key}={str(value).lower() if isinstance(value, bool) else value}" for key, value in table.items())
+    return f"{name}:{','.join(words)}" if table else name
+
+
+def n_slots(kinds: Sequence[WorkerKind]) -> int:
+    """Return the number of slots that the devices of all kinds take."""
+    return sum(kind.slots for kind in kinds)
+
+
+def kinds_mask(on: str, kinds: Sequence[WorkerKind], where: str) -> int:
+    """Return the kinds of a text, such as ``gpu`` or ``cores+gpu``, as bits: bit 0 for cores, bit k for ``kinds[k - 1]``; all
+    if it is empty. Raises InputError if a kind is unknown."""
+    names = ["cores", *(kind.name for kind in kinds)]
+    mask = 0
+    for name in on.split("+") if on else names:
+        if name.strip() not in names:
+            raise InputError(
+                f"{where}: {shown(name.strip())}; allowed: {', '.join(names)}, or several, as {'+'.join(names)}"
+            )
+        mask |= 1 << names.index(name.strip())
+    return mask
+
+
+def kind_columns(kinds: Sequence[WorkerKind]) -> dict[str, Array]:
+    """Return the columns of ``als.engine.devices.Devices`` for these kinds, after that of cores."""
+    ns_per_byte = [0.0, *(1e9 / (kind.bandwidth_gbps * BYTES_PER_GBIT) for kind in kinds)]
+    return {
+        "streams": np.array([1, *(kind.streams for kind in kinds)]),
+        "launch_ns": np.array([0, *(kind.launch_ns for kind in kinds)]),
+        "link_ns": np.array([0, *(kind.link_latency_ns for kind in kinds)]),
+        "in_ns": np.array([0.0, *(kind.in_bytes for kind in kinds)]) * ns_per_byte,
+        "out_ns": np.array([0.0, *(kind.out_bytes for kind in kinds)]) * ns_per_byte,
+        "spread": np.array([0.0, *(math.sqrt(math.log1p(kind.variation**2)) for kind in kinds)]),
+    }
+
+
+@compiled()
+def place_devices(slots: DeviceSlots, streams: Ints, count: Ints, factor: Floats, speed: Floats) -> None:
+    """Make the last slots devices: ``count[k]`` of each kind k after 0, whose stream has ``factor[k]`` times the speed of the
+    core before it."""
+    c, device = speed.size, 0
+    for k in range(1, count.size):
+        c -= count[k] * streams[k]
+    slots.kind[:c] = 0
+    slots.device[:c] = -1
+    for k in range(1, count.size):
+        for _ in range(count[k]):
+            for _ in range(streams[k]):
+                slots.kind[c], slots.device[c] = k, device
+                speed[c] *= factor[k]
+                c += 1
+            device += 1
+
+
+@dataclass(frozen=True, eq=False)
+class Workers:
+    """What the slots of an application are. Raises InputError if the attributes do not fit together."""
+
+    kinds: tuple[WorkerKind, ...]
+    kind: Array  #: int64 (P,): 0 for a core, k for ``kinds[k - 1]``
+    device: Array  #: int64 (P,): number of the device, from 0, whose stream the slot is; -1 for a core
+    #: int64 (phases,): kinds that take part in each phase, as bits (:func:`kinds_mask`); None: all. Serial parts and graphs
+    #: need bit 0, and all bits.
+    on: Array | None = None
+    #: float64 (kinds + 1, N): work of each task on cores and on each kind, GFLOP; inf: it cannot run there, which only
+    #: planners respect. None: that of cores, but for ``variation``.
+    gflop: Array | None = None
+
+    def __post_init__(self) -> None:
+        kind, device = own(self.kind, np.int64), own(self.device, np.int64)
+        object.__setattr__(self, "kind", kind)
+        object.__setattr__(self, "device", device)
+        most = len(self.kinds)
+        if kind.ndim != 1 or kind.shape != device.shape or not ((kind >= 0) & (kind <= most)).all():
+            raise InputError(f"workers: kind, device: allowed: one number a slot, 0 to {most}")
+        if not (((device < 0) == (kind == 0)) & (device < len(kind))).all():
+            raise InputError(f"workers: device: allowed: -1 for cores, 0 to {len(kind) - 1} for others")
+        for number in np.unique(device[device >= 0]).tolist():
+            of = np.unique(kind[device == number]).tolist()
+            if len(of) != 1 or (device == number).sum() != self.kinds[of[0] - 1].streams:
+                raise InputError(f"workers: device {number}: allowed: as many slots of one kind as it has streams")
+
+    @property
+    def fixed(self) -> bool:
+        """Whether a device's chunks or tasks that some kinds cannot run forbid changes of the slots."""
+        return bool((self.kind > 0).any())
+
+    def state(self, n_phases: int, n_tasks: int, *, keep_tasks: bool) -> Devices:
+        """Return the state for the engine. Raises InputError if there are other phases or tasks."""
+        if self.on is not None and len(self.on) != n_phases:
+            raise InputError(f"workers: on: {len(self.on)} numbers; allowed: one for each of {n_phases} phases")
+        here = {0, *self.kind.tolist()}
+        for phase, mask in enumerate(() if self.on is None else self.on.tolist()):
+            if not any(mask >> kind & 1 and (self.kind == kind).any() for kind in here):
+                raise InputError(f"workers: on: phase {phase}: {mask}; allowed: bits of kinds that there are")
+        if self.gflop is not None and self.gflop.shape != (len(self.kinds) + 1, n_tasks):
+            raise InputError(f"workers: gflop: {self.gflop.shape}; allowed: {(len(self.kinds) + 1, n_tasks)}")
+        sizes = {
+            "device_slots": len(self.kind),
+            "kinds": len(self.kinds) + 1,
+            "device_phases": 0 if self.on is None else n_phases,
+            "kind_tasks": 0 if self.gflop is None else self.gflop.size,
+            "device_records": n_tasks if keep_tasks else 0,
+        }
+        given: dict[str, Any] = kind_columns(self.kinds)
+        given["slots"] = DeviceSlots.new(sizes, kind=self.kind, device=self.device)
+        given["on"] = () if self.on is None else self.on
+        given["gflop"] = () if self.gflop is None else self.gflop.ravel()
+        return Devices.new(sizes, **given)
+
+
+def state_of(workers: Workers | None, n_phases: int, n_tasks: int, *, keep_tasks: bool) -> Devices:
+    """Return the engine's state of workers; None: all are cores."""
+    return NO_DEVICES if workers is None else workers.state(n_phases, n_tasks, keep_tasks=keep_tasks)
+
+
+def with_devices(
+    kinds: Sequence[WorkerKind], speed_gflops: Array, *, on: Array | None = None, gflop: Array | None = None
+) -> tuple[Array, Workers]:
+    """Make the last slots of an application devices.
+
+    Parameters
+    ----------
+    kinds : sequence of WorkerKind
+    speed_gflops : float64 (P,)
+        Speeds of the cores in the slots, GFLOP/s.
+    on, gflop
+        As for :class:`Workers`.
+
+    Returns
+    -------
+    speed_gflops : float64 (P,)
+        Speeds of the slots: a stream has its part of its device's.
+    workers : Workers
+
+    Raises
+    ------
+    InputError
+        If no slot would be a core.
+    """
+    if n_slots(kinds) >= len(speed_gflops):
+        raise InputError(f"workers: {n_slots(kinds)} cores drive devices, of {len(speed_gflops)}; allowed: fewer")
+    speed = np.array(speed_gflops, np.float64)
+    slots = DeviceSlots.new({"device_slots": len(speed)})
+    place_devices(slots, *placing_columns(kinds), speed)
+    return speed, Workers(tuple(kinds), slots.kind.copy(), slots.device.copy(), on, gflop)
+
+
+def placing_columns(kinds: Sequence[WorkerKind]) -> tuple[Array, Array, Array]:
+    """Return the streams, the number and the speed of a stream of each kind, for :func:`place_devices`."""
+    streams = np.array([1, *(kind.streams for kind in kinds)])
+    factor = np.array([1.0, *(kind.speed / kind.streams for kind in kinds)])
+    return streams, np.array([0, *(kind.count for kind in kinds)]), factor
