@@ -145,6 +145,8 @@ class ApplicationSimulator:
                 raise InputError(f"latency_ns: allowed: a number for each of {len(speed)} cores, 0 to {MAX_LATENCY_NS}")
         if (technique is None) == (phases is None):
             raise InputError("technique: allowed: a technique, or phases that have their own")
+        if workers is not None:
+            kinds = tuple(parts.unlike_parts(kinds, workers, speed))
         first = parts.part_first(kinds, part_tasks, len(lengths), len(speed))
         self._rules, columns = parts.phase_rules(tuple(parts.phase_key(kind) for kind in kinds))
         wanted = None if wishes is None else parts.checked_wishes(wishes, len(kinds))

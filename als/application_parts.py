@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from als.planners import Planner
 from als.planners.contract import Mapped
 from als.schedulers import AnyScheduler
 from als.techniques import TECHNIQUES, Selection, Technique
+from als.workers import Workers
 from traces.base.errors import InputError, shown, whole
 from traces.compiled import Array, own
 
@@ -159,6 +160,40 @@ def phase_rules(keys: tuple[PhaseKey, ...]) -> tuple[RuleRows, s.Phases]:
         for scheduler, is_graph, mode, order in keys
     ]
     return rules, s.Phases(*np.ascontiguousarray(np.array(phases, np.int64).T))
+
+
+def unlike_parts(kinds: Kinds, workers: Workers, speed: Array) -> Kinds:
+    """Return the phases, with planners that know kinds of workers if tasks have a work on each. Raises InputError if a phase
+    cannot run on these workers, or a task on none of them."""
+    is_graph = [isinstance(kind, GraphPart | Planner) for kind in kinds]
+    for worker in workers.kinds if any(is_graph) else ():
+        if worker.changes_chunks:
+            raise InputError(f"workers: {worker.name}: with a graph; allowed: count, speed and drivers alone")
+    if workers.gflop is None:
+        return kinds
+    if not all(is_graph):
+        raise InputError("workers: gflop: a phase is no graph; allowed: graphs alone")
+    able = np.isfinite(workers.gflop)
+    there = able[np.unique(workers.kind[speed > 0])].any(axis=0)
+    if not there.all():
+        raise InputError(f"workers: task {int(np.argmin(there))} cannot run on any of the workers that are there")
+    return tuple(_knowing_kinds(kind, workers, able) for kind in kinds)
+
+
+def _knowing_kinds(kind: Any, workers: Workers, able: Array) -> GraphPart | Planner:
+    part = kind if isinstance(kind, GraphPart) else GraphPart(kind)
+    scheduler = part.scheduler
+    if isinstance(scheduler, Planner):
+        if scheduler.unlike is None:
+            raise InputError(f"planner {scheduler.name}: cannot plan tasks with a work on each kind of workers")
+        return replace(part, scheduler=scheduler.unlike)
+    if part.by_rank:
+        raise InputError("by_rank: not with a work on each kind of workers; allowed: by number, or a planner")
+    if not able.all():
+        worker, task = np.argwhere(~able)[0].tolist()
+        name = workers.kinds[worker - 1].name if worker else "cores"
+        raise InputError(f"{scheduler.name}: task {task} cannot run on {name}; allowed: a planner")
+    return part
 
 
 def why_rigid(kinds: Kinds, network: NetworkState) -> str:

@@ -61,6 +61,12 @@ class WorkerKind(Checked, kw_only=True):
         """The number of slots that its devices take."""
         return self.count * self.streams
 
+    @property
+    def changes_chunks(self) -> bool:
+        """Whether a chunk on it is not just faster than on a core."""
+        costs = self.launch_ns, self.in_bytes, self.out_bytes, self.variation
+        return any(costs) or self.streams > 1
+
     def given(self) -> dict[str, Any]:
         """Return the parameters that are not the default ones, for a table."""
         found = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "name"}
@@ -202,6 +208,8 @@ class Workers:
                 raise InputError(f"workers: on: phase {phase}: {mask}; allowed: bits of kinds that there are")
         if self.gflop is not None and self.gflop.shape != (len(self.kinds) + 1, n_tasks):
             raise InputError(f"workers: gflop: {self.gflop.shape}; allowed: {(len(self.kinds) + 1, n_tasks)}")
+        if self.gflop is not None and not (self.gflop >= 0).all():
+            raise InputError("workers: gflop: allowed: from 0 on; inf where a task cannot run")
         sizes = {
             "device_slots": len(self.kind),
             "kinds": len(self.kinds) + 1,

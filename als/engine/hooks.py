@@ -53,7 +53,7 @@ def table(
     """The table of an application.
 
     ``selects``: a technique is chosen among several; ``changes``: speeds may change, or the application may be stopped;
-    ``hints``: it receives hints; ``resizes``: its width changes; ``width_requests``: it requests cores; ``devices``: some of its
+    ``hints``: it receives hints; ``resizes``: its width changes; ``width_requests``: it requests cores; ``devices``: some
     workers are no cores."""
     needed = {SELECT: selects, SERVE_LAST: hints or resizes, RANK: resizes or devices, REQUEST_WIDTH: width_requests}
     needed |= {BEGIN_ON_DEVICE: devices, CUT_ON_DEVICES: devices}

@@ -639,9 +639,8 @@ class Job(Generic[Real]):
         return bool(self.back) or (self.scattered and bool(self.fresh))
 
     def inform(self) -> None:
-        there = [
-            core for core in self.cores if core.there and self.takes_part(core)
-        ]  # released or not, which makes no difference here
+        # Released or not, which makes no difference here.
+        there = [core for core in self.cores if core.there and self.takes_part(core)]
         if self.resized:
             there = [core for core in self.staying if core.there]
         work = [_exact(self.lengths[task]) for task in range(*self.parts[self.part])]

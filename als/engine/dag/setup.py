@@ -44,6 +44,10 @@ def pose_problem(
         problem.speed = graph.replanning.speed[: state.speed.size]
         for c in range(state.speed.size):
             problem.speed[c] = state.speed[c] if stays(state, c) else 0.0
+    devices = state.devices
+    problem.kind, problem.kind_gflop, problem.stride = devices.slots.kind[:0], devices.gflop, state.lengths.size
+    if devices.gflop.size > 0:
+        problem.kind, problem.kind_gflop = devices.slots.kind, devices.gflop[state.part_first[state.part] :]
     index_edges(source, target, n, problem.out_first, problem.in_first, problem.in_edge)
 
 
