@@ -167,7 +167,7 @@ def place_devices(slots: DeviceSlots, streams: Ints, count: Ints, factor: Floats
 
 @dataclass(frozen=True, eq=False)
 class Workers:
-    """What the slots of an application are. Raises InputError if the attributes do not fit together."""
+    """The slots of an application: cores, and streams of devices. Raises InputError if the attributes do not fit together."""
 
     kinds: tuple[WorkerKind, ...]
     kind: Array  #: int64 (P,): 0 for a core, k for ``kinds[k - 1]``

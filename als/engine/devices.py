@@ -40,7 +40,7 @@ class Devices(State, dim="kinds"):
     asked_ns: Ints = column(
         "device_records", fill=-1
     )  # request of the chunk that begins with a task; -1: not on a device
-    done_ns: Ints = column("device_records", fill=-1)  # end of that chunk
+    ended_ns: Ints = column("device_records", fill=-1)  # end of that chunk, after its transfer out
 
 
 #: Shared by all applications on cores alone, and never written.

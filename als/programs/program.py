@@ -16,6 +16,7 @@ from als.planners import PLANNERS, Planner
 from als.planners.contract import Mapped
 from als.schedulers import AnyScheduler, scheduler
 from als.techniques import TECHNIQUES, Selection, Technique
+from als.workers import WorkerKind, kinds_mask, n_slots
 from traces.base.errors import InputError, Mention, real, shown, whole
 from traces.compiled import Array
 
@@ -62,6 +63,7 @@ class Loop:
     tasks: int | None = None
     share: float = 1.0  #: Its share of the job's work, above 0. Shares are divided by their sum.
     cores: float | None = None  #: as for :class:`Serial`
+    on: str = ""  #: the workers that take part, as ``gpu`` or ``cores+gpu``; empty: all (:attr:`Program.workers`)
     #: The fixed number of tasks of the lengths, if they have one.
     count: int | None = field(init=False, default=None, repr=False, compare=False)
     where: InitVar[str] = "loop"
@@ -72,6 +74,8 @@ class Loop:
             raise InputError(
                 f"{key_of(where, 'lengths')}: {shown(self.lengths)} is not a text; allowed: e.g. 'gamma:cov=1'"
             )
+        if not isinstance(self.on, str):
+            raise InputError(f"{key_of(where, 'on')}: {shown(self.on)}; allowed: kinds of workers, as 'cores+gpu'")
         if self.technique:
             self.found_technique(where)
         if self.lengths:
@@ -251,6 +255,8 @@ class Program:
     #: whether task lengths are drawn again for every step; otherwise all steps have the lengths of the first
     redraw: bool = False
     name: str = ""  #: for tables, up to 100 printable characters
+    #: Workers that are no cores. They are driven by the last cores of the job, which compute nothing else.
+    workers: tuple[WorkerKind, ...] = ()
     where: InitVar[str] = "program"
 
     def __post_init__(self, where: str) -> None:
@@ -265,6 +271,12 @@ class Program:
         object.__setattr__(self, "steps", STEPS.check(self.steps, key_of(where, "steps")))
         if not isinstance(self.redraw, bool):
             raise InputError(f"{key_of(where, 'redraw')}: {shown(self.redraw)}; allowed: true or false")
+        object.__setattr__(self, "workers", tuple(self.workers))
+        for kind in self.workers:
+            if not kind.drivers:
+                raise InputError(f"{key_of(where, 'workers')}: {kind.name}: drivers; allowed in a job: true")
+        for at in range(len(self.phases)):
+            self.mask(at, where)
 
     @classmethod
     def plain(
@@ -314,6 +326,22 @@ class Program:
         """Each phase's share of the whole job, all steps together; their sum is 1, exactly for a single phase."""
         total = math.fsum(phase.share for phase in self.phases)
         return tuple(phase.share / total for phase in self.phases)
+
+    def mask(self, at: int, where: str = "program") -> int:
+        """Return the kinds of workers that take part in a phase, as bits: bit 0 for cores, bit k for ``workers[k - 1]``. Raises
+        InputError if its ``on`` names others."""
+        phase = self.phases[at]
+        if isinstance(phase, Serial):
+            return 1
+        place = key_of(f"{where}.phases[{at}]" if where and len(self.phases) > 1 else where, "on")
+        return kinds_mask(phase.on if isinstance(phase, Loop) else "", self.workers, place)
+
+    def capacity(self, at: int) -> tuple[int, float]:
+        """Return how fast a phase's workers are together, in cores: 1 if the job's cores count, else 0; and what is added to
+        their number, which is not above 0 only without devices."""
+        mask = self.mask(at)
+        devices = math.fsum(kind.count * kind.speed for k, kind in enumerate(self.workers, start=1) if mask >> k & 1)
+        return mask & 1, devices - (mask & 1) * n_slots(self.workers)
 
     @property
     def wishes(self) -> tuple[float, ...]:
@@ -374,6 +402,7 @@ class Program:
         """
         if not len(cores):
             return
+        self._check_workers(cores, job_id, where)
         widest = int(cores.argmax())
         place = f"{where or TASKS_PER_CORE}: job {job_id[widest]} of {cores[widest]} cores"
         try:
@@ -390,6 +419,16 @@ class Program:
                     f"{key_of(where, 'als')}: technique {loop.found_technique(where).name}: its weights are for {only} "
                     f"cores; job {job_id[other]} has {cores[other]}"
                 )
+
+    def _check_workers(self, cores: Array, job_id: Array, where: str) -> None:
+        least, place = int(cores.argmin()), key_of(where, "workers")
+        if self.workers and cores[least] <= n_slots(self.workers):
+            raise InputError(
+                f"{place}: {n_slots(self.workers)} cores drive devices; job {job_id[least]} has {cores[least]}; allowed: more"
+            )
+        for kind in self.workers if self.has_graph else ():
+            if kind.changes_chunks:
+                raise InputError(f"{place}: {kind.name}: with a graph; allowed: count and speed alone")
 
     def to_json(self) -> str:
         """Return the program as a text for :meth:`from_json` in another process, whatever its working folder: paths of files

@@ -11,6 +11,7 @@ from als.lengths.draw import drawn
 from als.programs.program import Graph, Loop, Program, Serial
 from als.programs.table import Programs, drawn_program
 from als.schedulers import AnyScheduler, scheduler
+from als.workers import Workers, with_devices
 from bridge.protocol.messages import Recipe, WidthRange
 from traces.base.time import duration_ns
 from traces.compiled import Array
@@ -24,12 +25,20 @@ class DrawnJob:
     phases: list[AnyScheduler | GraphPart | None]  # as for ``als.application.ApplicationSimulator``
     part_tasks: Array | None = None  # int64 (I,) or None, number of tasks of each part; None: there is one part
     edges: Edges | None = None  # of its graphs; None: there are none
+    program: Program | None = None  # None: there are only cores
 
     @property
     def part_first(self) -> Array:
         """The first task of each part, and one beyond the last task; int64 (I + 1,)."""
         tasks = [len(self.lengths)] if self.part_tasks is None else self.part_tasks
         return np.concatenate([[0], np.cumsum(tasks)])
+
+    def slots(self, speed_gflops: Array) -> tuple[Array, Workers | None]:
+        """The speeds of its slots, on cores of these speeds, and its workers; None: all are cores."""
+        if self.program is None:
+            return speed_gflops, None
+        on = np.array([self.program.mask(at) for at in range(len(self.program.phases))], np.int64)
+        return with_devices(self.program.workers, speed_gflops, on=on)
 
     def edges_of(self, part: int) -> tuple[Array, ...]:
         """Source, target and bytes of the edges of a part, with tasks counted within it; none without a graph."""
@@ -67,7 +76,8 @@ class Drawing:
         edges = None
         if program.has_graph:
             edges = Edges(found.edge_first, found.source, found.target, found.bytes)
-        return DrawnJob(found.lengths, [_phase(phase) for phase in program.phases], found.part_tasks, edges)
+        phases = [_phase(phase) for phase in program.phases]
+        return DrawnJob(found.lengths, phases, found.part_tasks, edges, program if program.workers else None)
 
     def wishes(self, recipe: Recipe, width: WidthRange | None) -> list[int] | None:
         """Number of cores that each phase of a job requests within this range; None: there are no requests."""

@@ -167,7 +167,7 @@ class Scenario(Happening):
     on: tuple[frozenset[int], ...] = ()
 
     def workers(self) -> tuple[list[float], Workers | None]:
-        """Speeds of the slots, and what they are."""
+        """Speeds of the slots, and their kinds and devices."""
         if not self.kinds:
             return self.speeds, None
         on = np.array([sum(1 << kind for kind in some) for some in self.on], np.int64) if self.on else None

@@ -68,8 +68,8 @@ def begin_on_device(state: ApplicationState, begin: int, slot: float) -> int:
     slots.done_ns[c] = t
     cores.shift_ns[c], cores.done_squares[c], cores.squares[c] = shift, 0.0, squares
     cores.work_ns[c] = t - (slots.worked_ns[c] - slots.works_ns[c])  # so that only work counts as such
-    if keep:
-        devices.asked_ns[first], devices.done_ns[first] = cores.asked_ns[c], t
+    if keep and devices.asked_ns.size > 0:
+        devices.asked_ns[first], devices.ended_ns[first] = cores.asked_ns[c], t
     return int(t)
 
 
