@@ -1,6 +1,5 @@
 """Random applications, what happens to them, and the engine's records in the words of the slow reference."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from random import Random
@@ -8,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from reference.application import AllLost, Device, Ran, Resize, Run, TasksLeft, run
+from reference.application import AllLost, Device, Ran, Resize, Run, TasksLeft, run, with_devices_at_the_end
 from tables import table_rows
 
 from als.application import ApplicationSimulator
@@ -176,17 +175,7 @@ class Scenario(Happening):
 
     def devices(self) -> tuple[list[float], dict[int, Device]]:
         """The same for the reference."""
-        speeds, slot, found = list(self.speeds), len(self.speeds) - n_slots(self.kinds), {}
-        for number, kind in enumerate(self.kinds, start=1):
-            ns = 1e9 / (kind.bandwidth_gbps * 1.25e8)
-            spread = math.sqrt(math.log1p(kind.variation * kind.variation))
-            for device in range(kind.count):
-                for _ in range(kind.streams):
-                    costs = kind.launch_ns, kind.link_latency_ns, kind.in_bytes * ns, kind.out_bytes * ns, spread
-                    found[slot] = Device(f"{kind.name}{device}", number, kind.streams, *costs)
-                    speeds[slot] *= kind.speed / kind.streams
-                    slot += 1
-        return speeds, found
+        return with_devices_at_the_end(self.kinds, self.speeds)
 
     def work(self) -> dict[str, Any]:
         speeds, workers = self.workers()

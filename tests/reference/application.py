@@ -116,6 +116,22 @@ class Device:
         return self.link + round(n * each)
 
 
+def with_devices_at_the_end(kinds: Sequence[Any], speeds: Sequence[float]) -> tuple[list[float], dict[int, Device]]:
+    """Speeds of the slots of a job whose last cores drive devices of these kinds, and the devices of these slots."""
+    found: dict[int, Device] = {}
+    slot, of_slots = len(speeds) - sum(kind.count * kind.streams for kind in kinds), list(speeds)
+    for number, kind in enumerate(kinds, start=1):
+        ns = 1e9 / (kind.bandwidth_gbps * 1.25e8)
+        spread = math.sqrt(math.log1p(kind.variation * kind.variation))
+        for device in range(kind.count):
+            for _ in range(kind.streams):
+                costs = kind.launch_ns, kind.link_latency_ns, kind.in_bytes * ns, kind.out_bytes * ns, spread
+                found[slot] = Device(f"{kind.name}{device}", number, kind.streams, *costs)
+                of_slots[slot] *= kind.speed / kind.streams
+                slot += 1
+    return of_slots, found
+
+
 @dataclass
 class Core:
     """A core: ``arrives`` is the arrival of its next request; it is ``away`` if it waits for the barrier.
