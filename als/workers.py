@@ -12,9 +12,11 @@ from typing import Annotated, Any
 import numpy as np
 
 from als.engine.devices import NO_DEVICES, Devices, DeviceSlots
+from als.engine.features.devices import multiply_by_factors
 from als.network import BYTES_PER_GBIT
 from als.options import LATENCY, OVERHEAD
 from als.parameters import Checked, Positive, RealNumber, TrueOrFalse, WholeNumber
+from als.streams import fill_round_keys
 from traces.base.errors import InputError, shown
 from traces.base.options import LINK_BANDWIDTH
 from traces.base.plugins import with_parameters
@@ -259,6 +261,26 @@ def with_devices(
     slots = DeviceSlots.new({"device_slots": len(speed)})
     place_devices(slots, *placing_columns(kinds), speed)
     return speed, Workers(tuple(kinds), slots.kind.copy(), slots.device.copy(), on, gflop)
+
+
+def works_of_tasks(
+    kinds: Sequence[WorkerKind], gflop: Array, given: Mapping[str, Array], seed: int, job: int = 0
+) -> Array:
+    """Return the work of each task on cores and on each kind, float64 (kinds + 1, N), GFLOP.
+
+    ``gflop``: on cores. ``given``: on some kinds, by name; on the others it is that on cores times the factors of ``variation``
+    that devices in loops have, from the streams of (``seed``, ``job``)."""
+    keys, words = np.empty(20, np.uint64), np.empty(4, np.uint64)
+    fill_round_keys(keys, np.uint64(seed), np.uint64(job))
+    rows = [gflop]
+    for number, (kind, spread) in enumerate(
+        zip(kinds, kind_columns(kinds)["spread"][1:].tolist(), strict=True), start=1
+    ):
+        row = given.get(kind.name, gflop).copy()
+        if spread > 0.0 and kind.name not in given:
+            multiply_by_factors(row, keys, words, number, spread)
+        rows.append(row)
+    return np.array(rows, np.float64)
 
 
 def placing_columns(kinds: Sequence[WorkerKind]) -> tuple[Array, Array, Array]:

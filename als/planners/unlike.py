@@ -146,7 +146,8 @@ def _peft(problem: PlanningProblem) -> int:
     while waiting > 0:
         task = problem.order[ready[0]]
         waiting = heap_drop_top(keys, ready, waiting)
-        later[:] = table[p * task : p * task + p]
+        for c in range(p):
+            later[c] = table[p * task + c]
         problem.begin[task] = _insert(arrivals, slots, task, later)
         for edge in range(problem.out_first[task], problem.out_first[task + 1]):
             consumer = problem.target[edge]

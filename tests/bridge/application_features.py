@@ -185,7 +185,7 @@ LEVEL_FEATURES = {
         applications=DEVICES,
         overhead_ns=10**6,
         level={"latency_ns": 3 * 10**5, "assignment": "master"},
-        seen=lambda result: {"shared", "chosen", "graph"} <= set(result.jobs.application_name),
+        seen=lambda result: {"shared", "chosen", "graph"} <= set(result.jobs.application),
     ),
     "all at once": ApplicationFeature(
         als="fac",

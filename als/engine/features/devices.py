@@ -14,7 +14,22 @@ from als.engine.requests import forget
 from als.engine.state import ApplicationState
 from als.streams import DEVICE_WORK, fill_words, normal_from_word
 from traces.base.time import MAX_NS, duration_ns
-from traces.compiled import compiled
+from traces.compiled import Array, compiled
+from traces.kernels.signatures import Floats, Words
+
+
+@compiled(inner=True)
+def factor_of(keys: Array, words: Array, kind: int, task: int, spread: float) -> float:
+    """The factor between a task's length and its work on devices of a kind; ``keys`` are those of the job's streams."""
+    fill_words(words, keys, task // 4, DEVICE_WORK + (kind << 32))
+    return math.exp(spread * normal_from_word(words[task % 4]) - 0.5 * spread * spread)
+
+
+@compiled()
+def multiply_by_factors(gflop: Floats, keys: Words, words: Words, kind: int, spread: float) -> None:
+    """Multiply the lengths of all tasks by their factors on devices of a kind."""
+    for task in range(gflop.size):
+        gflop[task] *= factor_of(keys, words, kind, task, spread)
 
 
 @compiled(inner=True)
@@ -26,9 +41,7 @@ def _work(state: ApplicationState, kind: int, task: int) -> float:
     spread = devices.spread[kind]
     if spread == 0.0:
         return float(state.lengths[task])
-    fill_words(state.words, state.keys, task // 4, DEVICE_WORK + (kind << 32))
-    z = normal_from_word(state.words[task % 4])
-    return float(state.lengths[task] * math.exp(spread * z - 0.5 * spread * spread))
+    return float(state.lengths[task] * factor_of(state.keys, state.words, kind, task, spread))
 
 
 @compiled(inner=True)
