@@ -23,7 +23,7 @@ from als.options import LATENCY, OVERHEAD
 from als.planners import Planner
 from als.schedulers import AnyScheduler
 from als.streams import fill_round_keys
-from als.workers import Workers, state_of
+from als.workers import WorkerSlots, state_of
 from traces.algorithms.extremes import extremes
 from traces.base.errors import InputError, shown, whole
 from traces.base.options import SEED
@@ -86,7 +86,7 @@ class ApplicationSimulator:
     wishes : sequence of int, optional
         For each phase, the number of cores requested when a part of that phase begins (:attr:`wishes`); 0: no request. The
         part begins 1 ns later, so that there is time for :meth:`resize`. Default: no requests.
-    workers : Workers, optional
+    workers : WorkerSlots, optional
         Which slots are no cores; ``core_speed_gflops`` are then the speeds of slots. Default: all are cores.
 
     Examples
@@ -124,7 +124,7 @@ class ApplicationSimulator:
         releases: bool = False,
         max_cores: int | None = None,
         wishes: Sequence[int] | None = None,
-        workers: Workers | None = None,
+        workers: WorkerSlots | None = None,
     ) -> None:
         lengths, speed = own(lengths_gflop, np.float64), own(core_speed_gflops, np.float64)
         lowest, highest = extremes(lengths) if lengths.ndim == 1 and lengths.size else _NONE

@@ -23,6 +23,7 @@ from traces.base.plugins import with_parameters
 from traces.compiled import Array, compiled, own
 from traces.kernels.signatures import Floats, Ints
 
+MAX_NAME = 40  #: longest name of a kind
 MAX_KINDS = 32  #: most kinds of workers of an application, besides cores
 _BYTES = RealNumber(0.0, 1e18)
 
@@ -54,8 +55,12 @@ class WorkerKind(Checked, kw_only=True):
     )
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.name, str) and self.name.replace("-", "").replace("_", "").isalnum()):
-            raise InputError(f"workers: {shown(self.name)}; allowed as a name: letters, digits, - and _, as gpu")
+        plain = isinstance(self.name, str) and self.name.replace("-", "").replace("_", "").isalnum()
+        if not plain or len(self.name) > MAX_NAME:
+            allowed = f"allowed as a name: up to {MAX_NAME} letters, digits, - and _, as gpu"
+            raise InputError(f"workers: {shown(self.name)}; {allowed}")
+        if self.name == "cores":
+            raise InputError("workers: cores; allowed: the name of another kind of workers")
         super().__post_init__()
 
     @property
@@ -168,7 +173,7 @@ def place_devices(slots: DeviceSlots, streams: Ints, count: Ints, factor: Floats
 
 
 @dataclass(frozen=True, eq=False)
-class Workers:
+class WorkerSlots:
     """The slots of an application: cores, and streams of devices. Raises InputError if the attributes do not fit together."""
 
     kinds: tuple[WorkerKind, ...]
@@ -226,14 +231,14 @@ class Workers:
         return Devices.new(sizes, **given)
 
 
-def state_of(workers: Workers | None, n_phases: int, n_tasks: int, *, keep_tasks: bool) -> Devices:
+def state_of(workers: WorkerSlots | None, n_phases: int, n_tasks: int, *, keep_tasks: bool) -> Devices:
     """Return the engine's state of workers; None: all are cores."""
     return NO_DEVICES if workers is None else workers.state(n_phases, n_tasks, keep_tasks=keep_tasks)
 
 
 def with_devices(
     kinds: Sequence[WorkerKind], speed_gflops: Array, *, on: Array | None = None, gflop: Array | None = None
-) -> tuple[Array, Workers]:
+) -> tuple[Array, WorkerSlots]:
     """Make the last slots of an application devices.
 
     Parameters
@@ -242,13 +247,13 @@ def with_devices(
     speed_gflops : float64 (P,)
         Speeds of the cores in the slots, GFLOP/s.
     on, gflop
-        As for :class:`Workers`.
+        As for :class:`WorkerSlots`.
 
     Returns
     -------
     speed_gflops : float64 (P,)
         Speeds of the slots: a stream has its part of its device's.
-    workers : Workers
+    workers : WorkerSlots
 
     Raises
     ------
@@ -260,7 +265,7 @@ def with_devices(
     speed = np.array(speed_gflops, np.float64)
     slots = DeviceSlots.new({"device_slots": len(speed)})
     place_devices(slots, *placing_columns(kinds), speed)
-    return speed, Workers(tuple(kinds), slots.kind.copy(), slots.device.copy(), on, gflop)
+    return speed, WorkerSlots(tuple(kinds), slots.kind.copy(), slots.device.copy(), on, gflop)
 
 
 def works_of_tasks(
@@ -268,11 +273,11 @@ def works_of_tasks(
 ) -> Array:
     """Return the work of each task on cores and on each kind, float64 (kinds + 1, N), GFLOP.
 
-    ``gflop``: on cores. ``given``: on some kinds, by name; on the others it is that on cores times the factors of ``variation``
-    that devices in loops have, from the streams of (``seed``, ``job``)."""
+    ``gflop``: on cores. ``given``: on some kinds, by name; on ``cores`` if some tasks cannot run there. On others it is that on
+    cores times the factors of ``variation`` that devices in loops have, from the streams of (``seed``, ``job``)."""
     keys, words = np.empty(20, np.uint64), np.empty(4, np.uint64)
     fill_round_keys(keys, np.uint64(seed), np.uint64(job))
-    rows = [gflop]
+    rows = [given.get("cores", gflop)]
     for number, (kind, spread) in enumerate(
         zip(kinds, kind_columns(kinds)["spread"][1:].tolist(), strict=True), start=1
     ):

@@ -37,9 +37,7 @@ class Devices(State, dim="kinds"):
     spread: Floats = column(constant=True)  # standard deviation of the logarithm of the factor of a task's work
     on: Ints = column("device_phases", constant=True)  # kinds that take part in a phase, a bit for each; empty: all
     gflop: Floats = column("kind_tasks", constant=True)  # work of each task, kind by kind; empty: as on cores
-    asked_ns: Ints = column(
-        "device_records", fill=-1
-    )  # request of the chunk that begins with a task; -1: not on a device
+    asked_ns: Ints = column("device_records", fill=-1)  # request of the chunk that begins with a task, -1 on a core
     ended_ns: Ints = column("device_records", fill=-1)  # end of that chunk, after its transfer out
 
 

@@ -148,7 +148,7 @@ class ApplicationState(State):
     core: Shorts = column("records", fill=-1)  # core
     chunk: Shorts = column("records", fill=-1)  # number of its chunk
     graph: GraphState = column()  # of a part that is a graph
-    devices: Devices = column()  # workers that are no cores
+    devices: Devices  # workers that are no cores
     width_requests: Ints = column("width_requests", constant=True)  # cores requested by each phase; 0: none
     width_request_ns: Ints = column("width_requested", fill=NEVER)  # instant of each part's request; NEVER: none
     hooks: Ints  # kernels that only some applications call (``als.engine.hooks``)

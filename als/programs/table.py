@@ -48,13 +48,12 @@ class WorkerTable(State):
 
     count: Ints  # devices of a job
     factor: Floats  # speed of a stream, as a multiple of a core's
-    # As in ``als.engine.devices.Devices``:
-    streams: Ints
-    launch_ns: Ints
-    link_ns: Ints
-    in_ns: Floats
-    out_ns: Floats
-    spread: Floats
+    streams: Ints  # as in ``als.engine.devices.Devices``
+    launch_ns: Ints  # as there
+    link_ns: Ints  # as there
+    in_ns: Floats  # as there
+    out_ns: Floats  # as there
+    spread: Floats  # as there
 
 
 class ProgramTable(State):
@@ -73,10 +72,8 @@ class ProgramTable(State):
     with_cores: Ints  # 1 if the job's cores count in the work of the phase, else 0
     more_cores: Floats  # number of cores added to them, for devices
     on: Ints  # kinds of workers that take part, as bits
-    worker_first: (
-        Ints  # the rows of a program in ``workers``: worker_first … worker_stop - 1; none if it has only cores
-    )
-    worker_stop: Ints  # one past its last row
+    worker_first: Ints  # first row of a program in ``workers``
+    worker_stop: Ints  # one past its last row; the same if it has only cores
     workers: WorkerTable  # workers that are no cores
     width_shares: Floats  # cores requested when the phase begins, as a multiple of the job's request; 0: no request
     rules: RuleTable  # the rules of the techniques

@@ -18,7 +18,7 @@ from als.lengths.draw import length_cov
 from als.metrics.graphs import GRAPH_METRICS, arrived_transfers, measure_graph
 from als.metrics.loops import LOOP_METRICS, by_name
 from als.network.routes import longest_route
-from als.options import ALS
+from als.options import ALS, WORKERS
 from als.planners import Planner
 from als.planners.contract import Mapped
 from als.workers import works_of_tasks
@@ -153,9 +153,12 @@ def simulate_graph(graph: TaskGraph | DrawnGraph, options: GraphOptions) -> Grap
 
 def _works(graph: TaskGraph, options: GraphOptions) -> Array | None:
     # The work of tasks on cores and on each kind of workers; None if it is everywhere the same.
-    names, given = [kind.name for kind in options.kinds], {}
+    names, given = ["cores", *(kind.name for kind in options.kinds)], {}
     if graph.kind_gflop is not None:
         given = {name: row for name, row in zip(graph.kinds, graph.kind_gflop, strict=True) if name in names}
+    if "cores" in given and not options.kinds:
+        task, name = shown(graph.label(int(np.argmax(given["cores"])))), graph.kinds[0]
+        raise InputError(f"task {task} cannot run on cores; allowed: {WORKERS}, as {name}:count=2")
     if not given and not any(kind.variation for kind in options.kinds):
         return None
     return works_of_tasks(options.kinds, graph.gflop, given, options.seed)

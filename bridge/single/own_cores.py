@@ -14,7 +14,7 @@ from als.core_speeds import CoreSpeeds
 from als.metrics.loops import LOOP_METRICS, measure
 from als.network.state import message_ns
 from als.options import CORES, SPEEDS, WORKERS
-from als.workers import WorkerKind, Workers, n_slots, with_devices, worker_kinds
+from als.workers import WorkerKind, WorkerSlots, n_slots, with_devices, worker_kinds
 from bridge.options.declared import CORE_SPEED, HOSTS
 from bridge.runs.library_versions import versions
 from traces.base.errors import InputError, parse_real, shown
@@ -92,7 +92,7 @@ class OwnCores:
     def _further(self) -> int:
         return n_slots([kind for kind in self.kinds if not kind.drivers])
 
-    def slots(self, *, gflop: Array | None = None) -> tuple[Array, Workers | None]:
+    def slots(self, *, gflop: Array | None = None) -> tuple[Array, WorkerSlots | None]:
         """The speeds of all slots, float64 (P,), GFLOP/s, and the workers; None: all are cores. ``gflop``: work of each task on
         cores and on each kind."""
         speeds = self.core_speed_gflops

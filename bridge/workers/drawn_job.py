@@ -11,7 +11,7 @@ from als.lengths.draw import drawn
 from als.programs.program import Graph, Loop, Program, Serial
 from als.programs.table import Programs, drawn_program
 from als.schedulers import AnyScheduler, scheduler
-from als.workers import Workers, with_devices
+from als.workers import WorkerSlots, with_devices
 from bridge.protocol.messages import Recipe, WidthRange
 from traces.base.time import duration_ns
 from traces.compiled import Array
@@ -33,7 +33,7 @@ class DrawnJob:
         tasks = [len(self.lengths)] if self.part_tasks is None else self.part_tasks
         return np.concatenate([[0], np.cumsum(tasks)])
 
-    def slots(self, speed_gflops: Array) -> tuple[Array, Workers | None]:
+    def slots(self, speed_gflops: Array) -> tuple[Array, WorkerSlots | None]:
         """The speeds of its slots, on cores of these speeds, and its workers; None: all are cores."""
         if self.program is None:
             return speed_gflops, None

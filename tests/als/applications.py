@@ -13,7 +13,7 @@ from tables import table_rows
 from als.application import ApplicationSimulator
 from als.engine.state import NEVER
 from als.techniques import TECHNIQUES, technique
-from als.workers import WorkerKind, Workers, n_slots, with_devices
+from als.workers import WorkerKind, WorkerSlots, n_slots, with_devices
 from traces.base.errors import InputError, PluginError
 
 #: An instant, a core and its speed from then on.
@@ -165,7 +165,7 @@ class Scenario(Happening):
     kinds: tuple[WorkerKind, ...] = ()
     on: tuple[frozenset[int], ...] = ()
 
-    def workers(self) -> tuple[list[float], Workers | None]:
+    def workers(self) -> tuple[list[float], WorkerSlots | None]:
         """Speeds of the slots, and their kinds and devices."""
         if not self.kinds:
             return self.speeds, None

@@ -23,7 +23,7 @@ from als.network.state import NetworkState
 from als.planners import PLANNERS, planner
 from als.planners.contract import MAPPED
 from als.techniques import technique
-from als.workers import WorkerKind, Workers
+from als.workers import WorkerKind, WorkerSlots
 
 #: Hosts of the machine.
 HOSTS = 4
@@ -106,7 +106,7 @@ class GraphScenario(Happening):
         if self.works:
             kinds = tuple(WorkerKind(name=f"w{core}") for core in range(1, len(self.speeds)))
             number = np.arange(len(self.speeds))
-            given["workers"] = Workers(kinds, number, number - 1, gflop=np.array(self.works, np.float64).T)
+            given["workers"] = WorkerSlots(kinds, number, number - 1, gflop=np.array(self.works, np.float64).T)
         return given | {"phases": [self.part()], "edges": edges_of(self.edges), "network": self.platform.state()}
 
     def records(self, application: ApplicationSimulator) -> GraphRun:

@@ -25,7 +25,7 @@ from als.network import network_model, network_state
 from als.planners import PLANNERS
 from als.planners.contract import MAPPED
 from als.techniques import Technique, technique
-from als.workers import WorkerKind, Workers
+from als.workers import WorkerKind, WorkerSlots
 from traces.base.errors import InputError
 
 
@@ -44,7 +44,7 @@ def test_the_published_graphs_take_as_long_as_published() -> None:
                 edges=given,
                 core_host=[0, 1, 2],
                 network=network_state(network_model("hockney"), "full", hosts=3, bandwidth_gbps=8e-9, latency_ns=0.0),
-                workers=Workers(kinds, number, number - 1, gflop=np.array(times).T),
+                workers=WorkerSlots(kinds, number, number - 1, gflop=np.array(times).T),
             )
             assert application.advance()
             takes[graph, name] = application.end_ns / 1e9

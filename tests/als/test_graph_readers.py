@@ -22,7 +22,13 @@ from traces.base.errors import InputError
 PAGE = ROOT / "docs" / "reference/graph-files.md"
 
 #: Endings of names that promise a format; the first is that of the small graph's file.
-ENDINGS = {"wfformat": ["json"], "dax": ["dax", "xml"], "dot": ["dot", "gv"], "graphml": ["graphml", "xml"]}
+ENDINGS = {
+    "wfformat": ["json"],
+    "dax": ["dax", "xml"],
+    "dot": ["dot", "gv"],
+    "graphml": ["graphml", "xml"],
+    "starpu": ["rec"],
+}
 DATA = Path(__file__).parent / "data"
 #: ``a`` (1 GFLOP) gives 100 bytes to ``b`` (2 GFLOP) and only goes before ``c`` (3 GFLOP).
 TEXTS = {form: (DATA / f"small.{endings[0]}").read_text("utf-8") for form, endings in ENDINGS.items()}
@@ -135,7 +141,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 def test_work_of_run_times_is_by_the_speed_of_the_core(tmp_path: Path) -> None:
-    for form in ("wfformat", "dax"):
+    for form in ("wfformat", "dax", "starpu"):
         assert read(tmp_path, TEXTS[form], core_gflops=2 * CORE_GFLOPS).gflop.tolist() == pytest.approx([2, 4, 6])
     assert_small(read(tmp_path, DOT, core_gflops=1.0))
     for bad in (0.0, -1.0, float("nan"), float("inf")):
