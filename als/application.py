@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from als.engine import state as s
 from als.engine.codes import ApplicationStatus
 from als.engine.dag import state as g
 from als.engine.dag.state import Edges
+from als.engine.devices import NO_DEVICES
 from als.engine.features.hints import hint
 from als.engine.features.width import give, open_slot, resize, slot_for, take
 from als.engine.hooks import GRAPH_HOOKS, HOOKS, table
@@ -23,13 +24,15 @@ from als.options import LATENCY, OVERHEAD
 from als.planners import Planner
 from als.schedulers import AnyScheduler
 from als.streams import fill_round_keys
-from als.workers import WorkerSlots, state_of
 from traces.algorithms.extremes import extremes
 from traces.base.errors import InputError, shown, whole
 from traces.base.options import SEED
 from traces.base.scale import scale_of
 from traces.base.time import MAX_NS
 from traces.compiled import Array, own, resized
+
+if TYPE_CHECKING:
+    from als.workers import WorkerSlots
 
 MAX_LATENCY_NS = LATENCY.highest  #: longest time of a message, ns
 _BY_CORE = ("speed", "core_number", "latency_ns")  #: columns with an entry for each core
@@ -124,7 +127,7 @@ class ApplicationSimulator:
         releases: bool = False,
         max_cores: int | None = None,
         wishes: Sequence[int] | None = None,
-        workers: WorkerSlots | None = None,
+        workers: "WorkerSlots | None" = None,
     ) -> None:
         lengths, speed = own(lengths_gflop, np.float64), own(core_speed_gflops, np.float64)
         lowest, highest = extremes(lengths) if lengths.ndim == 1 and lengths.size else _NONE
@@ -146,15 +149,16 @@ class ApplicationSimulator:
         if (technique is None) == (phases is None):
             raise InputError("technique: allowed: a technique, or phases that have their own")
         if workers is not None:
+            workers.check(len(speed))
             kinds = tuple(parts.unlike_parts(kinds, workers, speed))
         first = parts.part_first(kinds, part_tasks, len(lengths), len(speed))
         self._rules, columns = parts.phase_rules(tuple(parts.phase_key(kind) for kind in kinds))
         wanted = None if wishes is None else parts.checked_wishes(wishes, len(kinds))
         n_cores, room = len(speed), len(speed) if max_cores is None else max_cores
         whole("max_cores", room, n_cores, parts.MAX_CORES)
-        devices = state_of(workers, len(kinds), len(lengths), keep_tasks=keep_tasks)
-        if workers is not None and workers.kind.shape != speed.shape:
-            raise InputError(f"workers: {len(workers.kind)} slots; allowed: one for each of {len(speed)} speeds")
+        devices = NO_DEVICES
+        if workers is not None:
+            devices = workers.state(len(kinds), len(lengths), keep_tasks=keep_tasks)
         graph = g.NO_GRAPH
         if has_graph:
             given = parts.edges_of_parts(edges, kinds, first)

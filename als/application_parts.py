@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,9 +18,11 @@ from als.planners import Planner
 from als.planners.contract import Mapped
 from als.schedulers import AnyScheduler
 from als.techniques import TECHNIQUES, Selection, Technique
-from als.workers import WorkerSlots
 from traces.base.errors import InputError, shown, whole
 from traces.compiled import Array, own
+
+if TYPE_CHECKING:
+    from als.workers import WorkerSlots
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +164,7 @@ def phase_rules(keys: tuple[PhaseKey, ...]) -> tuple[RuleRows, s.Phases]:
     return rules, s.Phases(*np.ascontiguousarray(np.array(phases, np.int64).T))
 
 
-def unlike_parts(kinds: Kinds, workers: WorkerSlots, speed: Array) -> Kinds:
+def unlike_parts(kinds: Kinds, workers: "WorkerSlots", speed: Array) -> Kinds:
     """Return the phases, with planners that know kinds of workers if tasks have a work on each. Raises InputError if a phase
     cannot run on these workers, or a task on none of them."""
     is_graph = [isinstance(kind, GraphPart | Planner) for kind in kinds]
@@ -180,7 +182,7 @@ def unlike_parts(kinds: Kinds, workers: WorkerSlots, speed: Array) -> Kinds:
     return tuple(_knowing_kinds(kind, workers, able) for kind in kinds)
 
 
-def _knowing_kinds(kind: Any, workers: WorkerSlots, able: Array) -> GraphPart | Planner:
+def _knowing_kinds(kind: Any, workers: "WorkerSlots", able: Array) -> GraphPart | Planner:
     part = kind if isinstance(kind, GraphPart) else GraphPart(kind)
     scheduler = part.scheduler
     if isinstance(scheduler, Planner):

@@ -11,9 +11,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from als.engine.devices import NO_DEVICES, Devices, DeviceSlots
-from als.engine.features.devices import multiply_by_factors
-from als.network import BYTES_PER_GBIT
+from als.engine.devices import Devices, DeviceSlots
 from als.options import LATENCY, OVERHEAD
 from als.parameters import Checked, Positive, RealNumber, TrueOrFalse, WholeNumber
 from als.streams import fill_round_keys
@@ -143,6 +141,8 @@ def kinds_mask(on: str, kinds: Sequence[WorkerKind], where: str) -> int:
 
 def kind_columns(kinds: Sequence[WorkerKind]) -> dict[str, Array]:
     """Return the columns of ``als.engine.devices.Devices`` for these kinds, after that of cores."""
+    from als.network import BYTES_PER_GBIT  # not needed by applications on cores
+
     ns_per_byte = [0.0, *(1e9 / (kind.bandwidth_gbps * BYTES_PER_GBIT) for kind in kinds)]
     return {
         "streams": np.array([1, *(kind.streams for kind in kinds)]),
@@ -200,6 +200,11 @@ class WorkerSlots:
             if len(of) != 1 or (device == number).sum() != self.kinds[of[0] - 1].streams:
                 raise InputError(f"workers: device {number}: allowed: as many slots of one kind as it has streams")
 
+    def check(self, n_slots: int) -> None:
+        """Raise InputError unless there are so many slots."""
+        if len(self.kind) != n_slots:
+            raise InputError(f"workers: {len(self.kind)} slots; allowed: one for each of {n_slots} speeds")
+
     @property
     def fixed(self) -> bool:
         """Whether a device's chunks or tasks that some kinds cannot run forbid changes of the slots."""
@@ -229,11 +234,6 @@ class WorkerSlots:
         given["on"] = () if self.on is None else self.on
         given["gflop"] = () if self.gflop is None else self.gflop.ravel()
         return Devices.new(sizes, **given)
-
-
-def state_of(workers: WorkerSlots | None, n_phases: int, n_tasks: int, *, keep_tasks: bool) -> Devices:
-    """Return the engine's state of workers; None: all are cores."""
-    return NO_DEVICES if workers is None else workers.state(n_phases, n_tasks, keep_tasks=keep_tasks)
 
 
 def with_devices(
@@ -275,6 +275,8 @@ def works_of_tasks(
 
     ``gflop``: on cores. ``given``: on some kinds, by name; on ``cores`` if some tasks cannot run there. On others it is that on
     cores times the factors of ``variation`` that devices in loops have, from the streams of (``seed``, ``job``)."""
+    from als.engine.features.devices import multiply_by_factors  # not needed by applications on cores
+
     keys, words = np.empty(20, np.uint64), np.empty(4, np.uint64)
     fill_round_keys(keys, np.uint64(seed), np.uint64(job))
     rows = [given.get("cores", gflop)]

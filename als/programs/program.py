@@ -16,13 +16,13 @@ from als.planners import PLANNERS, Planner
 from als.planners.contract import Mapped
 from als.schedulers import AnyScheduler, scheduler
 from als.techniques import TECHNIQUES, Selection, Technique
-from als.workers import WorkerKind, kinds_mask, n_slots
 from traces.base.errors import InputError, Mention, real, shown, whole
 from traces.compiled import Array
 
 if TYPE_CHECKING:
     from als.graphs import GraphModel
     from als.lengths import LengthModel
+    from als.workers import WorkerKind
 
 
 def key_of(where: str, key: str) -> str:
@@ -256,7 +256,7 @@ class Program:
     redraw: bool = False
     name: str = ""  #: for tables, up to 100 printable characters
     #: Workers that are no cores. They are driven by the last cores of the job, which compute nothing else.
-    workers: tuple[WorkerKind, ...] = ()
+    workers: "tuple[WorkerKind, ...]" = ()
     where: InitVar[str] = "program"
 
     def __post_init__(self, where: str) -> None:
@@ -331,17 +331,25 @@ class Program:
         """Return the kinds of workers that take part in a phase, as bits: bit 0 for cores, bit k for ``workers[k - 1]``. Raises
         InputError if its ``on`` names others."""
         phase = self.phases[at]
-        if isinstance(phase, Serial):
+        if isinstance(phase, Serial) or not (self.workers or (isinstance(phase, Loop) and phase.on)):
             return 1
+        from als.workers import kinds_mask  # not needed by programs on cores
+
         place = key_of(f"{where}.phases[{at}]" if where and len(self.phases) > 1 else where, "on")
         return kinds_mask(phase.on if isinstance(phase, Loop) else "", self.workers, place)
+
+    @property
+    def _drivers(self) -> int:
+        return sum(kind.slots for kind in self.workers)
 
     def capacity(self, at: int) -> tuple[int, float]:
         """Return how fast a phase's workers are together, in cores: 1 if the job's cores count, else 0; and what is added to
         their number, which is not above 0 only without devices."""
+        if not self.workers:
+            return 1, 0.0
         mask = self.mask(at)
         devices = math.fsum(kind.count * kind.speed for k, kind in enumerate(self.workers, start=1) if mask >> k & 1)
-        return mask & 1, devices - (mask & 1) * n_slots(self.workers)
+        return mask & 1, devices - (mask & 1) * self._drivers
 
     @property
     def wishes(self) -> tuple[float, ...]:
@@ -422,9 +430,9 @@ class Program:
 
     def _check_workers(self, cores: Array, job_id: Array, where: str) -> None:
         least, place = int(cores.argmin()), key_of(where, "workers")
-        if self.workers and cores[least] <= n_slots(self.workers):
+        if self.workers and cores[least] <= self._drivers:
             raise InputError(
-                f"{place}: {n_slots(self.workers)} cores drive devices; job {job_id[least]} has {cores[least]}; allowed: more"
+                f"{place}: {self._drivers} cores drive devices; job {job_id[least]} has {cores[least]}; allowed: more"
             )
         for kind in self.workers if self.has_graph else ():
             if kind.changes_chunks:

@@ -22,7 +22,6 @@ from als.programs.program import Graph, Loop, Program, Serial
 from als.schedulers import AnyScheduler
 from als.streams import GRAPH_WORK, GRAPHS, TASK_LENGTHS, fill_round_keys, start_stream
 from als.techniques import TECHNIQUES
-from als.workers import kind_columns, placing_columns, with_devices
 from traces.algorithms.copying import copy_first
 from traces.base.errors import InputError
 from traces.base.time import duration_ns
@@ -275,8 +274,11 @@ class Programs:
 
     def speed_of_slots(self, place: int, speed_gflops: Array) -> Array:
         """Return the speeds of the slots of a job with a program, on cores of these speeds, float64 (P,)."""
-        workers = self._programs[place].workers
-        return with_devices(workers, speed_gflops)[0] if workers else speed_gflops
+        if not (workers := self._programs[place].workers):
+            return speed_gflops
+        from als.workers import with_devices  # not needed by programs on cores
+
+        return with_devices(workers, speed_gflops)[0]
 
     def _phases(self, place: int) -> Phases:
         return self.table.phases.take(np.arange(self.table.phase_first[place], self.table.phase_stop[place]))
@@ -356,6 +358,8 @@ def _workers(programs: Sequence[Program]) -> WorkerTable:
     having = [program.workers for program in programs if program.workers]
     if not having:
         return WorkerTable.none()
+    from als.workers import kind_columns, placing_columns  # not needed by programs on cores
+
     parts = [
         dict(zip(("streams", "count", "factor"), placing_columns(one), strict=True)) | kind_columns(one)
         for one in having

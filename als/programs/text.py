@@ -9,7 +9,6 @@ from typing import Any
 from als.programs.program import Graph, Loop, Phase, Program, Serial
 from als.schedulers import AnyScheduler, scheduler_name
 from als.techniques.contract import PREFIX
-from als.workers import worker_kinds
 from traces.base.errors import InputError, one_of, shown, shown_name
 from traces.base.given_file import parse_json
 from traces.base.plugins import split_names, split_parameters
@@ -102,6 +101,8 @@ def program_of(table: Mapping[str, Any], path: str, also: Sequence[str] = ()) ->
         phases = (kind(**_given(table, keys, path), where=path),)
     others = {key: table[key] for key in ("steps", "redraw", "name") if key in table}
     if "workers" in table:
+        from als.workers import worker_kinds  # not needed by programs on cores
+
         others["workers"] = worker_kinds(table["workers"], f"{path}.workers")
     return Program(phases, **others, where=path)
 

@@ -1,6 +1,7 @@
 """The tasks of a job defined by a recipe: generated from it, with their phases."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,10 +12,12 @@ from als.lengths.draw import drawn
 from als.programs.program import Graph, Loop, Program, Serial
 from als.programs.table import Programs, drawn_program
 from als.schedulers import AnyScheduler, scheduler
-from als.workers import WorkerSlots, with_devices
 from bridge.protocol.messages import Recipe, WidthRange
 from traces.base.time import duration_ns
 from traces.compiled import Array
+
+if TYPE_CHECKING:
+    from als.workers import WorkerSlots
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,10 +36,12 @@ class DrawnJob:
         tasks = [len(self.lengths)] if self.part_tasks is None else self.part_tasks
         return np.concatenate([[0], np.cumsum(tasks)])
 
-    def slots(self, speed_gflops: Array) -> tuple[Array, WorkerSlots | None]:
+    def slots(self, speed_gflops: Array) -> "tuple[Array, WorkerSlots | None]":
         """The speeds of its slots, on cores of these speeds, and its workers; None: all are cores."""
         if self.program is None:
             return speed_gflops, None
+        from als.workers import with_devices  # not needed by jobs on cores
+
         on = np.array([self.program.mask(at) for at in range(len(self.program.phases))], np.int64)
         return with_devices(self.program.workers, speed_gflops, on=on)
 
