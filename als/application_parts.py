@@ -175,6 +175,8 @@ def unlike_parts(kinds: Kinds, workers: "WorkerSlots", speed: Array) -> Kinds:
         return kinds
     if not all(is_graph):
         raise InputError("workers: gflop: a phase is no graph; allowed: graphs alone")
+    if len(workers.gflop) != len(workers.kinds) + 1:
+        raise InputError(f"workers: gflop: {len(workers.gflop)} rows; allowed: {len(workers.kinds) + 1}")
     able = np.isfinite(workers.gflop)
     there = able[np.unique(workers.kind[speed > 0])].any(axis=0)
     if not there.all():

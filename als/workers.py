@@ -132,9 +132,8 @@ def kinds_mask(on: str, kinds: Sequence[WorkerKind], where: str) -> int:
     mask = 0
     for name in on.split("+") if on else names:
         if name.strip() not in names:
-            raise InputError(
-                f"{where}: {shown(name.strip())}; allowed: {', '.join(names)}, or several, as {'+'.join(names)}"
-            )
+            several = f", or several, as {'+'.join(names)}" if kinds else ""
+            raise InputError(f"{where}: {shown(name.strip())}; allowed: {', '.join(names)}{several}")
         mask |= 1 << names.index(name.strip())
     return mask
 

@@ -2,11 +2,11 @@
 
 from als.engine import codes
 from als.engine import state as s
-from als.engine.hooks import BEGIN_ON_DEVICE, SERVE_LAST, call_hook
+from als.engine.hooks import BEGIN_ON_DEVICE, RANK, SERVE_LAST, call_hook
 from als.engine.releases import leave, release, released
 from als.engine.requests import begin_ns, push_event, set_chunk_facts, set_request_facts
 from als.engine.rule_table import FULL, LEARNS, PLACES
-from als.engine.state import ApplicationState, part_kind, takes_part
+from als.engine.state import ApplicationState, part_kind
 from als.techniques import contract as f
 from als.techniques.contract import NEXT_CHUNK, NEXT_CHUNK_FULL
 from traces.algorithms.event_heap import heap_drop_top, heap_replace_top
@@ -38,10 +38,13 @@ def open_part(state: ApplicationState, t: int) -> None:
     """Begin a part: each present core that takes part requests a chunk at ``t``, in a serial part only the first one."""
     serial = part_kind(state) == s.SERIAL
     state.choose_ns = s.NEVER if serial else 0
+    some = state.devices.on.size > 0
+    if some:
+        call_hook(state.hooks[RANK], (state, 0, 0.0))
     for c in range(state.speed.size):
         state.cores.away[c] = 1 if released(state, c) else 0
         if state.speed[c] > 0.0 and state.cores.away[c] == 0:
-            if (serial and state.n_asking == 1) or not takes_part(state, c):
+            if (serial and state.n_asking == 1) or (some and state.cores.rank[c] < 0):
                 state.cores.away[c] = 1
                 release(state, c, t)
             else:

@@ -7,7 +7,7 @@ from als.engine import state as s
 from als.engine.hooks import RANK, SELECT, call_hook
 from als.engine.releases import stays
 from als.engine.rule_table import LEARNS, MOMENTS, PLACES, RANDOM, SELECTS, memo_size
-from als.engine.state import ApplicationState, memo_begin, takes_part
+from als.engine.state import ApplicationState, memo_begin
 from als.streams import CHUNKS as CHUNK_STREAM
 from als.streams import fill_words, uniform_from_word
 from als.techniques import contract as f
@@ -86,7 +86,7 @@ def set_core_facts(state: ApplicationState, step: int) -> float:
     """Set the facts about the cores and the time step; returns the mean speed of a core, GFLOP/s."""
     present, total, messages = 0, 0.0, 0.0
     for c in range(state.speed.size):
-        if state.speed[c] > 0.0 and (state.width == 0 or stays(state, c)) and takes_part(state, c):
+        if state.speed[c] > 0.0 and (state.width == 0 or (stays(state, c) and state.cores.rank[c] >= 0)):
             present += 1
             total += state.speed[c]
             messages += 2.0 * float(state.latency_ns[c])
@@ -125,7 +125,7 @@ def set_loop_facts(state: ApplicationState, needs: int) -> None:
 def begin_rule(state: ApplicationState, row: int, memo_lo: int) -> None:
     """Let the rule of this row assign the remaining tasks from now on."""
     flags = state.table.flags[row]
-    if state.width > 0 or state.devices.on.size > 0:
+    if state.width > 0:
         call_hook(state.hooks[RANK], (state, 0, 0.0))  # cores may have gone since the latest change
     state.rule, state.memo_lo = row, memo_lo
     state.memo_hi = memo_lo + memo_size(state.table, row, state.speed.size)

@@ -48,7 +48,7 @@ class Cores(State, dim="cores"):
     released_ns: Ints = column()  # release of the core, for good; NEVER if not released
     for_good: Ints = column()  # 1 if it is lost for good
     wanted: Ints = column(codes=codes.WhyWanted)  # why it is wanted elsewhere; 0: not wanted
-    rank: Ints = column()  # its place among the cores of the technique
+    rank: Ints = column()  # its place among the cores of the technique, -1 if it is none of them
     owes_ns: Ints = column()  # unpaid cost of changes of width
     scaled: Ints = column()  # scale of its speed, parts per billion
     held_work: Floats = column()  # work of its first task after held_from_ns, GFLOP; negated if it had begun before
@@ -188,13 +188,6 @@ def new_state(
 def part_kind(state: ApplicationState) -> int:
     """Kind of the present part: LOOP, SERIAL or GRAPH."""
     return int(state.phases.kind[state.part % state.phases.kind.size])
-
-
-@compiled(inner=True)
-def takes_part(state: ApplicationState, c: int) -> bool:
-    """Whether workers of the kind of slot ``c`` take part in the present phase."""
-    on = state.devices.on
-    return on.size == 0 or (on[state.part % on.size] >> state.devices.slots.kind[c]) & 1 == 1
 
 
 @compiled(inner=True)

@@ -57,6 +57,8 @@ def begin_on_device(state: ApplicationState, begin: int, slot: float) -> int:
     devices, slots, cores, c = state.devices, state.devices.slots, state.cores, int(slot)
     kind, device, first, stop = slots.kind[c], slots.device[c], cores.held_first[c], cores.held_stop[c]
     t, n, keep = begin + devices.launch_ns[kind], stop - first, state.start_ns.size > 0
+    if t >= MAX_NS:
+        return MAX_NS
     if devices.in_ns[kind] > 0.0:
         t = max(t, slots.in_free_ns[device]) + _transfer_ns(devices.link_ns[kind], devices.in_ns[kind], n)
         slots.in_free_ns[device] = t
@@ -74,6 +76,8 @@ def begin_on_device(state: ApplicationState, begin: int, slot: float) -> int:
             state.start_ns[k], state.end_ns[k] = t, t + took
             state.core[k], state.chunk[k] = state.core_number[c], state.n_chunks
         t += took
+    if t >= MAX_NS:
+        return MAX_NS
     slots.worked_ns[c] = slots.free_ns[device] = t
     if devices.out_ns[kind] > 0.0:
         t = max(t, slots.out_free_ns[device]) + _transfer_ns(devices.link_ns[kind], devices.out_ns[kind], n)
