@@ -200,7 +200,7 @@ class WorkerSlots:
                 raise InputError(f"workers: device {number}: allowed: as many slots of one kind as it has streams")
 
     def check(self, n_slots: int) -> None:
-        """Raise InputError unless there are so many slots."""
+        """Raise InputError if there is another number of slots."""
         if len(self.kind) != n_slots:
             raise InputError(f"workers: {len(self.kind)} slots; allowed: one for each of {n_slots} speeds")
 

@@ -43,7 +43,7 @@ class TaskGraph:
     name: str = ""  #: name of the graph, for tables
     core: Array | None = None  #: core of that host, (N,), >= 0; None: any
     where: InitVar[str] = "graph"  # beginning of errors
-    kinds: tuple[str, ...] = ()  #: kinds of workers besides cores on which tasks have a work of their own
+    kinds: tuple[str, ...] = ()  #: kinds of workers besides cores with another work of each task
     #: work of each task on each of them, GFLOP, (kinds, N), >= 0; inf: it cannot run there
     kind_gflop: Array | None = None
 
