@@ -1,6 +1,7 @@
 """Files with task graphs: one small graph in every format, the DOT language, and everything that is wrong with others."""
 
 import gzip
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,35 @@ def test_a_format_that_is_mistaken_for_another(tmp_path: Path, form: str) -> Non
             assert f"but is called .{ending}; allowed: " in message
             assert all(f".{own}" in message for own in ENDINGS[form])
             assert refused(tmp_path, gzip.compress(TEXTS[form].encode()), f"my.{ending}.gz")
+
+
+def test_times_on_other_kinds_in_wfformat(tmp_path: Path) -> None:
+    text = WFFORMAT.replace(
+        '{"id": "b", "runtimeInSeconds"', '{"id": "b", "runtimeInSecondsOn": {"gpu": 2}, "runtimeInSeconds"'
+    )
+    graph = read(tmp_path, text, core_gflops=3.0)
+    assert graph.kinds == ("gpu",)
+    assert graph.kind_gflop is not None
+    assert graph.kind_gflop.tolist() == [[math.inf, 6.0, math.inf]]
+    assert refused(tmp_path, text.replace('{"gpu": 2}', "2")).endswith(
+        """runtimeInSecondsOn: 2; allowed: an object, as {"gpu": 0.5}"""
+    )
+    assert "task 'b': runtimeInSecondsOn.gpu: -2 is out of range" in refused(tmp_path, text.replace(": 2}", ": -2}"))
+
+
+REC = TEXTS["starpu"]
+
+
+def test_workers_of_starpu(tmp_path: Path) -> None:
+    """Workers 0 and 2 cannot run the second task, the last ones not the first."""
+    times = iter(("9 8 9 inf inf", "inf 2 inf 5 5", "7 6 7 4 4"))
+    text = re.sub(r"EstimatedTime: .*", lambda _: f"EstimatedTime: {next(times)}", REC)
+    graph = read(tmp_path, text + "\nJobId: d\nDependsOn: b c\n", core_gflops=1e6)
+    assert graph.gflop.tolist() == [8, 5, 4, 0]
+    assert graph.kinds == ("w0", "w1", "cores")
+    assert graph.kind_gflop is not None
+    inf = math.inf
+    assert graph.kind_gflop.tolist() == [[9, inf, 7, 0], [8, 2, 6, 0], [inf, 5, 4, 0]]
 
 
 ENTITIES = '<?xml version="1.0"?>\n<!DOCTYPE x [\n <!ENTITY a0 "lol">\n <!ENTITY a1 "&a0;&a0;&a0;">\n]>\n'
