@@ -309,9 +309,10 @@ def test_times_on_kinds_of_workers(here: Path) -> None:
         assert (metrics["slr"], metrics["speedup"], metrics["critical_path_ns"]) == pytest.approx((1, 1, 1.5e6))
     assert (
         "t: task '3' cannot run on cores; allowed: --workers, as w0:count=2"
-        in twolevel("graph", "t.rec", "--als", "heft", "--cores", 2, "--out", "r", "--force").stderr
+        in twolevel("graph", "t.rec", "--als", "heft", "--cores", 2, "--out", "r", "--force").err
     )
-    assert "dmda" not in twolevel("graph", "t.rec", "--als", "ss", "--cores", 2, "--workers", "w0", "--out", "r").stderr
+    asked = twolevel("graph", "t.rec", "--als", "ss", "--cores", 2, "--workers", "w0", "--out", "r", "--force")
+    assert "t: ss: task 1 cannot run on cores; allowed: a planner" in asked.err
 
 
 def test_a_file_may_be_called_like_a_generator(here: Path) -> None:
