@@ -126,10 +126,10 @@ def simulate_graph(graph: TaskGraph | DrawnGraph, options: GraphOptions) -> Grap
     if isinstance(options.scheduler, Mapped):
         _check_places(where, whole, options)
     check_memory(where, whole.n_tasks, whole.n_edges, options)
-    works = _works(whole, options)
-    base, workers = options.slots(gflop=works)
-    at_start = base * options.changing.factors(np.arange(len(base)), 0)
     try:
+        works = _works(whole, options)
+        base, workers = options.slots(gflop=works)
+        at_start = base * options.changing.factors(np.arange(len(base)), 0)
         application = ApplicationSimulator(
             whole.gflop,
             at_start,
