@@ -437,6 +437,13 @@ class Program:
         for kind in self.workers if self.has_graph else ():
             if kind.changes_chunks:
                 raise InputError(f"{place}: {kind.name}: with a graph; allowed: count and speed alone")
+        names = ("cores", *(kind.name for kind in self.workers))
+        for phase in self.phases:
+            source = phase.found_graph().source if isinstance(phase, Graph) else None
+            if source is not None and (own := [name for name in source.kinds if name in names]):
+                raise InputError(
+                    f"{key_of(where, 'graph')}: {source.name} has times on {own[0]}; allowed: in a graph alone"
+                )
 
     def to_json(self) -> str:
         """Return the program as a text for :meth:`from_json` in another process, whatever its working folder: paths of files

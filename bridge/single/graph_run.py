@@ -84,12 +84,14 @@ class GraphResult:
 
 def check_memory(name: str, n_tasks: int, n_edges: int, options: GraphOptions) -> None:
     """Raise InputError if a graph, called ``name``, and the plan of a planner do not fit into the free memory."""
-    needed = _TASK_BYTES * n_tasks + _EDGE_BYTES * n_edges
+    needed = (_TASK_BYTES + 16 * len(options.kinds)) * n_tasks + _EDGE_BYTES * n_edges
     if options.has_network:
         needed += _LINK_BYTES * int(longest_route(options.state)) * n_edges
     if isinstance(options.scheduler, Planner):
-        size = n_tasks, n_edges, options.n_cores
-        needed += 8 * (options.scheduler.floats(*size) + options.scheduler.ints(*size))
+        size, rules = (n_tasks, n_edges, options.n_cores), [options.scheduler]
+        if options.kinds and options.scheduler.unlike is not None:
+            rules.append(options.scheduler.unlike)
+        needed += 8 * max(rule.floats(*size) + rule.ints(*size) for rule in rules)
     free = free_memory_bytes()
     if free is not None and needed > free:
         raise InputError(

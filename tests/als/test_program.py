@@ -27,6 +27,8 @@ from als.techniques import TECHNIQUES, Technique, technique, technique_kernel
 from als.workers import WorkerKind
 from traces.base.errors import InputError
 
+DATA = Path(__file__).parent / "data"
+
 
 @technique_kernel
 def one_task(n_tasks: int, n_cores: int, core: int, request: int, remaining: int, memo: Any) -> int:
@@ -119,6 +121,9 @@ def test_the_work_of_phases_counts_those_that_take_part() -> None:
     graph = program_of({"graph": "cholesky", "als": "heft", "workers": {"gpu": {"launch": "1us"}}}, "x")
     with pytest.raises(InputError, match="gpu: with a graph; allowed: count and speed alone"):
         graph.check(np.array([8]), np.array([6]), "x")
+    timed = program_of({"graph": f"file:{DATA / 'timed.rec'}", "als": "heft"}, "x")
+    with pytest.raises(InputError, match="timed has times on cores; allowed: in a graph alone$"):
+        timed.check(np.array([8]), np.array([6]), "x")
     planned = Program((Loop("heft"),), workers=(WorkerKind(variation=0.5),))
     with pytest.raises(InputError, match="with a graph"):
         planned.check(np.array([8]), np.array([6]))
