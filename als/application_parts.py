@@ -171,6 +171,12 @@ def unlike_parts(kinds: Kinds, workers: "WorkerSlots", speed: Array) -> Kinds:
     for worker in workers.kinds if any(is_graph) else ():
         if worker.changes_chunks:
             raise InputError(f"workers: {worker.name}: with a graph; allowed: count, speed and drivers alone")
+    for place, mask in enumerate(() if workers.on is None else workers.on.tolist()[: len(kinds)]):
+        needed = 1 if kinds[place] is None else 2 ** (len(workers.kinds) + 1) - 1 if is_graph[place] else 0
+        if mask & needed != needed:
+            raise InputError(
+                f"workers: on: phase {place}: {mask}; allowed: cores in a serial part, all kinds in a graph"
+            )
     if workers.gflop is None:
         return kinds
     if not all(is_graph):

@@ -141,6 +141,10 @@ TWO = WorkerKind(streams=2)
         (lambda: mixed(speeds=2), "workers: 3 slots; allowed: one for each of 2 speeds"),
         (lambda: mixed(on=[1, 1]), "workers: on: 2 numbers; allowed: one for each of 1 phases"),
         (lambda: mixed(on=[4]), "workers: on: phase 0: 4; allowed: bits of kinds that there are"),
+        (
+            lambda: mixed(planner("heft"), WorkerKind(), on=[1]),
+            "workers: on: phase 0: 1; allowed: cores in a serial part",
+        ),
         (lambda: mixed(gflop=[[1.0, 1.0]]), "workers: gflop: a phase is no graph"),
         (lambda: mixed(planner("heft")), "workers: gpu: with a graph; allowed"),
         (
