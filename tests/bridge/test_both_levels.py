@@ -55,8 +55,9 @@ from traces.ledger import STATES, WHY
 pytestmark = pytest.mark.whole
 
 #: What applications may be beside loops of equal tasks, and what may happen to running jobs. With ``unequal``, hosts differ in
-#: speed; with ``speeds``, cores become slower and faster; with ``losses``, some go for good.
-COMPUTING = ("variation", "overhead", "messages", "phases", "unequal", "speeds", "losses", "devices")
+#: speed; with ``speeds``, cores become slower and faster; with ``losses``, some go for good; with ``devices``, cores of wide
+#: jobs drive devices.
+COMPUTING = ("variation", "overhead", "messages", "phases", "unequal", "speeds", "losses")
 RUNNING = ("releases", "hints", "molding", "widths", "wishes")
 BATCH = tuple(name for name in (*FEATURES, *LATER) if name != "unknown")
 ALL = (*COMPUTING, *RUNNING, *BATCH)
@@ -521,6 +522,7 @@ def _phase(chance: random.Random) -> Phase:
 
 
 MASKS = covering(ALL, (*APART, *REFUSED), 5)
+MASKS += [mask for mask in covering((*ALL, "devices"), (*APART, *REFUSED), 5) if "devices" in mask]
 
 #: The number of cases of each set that are drawn; some of them users cannot say.
 DRAWN = 4
