@@ -478,7 +478,7 @@ def _computing(chance: random.Random, mask: Collection[str], case: BatchCase) ->
     if coordination != "none" and resize in ("none", "mold"):
         by_host = case.rules.allocator == "whole-host" or {"units", "resources"} & set(mask)
         coordination += ":host" if by_host else chance.choice((":core", ":host"))
-    return Computing(
+    found = Computing(
         chance.choice(NAMES),
         chance.choice((0.25, 1.0)) if "variation" in mask else 0.0,
         chance.randint(1, 5),
@@ -493,8 +493,12 @@ def _computing(chance: random.Random, mask: Collection[str], case: BatchCase) ->
         coordination,
         resize,
         chance.choice((0, unit // 20)) if resize != "none" else 0,
-        _device(chance, unit) if "devices" in mask else None,
     )
+    if "devices" not in mask:
+        return found
+    on = [chance.choice(("", "", "gpu", "cores")) if phase.technique else "" for phase in found.phases]
+    phases = tuple(replace(phase, on=some) for phase, some in zip(found.phases, on, strict=True))
+    return replace(found, phases=phases, device=_device(chance, unit))
 
 
 def _device(chance: random.Random, unit: int) -> WorkerKind:
@@ -515,10 +519,7 @@ def _device(chance: random.Random, unit: int) -> WorkerKind:
 def _phase(chance: random.Random) -> Phase:
     share, serial = chance.choice((1.0, 0.5, 3.0)), chance.random() < 0.2
     cores = chance.choice((0.0, 0.25, 0.5, 1.0, 1.5, 2.0))
-    technique = None if serial else chance.choice(NAMES)
-    return Phase(
-        share / 4 if serial else share, technique, cores, "" if serial else chance.choice(("", "", "gpu", "cores"))
-    )
+    return Phase(share / 4 if serial else share, None if serial else chance.choice(NAMES), cores)
 
 
 MASKS = covering(ALL, (*APART, *REFUSED), 5)
