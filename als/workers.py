@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from als.engine.devices import Devices, DeviceSlots
+from als.graphs.task_graph import CORES
 from als.options import LATENCY, OVERHEAD
 from als.parameters import Checked, Positive, RealNumber, TrueOrFalse, WholeNumber
 from als.streams import fill_round_keys
@@ -57,7 +58,7 @@ class WorkerKind(Checked, kw_only=True):
         if not plain or len(self.name) > MAX_NAME:
             allowed = f"allowed as a name: up to {MAX_NAME} letters, digits, - and _, as gpu"
             raise InputError(f"workers: {shown(self.name)}; {allowed}")
-        if self.name == "cores":
+        if self.name == CORES:
             raise InputError("workers: cores; allowed: the name of another kind of workers")
         super().__post_init__()
 
@@ -128,7 +129,7 @@ def n_slots(kinds: Sequence[WorkerKind]) -> int:
 def kinds_mask(on: str, kinds: Sequence[WorkerKind], where: str) -> int:
     """Return the kinds of a text, such as ``gpu`` or ``cores+gpu``, as bits: bit 0 for cores, bit k for ``kinds[k - 1]``; all
     if it is empty. Raises InputError if a kind is unknown."""
-    names = ["cores", *(kind.name for kind in kinds)]
+    names = [CORES, *(kind.name for kind in kinds)]
     mask = 0
     for name in on.split("+") if on else names:
         if name.strip() not in names:
@@ -278,7 +279,7 @@ def works_of_tasks(
 
     keys, words = np.empty(20, np.uint64), np.empty(4, np.uint64)
     fill_round_keys(keys, np.uint64(seed), np.uint64(job))
-    rows = [given.get("cores", gflop)]
+    rows = [given.get(CORES, gflop)]
     for number, (kind, spread) in enumerate(
         zip(kinds, kind_columns(kinds)["spread"][1:].tolist(), strict=True), start=1
     ):

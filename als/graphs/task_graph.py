@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
 MAX_EDGES = MAX_TASKS_PER_JOB  #: graphs with more edges are refused
+CORES = "cores"  #: the kind of workers that are cores: among ``kinds`` if some tasks cannot run on them
 _CYCLE_SHOWN = 8  #: number of tasks of a cycle shown in an error
 
 _FLOP_PER_GFLOP = 1e9
@@ -43,7 +44,7 @@ class TaskGraph:
     name: str = ""  #: name of the graph, for tables
     core: Array | None = None  #: core of that host, (N,), >= 0; None: any
     where: InitVar[str] = "graph"  # beginning of errors
-    kinds: tuple[str, ...] = ()  #: kinds of workers besides cores with another work of each task
+    kinds: tuple[str, ...] = ()  #: kinds of workers with another work of each task, as ``gpu``
     #: work of each task on each of them, GFLOP, (kinds, N), >= 0; inf: it cannot run there
     kind_gflop: Array | None = None
 

@@ -13,7 +13,7 @@ from als.application import ApplicationSimulator
 from als.engine.dag.state import Edges
 from als.graphs.draw import DrawnGraph
 from als.graphs.order import index_edges, topological_order, upward_ranks
-from als.graphs.task_graph import TaskGraph
+from als.graphs.task_graph import CORES, TaskGraph
 from als.lengths.draw import length_cov
 from als.metrics.graphs import GRAPH_METRICS, arrived_transfers, measure_graph
 from als.metrics.loops import LOOP_METRICS, by_name
@@ -155,11 +155,11 @@ def simulate_graph(graph: TaskGraph | DrawnGraph, options: GraphOptions) -> Grap
 
 def _works(graph: TaskGraph, options: GraphOptions) -> Array | None:
     # The work of tasks on cores and on each kind of workers; None if it is everywhere the same.
-    names, given = ["cores", *(kind.name for kind in options.kinds)], {}
+    names, given = [CORES, *(kind.name for kind in options.kinds)], {}
     if graph.kind_gflop is not None:
         given = {name: row for name, row in zip(graph.kinds, graph.kind_gflop, strict=True) if name in names}
-    if "cores" in given and not options.kinds:
-        task, name = shown(graph.label(int(np.argmax(given["cores"])))), graph.kinds[0]
+    if CORES in given and not options.kinds:
+        task, name = shown(graph.label(int(np.argmax(given[CORES])))), graph.kinds[0]
         raise InputError(f"task {task} cannot run on cores; allowed: {WORKERS}, as {name}:count=2")
     if not given and not any(kind.variation for kind in options.kinds):
         return None

@@ -7,9 +7,8 @@ performance tools".
 import math
 
 from als.graphs.readers.contract import Files, GraphRows, text_of
+from als.graphs.task_graph import CORES
 from traces.base.errors import shown
-
-CORES = "cores"  #: the kind of StarPU's last worker: it numbers its CPU workers after all others
 
 _READS, _WRITES = ("R", "RW"), ("W", "RW")
 
@@ -18,8 +17,9 @@ def read_starpu(data: bytes, rows: GraphRows, core_gflops: float) -> None:
     """Read records as tasks named by their ``JobId``, with edges from ``DependsOn``; data are the ``Sizes`` of ``Handles`` that
     one task writes and the other reads.
 
-    Workers with equal times for all tasks are of one kind, named after the first of them: ``w0``, ``w3``. A task without a
-    ``Model``, which only waits, has no work. Raises InputError if a task with one has no ``EstimatedTime``, or only ``inf``."""
+    Workers with equal times for all tasks are of one kind, named after the first of them: ``w0``, ``w3``; the last ones are the
+    cores, as StarPU numbers its CPU workers last. A task without a ``Model``, which only waits, has no work. Raises InputError if a task with one has
+    no ``EstimatedTime``, or only ``inf``."""
     files, edges = Files(rows), list[tuple[str, str, str]]()
     times: dict[str, tuple[float, ...]] = {}
     for record, place in _records(text_of(data, rows, "tasks.rec"), rows):
