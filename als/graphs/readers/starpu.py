@@ -18,8 +18,8 @@ def read_starpu(data: bytes, rows: GraphRows, core_gflops: float) -> None:
     one task writes and the other reads.
 
     Workers with equal times for all tasks are of one kind, named after the first of them: ``w0``, ``w3``; the last ones are the
-    cores, as StarPU numbers its CPU workers last. A task without a ``Model``, which only waits, has no work. Raises InputError if
-    a task with one has no ``EstimatedTime``, or only ``inf``."""
+    cores, as StarPU numbers its CPU workers last. A task without a ``Model``, which only waits, has no work. Raises InputError
+    if a task with one has no ``EstimatedTime``, or only ``inf``."""
     files, edges = Files(rows), list[tuple[str, str, str]]()
     times: dict[str, tuple[float, ...]] = {}
     for record, place in _records(text_of(data, rows, "tasks.rec"), rows):
