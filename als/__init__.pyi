@@ -17,3 +17,4 @@ from .techniques import (
     technique_kernel as technique_kernel,
 )
 from .techniques.python_technique import PythonTechnique as PythonTechnique
+from .workers import WorkerKind as WorkerKind, WorkerSlots as WorkerSlots, with_devices as with_devices

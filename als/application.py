@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from als.engine import state as s
 from als.engine.codes import ApplicationStatus
 from als.engine.dag import state as g
 from als.engine.dag.state import Edges
+from als.engine.devices import NO_DEVICES
 from als.engine.features.hints import hint
 from als.engine.features.width import give, open_slot, resize, slot_for, take
 from als.engine.hooks import GRAPH_HOOKS, HOOKS, table
@@ -29,6 +30,9 @@ from traces.base.options import SEED
 from traces.base.scale import scale_of
 from traces.base.time import MAX_NS
 from traces.compiled import Array, own, resized
+
+if TYPE_CHECKING:
+    from als.workers import WorkerSlots
 
 MAX_LATENCY_NS = LATENCY.highest  #: longest time of a message, ns
 _BY_CORE = ("speed", "core_number", "latency_ns")  #: columns with an entry for each core
@@ -85,6 +89,8 @@ class ApplicationSimulator:
     wishes : sequence of int, optional
         For each phase, the number of cores requested when a part of that phase begins (:attr:`wishes`); 0: no request. The
         part begins 1 ns later, so that there is time for :meth:`resize`. Default: no requests.
+    workers : WorkerSlots, optional
+        Which slots are no cores; ``core_speed_gflops`` are then the speeds of slots. Default: all are cores.
 
     Examples
     --------
@@ -121,6 +127,7 @@ class ApplicationSimulator:
         releases: bool = False,
         max_cores: int | None = None,
         wishes: Sequence[int] | None = None,
+        workers: "WorkerSlots | None" = None,
     ) -> None:
         lengths, speed = own(lengths_gflop, np.float64), own(core_speed_gflops, np.float64)
         lowest, highest = extremes(lengths) if lengths.ndim == 1 and lengths.size else _NONE
@@ -141,17 +148,25 @@ class ApplicationSimulator:
                 raise InputError(f"latency_ns: allowed: a number for each of {len(speed)} cores, 0 to {MAX_LATENCY_NS}")
         if (technique is None) == (phases is None):
             raise InputError("technique: allowed: a technique, or phases that have their own")
+        if workers is not None:
+            workers.check(len(speed))
+            kinds = tuple(parts.unlike_parts(kinds, workers, speed))
         first = parts.part_first(kinds, part_tasks, len(lengths), len(speed))
         self._rules, columns = parts.phase_rules(tuple(parts.phase_key(kind) for kind in kinds))
         wanted = None if wishes is None else parts.checked_wishes(wishes, len(kinds))
         n_cores, room = len(speed), len(speed) if max_cores is None else max_cores
         whole("max_cores", room, n_cores, parts.MAX_CORES)
+        devices = NO_DEVICES
+        if workers is not None:
+            devices = workers.state(len(kinds), len(lengths), keep_tasks=keep_tasks)
         graph = g.NO_GRAPH
         if has_graph:
             given = parts.edges_of_parts(edges, kinds, first)
             graph = parts.graph_of(given, kinds, first, speed, core_host, network, self._rules, room)
         elif edges is not None:
             raise InputError("edges: given, but no part is a graph; allowed: GraphPart or a planner among the phases")
+        # The used features of ``als.engine.hooks.table``; the others are not compiled.
+        self._uses: frozenset[str] = frozenset()
         self.state = s.new_state(
             lengths=lengths,
             part_first=first,
@@ -163,16 +178,16 @@ class ApplicationSimulator:
             memo=s.whole_memo(columns, self._rules.table, room),
             keep_tasks=keep_tasks,
             selects=self._rules.selects,
-            hooks=table(columns, selects=self._rules.selects, width_requests=wanted is not None),
+            hooks=self._table(columns, width_requests=wanted is not None, devices=workers is not None),
             graph=graph,
+            devices=devices,
             width_requests=wanted,
         )
         self._room = room
         if room > n_cores:
             self._show(n_cores)
         self._rigid = parts.why_rigid(kinds, network)
-        # The used features of ``als.engine.hooks.table``; the others are not compiled.
-        self._uses: frozenset[str] = frozenset()
+        self._fixed = workers is not None and workers.fixed
         self._own_gflops = _widened(speed, room)  # speed of each slot before it is scaled
         self._entered = 0
         fill_round_keys(self.state.keys, np.uint64(seed), np.uint64(job))
@@ -303,6 +318,7 @@ class ApplicationSimulator:
         """
         if not (math.isfinite(speed_gflops) and speed_gflops >= 0):
             raise InputError(f"speed_gflops: {shown(speed_gflops)}; allowed: finite, from 0 on")
+        self._check_loose("set_speed")
         cores = self._checked(range(len(self.state.speed)) if core is None else (core,))
         self._use("changes")
         for c in cores:
@@ -326,6 +342,7 @@ class ApplicationSimulator:
         InputError
             If the factor or the instant is out of range, or there is no such core.
         """
+        self._check_loose("scale")
         state, now = self.state, self.now_ns
         scale = scale_of(factor)
         if at_ns is not None and not (max(now - 1, int(state.began_ns)) <= at_ns <= now):
@@ -347,6 +364,7 @@ class ApplicationSimulator:
         InputError
             If there is no such core.
         """
+        self._check_loose("lose")
         cores = self._checked(range(len(self.state.speed)) if core is None else (core,))
         self._use("changes")
         for c in cores:
@@ -401,6 +419,7 @@ class ApplicationSimulator:
             If there is a graph with data that take time, or with mapped tasks; or a removed core is absent, or is leaving
             already; or no core stays; or there would be more than ``max_cores``. Nothing has changed then.
         """
+        self._check_loose("resize")
         state, room = self.state, self._room
         if self._rigid:
             raise InputError(f"resize: {self._rigid}")
@@ -499,9 +518,16 @@ class ApplicationSimulator:
         if feature in self._uses:
             return False
         self._uses |= {feature}
-        used, asks = dict.fromkeys(self._uses, True), len(self.state.width_requests) > 0
-        self.state.hooks = table(self.state.phases, selects=self._rules.selects, width_requests=asks, **used)
+        asks, devices = len(self.state.width_requests) > 0, len(self.state.devices.slots.kind) > 0
+        self.state.hooks = self._table(self.state.phases, width_requests=asks, devices=devices)
         return True
+
+    def _table(self, phases: s.Phases, **used: bool) -> Array:
+        return table(phases, selects=self._rules.selects, **used, **dict.fromkeys(self._uses, True))
+
+    def _check_loose(self, what: str) -> None:
+        if self._fixed:
+            raise InputError(f"{what}: some workers are no cores; allowed: cores alone")
 
     def _settle(self, status: int) -> bool:
         HOOKS.check()

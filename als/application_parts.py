@@ -2,8 +2,8 @@
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from als.schedulers import AnyScheduler
 from als.techniques import TECHNIQUES, Selection, Technique
 from traces.base.errors import InputError, shown, whole
 from traces.compiled import Array, own
+
+if TYPE_CHECKING:
+    from als.workers import WorkerSlots
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,6 +162,48 @@ def phase_rules(keys: tuple[PhaseKey, ...]) -> tuple[RuleRows, s.Phases]:
         for scheduler, is_graph, mode, order in keys
     ]
     return rules, s.Phases(*np.ascontiguousarray(np.array(phases, np.int64).T))
+
+
+def unlike_parts(kinds: Kinds, workers: "WorkerSlots", speed: Array) -> Kinds:
+    """Return the phases, with planners that know kinds of workers if tasks have a work on each. Raises InputError if a phase
+    cannot run on these workers, or a task on none of them."""
+    is_graph = [isinstance(kind, GraphPart | Planner) for kind in kinds]
+    for worker in workers.kinds if any(is_graph) else ():
+        if worker.changes_chunks:
+            raise InputError(f"workers: {worker.name}: with a graph; allowed: count, speed and drivers alone")
+    for place, mask in enumerate(() if workers.on is None else workers.on.tolist()[: len(kinds)]):
+        needed = 1 if kinds[place] is None else 2 ** (len(workers.kinds) + 1) - 1 if is_graph[place] else 0
+        if mask & needed != needed:
+            raise InputError(
+                f"workers: on: phase {place}: {mask}; allowed: cores in a serial part, all kinds in a graph"
+            )
+    if workers.gflop is None:
+        return kinds
+    if not all(is_graph):
+        raise InputError("workers: gflop: a phase is no graph; allowed: graphs alone")
+    if len(workers.gflop) != len(workers.kinds) + 1:
+        raise InputError(f"workers: gflop: {len(workers.gflop)} rows; allowed: {len(workers.kinds) + 1}")
+    able = np.isfinite(workers.gflop)
+    there = able[np.unique(workers.kind[speed > 0])].any(axis=0)
+    if not there.all():
+        raise InputError(f"workers: task {int(np.argmin(there))} cannot run on any of the workers that are there")
+    return tuple(_knowing_kinds(kind, workers, able) for kind in kinds)
+
+
+def _knowing_kinds(kind: Any, workers: "WorkerSlots", able: Array) -> GraphPart | Planner:
+    part = kind if isinstance(kind, GraphPart) else GraphPart(kind)
+    scheduler = part.scheduler
+    if isinstance(scheduler, Planner):
+        if scheduler.unlike is None:
+            raise InputError(f"planner {scheduler.name}: cannot plan tasks with a work on each kind of workers")
+        return replace(part, scheduler=scheduler.unlike)
+    if part.by_rank:
+        raise InputError("by_rank: not with a work on each kind of workers; allowed: by number, or a planner")
+    if not able.all():
+        worker, task = np.argwhere(~able)[0].tolist()
+        name = workers.kinds[worker - 1].name if worker else "cores"
+        raise InputError(f"{scheduler.name}: task {task} cannot run on {name}; allowed: a planner")
+    return part
 
 
 def why_rigid(kinds: Kinds, network: NetworkState) -> str:

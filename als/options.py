@@ -94,6 +94,12 @@ SPEEDS = Option[tuple[str, ...]](
     metavar="SPEC",
     help="Variable core speeds, e.g. square:period=60s,low=0.5; may be repeated",
 )
+WORKERS = Option[tuple[str, ...]](
+    name="workers",
+    default=(),
+    metavar="SPEC",
+    help="Workers that are no cores, driven by the last ones, e.g. gpu:count=4,speed=20,launch=10us; may be repeated",
+)
 NETWORK = Option(
     name="network",
     panel=Panel.APPLICATION,

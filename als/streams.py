@@ -29,6 +29,7 @@ APPLICATIONS = 3  # the application of a job
 CORE_SPEEDS = 4  # noise on a core's speed; the second part of the key is a core
 GRAPHS = 5  # the tasks and edges of a job's random graphs
 GRAPH_WORK = 6  # the factors between the work of a graph's tasks and their weights
+DEVICE_WORK = 7  # the factors of tasks on devices; kind k adds k·2³² to it
 
 _ROUNDS = 10
 _U32 = np.uint64(32)

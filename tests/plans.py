@@ -42,8 +42,9 @@ def planned(
     speed: Sequence[float],
     host: Sequence[int],
     costs: Sequence[float] = (0.0, 1.0, 0.0),
+    times: Sequence[Sequence[float]] | None = None,
 ) -> tuple[list[int], list[float], int]:
-    """Core and start of each task, and the planner's answer."""
+    """Core and start of each task, and the planner's answer; ``times``: of each task on each core, of speed 1."""
     n, e, p = len(gflop), len(edges), len(speed)
     room_f, room_i = planner.floats(n, e, p), planner.ints(n, e, p)
     floats, ints = np.full(room_f + AFTER, float(LEFT_OVER)), np.full(room_i + AFTER, LEFT_OVER)
@@ -53,9 +54,11 @@ def planned(
         "core_host": np.array(host, np.int64),
         "costs": np.array(costs, np.float64),
         "params": np.array(planner.params, np.float64),
+        "kind": np.arange(p) if times is not None else np.zeros(0, np.int64),
+        "kind_gflop": np.array(times, np.float64).T.ravel() if times is not None else np.zeros(0),
     }
     before = [values.copy() for values in given.values()]
-    answer = planner.plan(PlanningProblem(**given, core=core, begin=begin, floats=floats, ints=ints))
+    answer = planner.plan(PlanningProblem(**given, stride=n, core=core, begin=begin, floats=floats, ints=ints))
     assert (floats[room_f:] == LEFT_OVER).all()
     assert (ints[room_i:] == LEFT_OVER).all(), "writes outside its work space"
     assert all(np.array_equal(one, other) for one, other in zip(before, given.values(), strict=True))

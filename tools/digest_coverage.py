@@ -11,7 +11,7 @@ from tools.digest_cases import Case, files
 
 # A key and a text, in the files that cases name.
 _SAID = re.compile(r'(\w+) = "([^"]+)"')
-_NAME = re.compile(r"[^:]+\.(toml|csv|swf|json|sacct|gwf|dax|dot|graphml|txt)")
+_NAME = re.compile(r"[^:]+\.(toml|csv|swf|json|sacct|gwf|dax|rec|dot|graphml|txt)")
 
 #: The place of each registry, and the keys with which a case names its entries.
 _REGISTRIES: dict[str, tuple[str, ...]] = {
@@ -38,7 +38,7 @@ _REGISTRIES: dict[str, tuple[str, ...]] = {
 }
 
 #: Names of readers' files in the matrix that differ from the reader's name.
-_READERS = {"json": ("batsim", "wfformat"), "csv": ("table",)}
+_READERS = {"json": ("batsim", "wfformat"), "csv": ("table",), "rec": ("starpu",)}
 
 #: Default values.
 _DEFAULTS = {("assignment", "distributed")}

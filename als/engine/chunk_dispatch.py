@@ -2,7 +2,7 @@
 
 from als.engine import codes
 from als.engine import state as s
-from als.engine.hooks import SERVE_LAST, call_hook
+from als.engine.hooks import BEGIN_ON_DEVICE, RANK, SERVE_LAST, call_hook
 from als.engine.releases import leave, release, released
 from als.engine.requests import begin_ns, push_event, set_chunk_facts, set_request_facts
 from als.engine.rule_table import FULL, LEARNS, PLACES
@@ -35,13 +35,16 @@ def ask(state: ApplicationState, c: int, t: int) -> None:
 
 @compiled()
 def open_part(state: ApplicationState, t: int) -> None:
-    """Begin a part: each present core requests a chunk at ``t``, in a serial part only the first one."""
+    """Begin a part: each present core that takes part requests a chunk at ``t``, in a serial part only the first one."""
     serial = part_kind(state) == s.SERIAL
     state.choose_ns = s.NEVER if serial else 0
+    some = state.devices.on.size > 0
+    if some:
+        call_hook(state.hooks[RANK], (state, 0, 0.0))
     for c in range(state.speed.size):
         state.cores.away[c] = 1 if released(state, c) else 0
         if state.speed[c] > 0.0 and state.cores.away[c] == 0:
-            if serial and state.n_asking == 1:
+            if (serial and state.n_asking == 1) or (some and state.cores.rank[c] < 0):
                 state.cores.away[c] = 1
                 release(state, c, t)
             else:
@@ -193,6 +196,8 @@ def serve(state: ApplicationState, until_ns: int) -> int:
     width, status = state.width, codes.SUSPENDED
     marked = (state.n_hinted > 0 and not serial and not places) or state.n_leaving > 0
     n_cores, asked_speed = (state.speed.size, state.speed) if width == 0 else (width, state.cores.ranked[:width])
+    slots = state.devices.slots
+    mixed = slots.kind.size > 0 and not serial
     while True:
         if asking == 0:
             status = _no_requests(state, until_ns, left, places)
@@ -214,6 +219,8 @@ def serve(state: ApplicationState, until_ns: int) -> int:
         facts[f.LAST_SIZE] = 0.0
         if cores.held_size[c] > 0:
             note_end(state, c, t - latency)
+            if mixed and slots.kind[c] != 0:
+                facts[f.LAST_WORK_NS] = float(t - latency - slots.began_ns[c])
         size, first, chosen = left if serial and how == SERVED else 0, task, False
         if how == SERVED and not serial and not knows and state.n_put_back > 0:
             size = (left + state.n_present - 1) // state.n_present  # the technique does not know of these tasks
@@ -260,12 +267,16 @@ def serve(state: ApplicationState, until_ns: int) -> int:
         cores.held_size[c], cores.held_first[c], cores.held_stop[c] = size, first, stop
         cores.work_ns[c] = cores.held_from_ns[c] = begin
         cores.held_work[c] = lengths[first]
-        if watched:
-            t = _end_watched(state, lengths, c, first, stop, begin)
-        elif not keep:
-            t = _end_ns(lengths, speed[c], first, stop, begin)
-        if keep:
-            t = _record(state, lengths, c, first, stop, begin, chunks)
+        if mixed and slots.kind[c] != 0:
+            state.n_chunks = chunks
+            t = call_hook(state.hooks[BEGIN_ON_DEVICE], (state, begin, float(c)))
+        else:
+            if watched:
+                t = _end_watched(state, lengths, c, first, stop, begin)
+            elif not keep:
+                t = _end_ns(lengths, speed[c], first, stop, begin)
+            if keep:
+                t = _record(state, lengths, c, first, stop, begin, chunks)
         if t >= MAX_NS - latency:
             status = codes.OVERFLOW
             break

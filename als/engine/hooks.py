@@ -13,7 +13,7 @@ HOOK = types.int64(StateKind(ApplicationState), types.int64, types.float64)
 call_hook = caller(HOOK)  #: ``call_hook(state.hooks[SLOT], (state, t, speed))``
 
 SELECT, OPEN_GRAPH, SERVE_GRAPH, CHANGE_GRAPH, STOP_GRAPH = range(5)
-SERVE_LAST, RANK, RESIZE_GRAPH, LEAVE_GRAPH, REQUEST_WIDTH = range(5, 10)
+SERVE_LAST, RANK, RESIZE_GRAPH, LEAVE_GRAPH, REQUEST_WIDTH, BEGIN_ON_DEVICE, CUT_ON_DEVICES = range(5, 12)
 
 HOOKS = Hooks(
     "application engine",
@@ -29,6 +29,8 @@ HOOKS = Hooks(
         RESIZE_GRAPH: ("a width that changes in a graph", "als.engine.dag.widths:resize_in_graph"),
         LEAVE_GRAPH: ("cores that leave a graph", "als.engine.dag.widths:leave_as_served"),
         REQUEST_WIDTH: ("phases that request cores", "als.engine.features.width_requests:request_width"),
+        BEGIN_ON_DEVICE: ("chunks on devices", "als.engine.features.devices:begin_on_device"),
+        CUT_ON_DEVICES: ("chunks on devices that are cut", "als.engine.features.devices:cut_on_devices"),
     },
 )
 
@@ -46,12 +48,15 @@ def table(
     hints: bool = False,
     resizes: bool = False,
     width_requests: bool = False,
+    devices: bool = False,
 ) -> Array:
     """The table of an application.
 
     ``selects``: a technique is chosen among several; ``changes``: speeds may change, or the application may be stopped;
-    ``hints``: it receives hints; ``resizes``: its width changes; ``width_requests``: it requests cores."""
-    needed = {SELECT: selects, SERVE_LAST: hints or resizes, RANK: resizes, REQUEST_WIDTH: width_requests}
+    ``hints``: it receives hints; ``resizes``: its width changes; ``width_requests``: it requests cores; ``devices``: some
+    workers are no cores."""
+    needed = {SELECT: selects, SERVE_LAST: hints or resizes, RANK: resizes or devices, REQUEST_WIDTH: width_requests}
+    needed |= {BEGIN_ON_DEVICE: devices, CUT_ON_DEVICES: devices}
     if (phases.kind == GRAPH).any():
         needed |= {OPEN_GRAPH: True, SERVE_GRAPH: True, CHANGE_GRAPH: changes, STOP_GRAPH: changes}
         needed |= {RESIZE_GRAPH: resizes, LEAVE_GRAPH: resizes}

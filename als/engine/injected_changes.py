@@ -6,7 +6,7 @@ If all cores are lost for good while work is left, the application ends with ``L
 from als.engine import state as s
 from als.engine.chunk_dispatch import arrival_ns, ask, note_end, reopen
 from als.engine.codes import FINISHED, LOST, OVERFLOW, STOPPED, SUSPENDED
-from als.engine.hooks import CHANGE_GRAPH, STOP_GRAPH, call_hook
+from als.engine.hooks import CHANGE_GRAPH, CUT_ON_DEVICES, STOP_GRAPH, call_hook
 from als.engine.releases import rank_speed, released
 from als.engine.requests import drop_event, forget, place_in_heap
 from als.engine.state import ApplicationState, part_kind
@@ -226,6 +226,8 @@ def _cut_loop(state: ApplicationState) -> bool:
     cores, now = state.cores, state.now_ns
     completed = state.part == state.part_first.size - 2 and state.n_left == 0
     state.n_ran = state.part_first[state.part + 1] - state.n_left
+    if state.devices.slots.kind.size > 0 and part_kind(state) == s.LOOP:
+        completed = call_hook(state.hooks[CUT_ON_DEVICES], (state, 0, 0.0)) == 0 and completed
     for at in range(state.n_asking):
         c = state.cores.ask_core[at]
         if cores.held_size[c] == 0:

@@ -44,6 +44,9 @@ def begin(state: ApplicationState, start_ns: int, overhead_ns: int, master: bool
         begin_releases(state)
     if state.graph.exists == 1:
         reset_numbers(state.graph)
+    slots = state.devices.slots
+    for c in range(slots.kind.size):
+        slots.in_free_ns[c] = slots.free_ns[c] = slots.out_free_ns[c] = 0
     _open(state, start_ns)
 
 

@@ -82,11 +82,19 @@ def is_last(state: ApplicationState) -> bool:
 
 
 @compiled(inner=True)
+def takes_part(state: ApplicationState, c: int) -> bool:
+    """Whether workers of the kind of slot ``c`` take part in the present phase."""
+    on = state.devices.on
+    return on.size == 0 or (on[state.part % on.size] >> state.devices.slots.kind[c]) & 1 == 1
+
+
+@compiled(inner=True)
 def count_ranks(state: ApplicationState) -> None:
-    """Number the remaining cores by slot, for the techniques."""
+    """Number the remaining cores that take part by slot, for the techniques; the others have -1."""
     width = 0
     for c in range(state.speed.size):
-        if stays(state, c):
+        state.cores.rank[c] = -1
+        if stays(state, c) and takes_part(state, c):
             state.cores.rank[c] = width
             state.cores.ranked[width] = state.speed[c]
             width += 1

@@ -86,7 +86,7 @@ def set_core_facts(state: ApplicationState, step: int) -> float:
     """Set the facts about the cores and the time step; returns the mean speed of a core, GFLOP/s."""
     present, total, messages = 0, 0.0, 0.0
     for c in range(state.speed.size):
-        if state.speed[c] > 0.0 and (state.width == 0 or stays(state, c)):
+        if state.speed[c] > 0.0 and (state.width == 0 or (stays(state, c) and state.cores.rank[c] >= 0)):
             present += 1
             total += state.speed[c]
             messages += 2.0 * float(state.latency_ns[c])

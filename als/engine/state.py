@@ -4,6 +4,7 @@ from typing import Any
 
 from als.engine import codes
 from als.engine.dag.state import NO_GRAPH, GraphState
+from als.engine.devices import NO_DEVICES, Devices, DeviceSlots
 from als.engine.rule_table import RuleTable, memo_size
 from als.techniques.contract import FACTS
 from traces.compiled import Array, compiled, resized
@@ -47,7 +48,7 @@ class Cores(State, dim="cores"):
     released_ns: Ints = column()  # release of the core, for good; NEVER if not released
     for_good: Ints = column()  # 1 if it is lost for good
     wanted: Ints = column(codes=codes.WhyWanted)  # why it is wanted elsewhere; 0: not wanted
-    rank: Ints = column()  # its place among the cores of the technique
+    rank: Ints = column()  # its place among the cores of the technique, -1 if it is none of them
     owes_ns: Ints = column()  # unpaid cost of changes of width
     scaled: Ints = column()  # scale of its speed, parts per billion
     held_work: Floats = column()  # work of its first task after held_from_ns, GFLOP; negated if it had begun before
@@ -77,6 +78,7 @@ class Ahead(State, dim="cores"):
     taken: Bytes = column("tasks")  # states of tasks
     facts: Floats = column(FACTS)  # facts for rules
     memo: Floats = column("memo")  # memo
+    devices: DeviceSlots = column()  # slots, where some are devices
 
 
 # Shared by all applications that choose no rule, and never written.
@@ -146,6 +148,7 @@ class ApplicationState(State):
     core: Shorts = column("records", fill=-1)  # core
     chunk: Shorts = column("records", fill=-1)  # number of its chunk
     graph: GraphState = column()  # of a part that is a graph
+    devices: Devices  # workers that are no cores
     width_requests: Ints = column("width_requests", constant=True)  # cores requested by each phase; 0: none
     width_request_ns: Ints = column("width_requested", fill=NEVER)  # instant of each part's request; NEVER: none
     hooks: Ints  # kernels that only some applications call (``als.engine.hooks``)
@@ -157,6 +160,7 @@ def new_state(
     keep_tasks: bool,
     selects: bool,
     graph: GraphState = NO_GRAPH,
+    devices: Devices = NO_DEVICES,
     width_requests: Array | None = None,
     **given: Any,
 ) -> ApplicationState:
@@ -171,13 +175,13 @@ def new_state(
         "memo": memo,
         "rules": len(given["table"].calls) if selects else 0,
         "records": n_tasks if keep_tasks else 0,
+        "device_slots": len(devices.slots.kind),
         "width_requests": 0 if width_requests is None else len(width_requests),
         "width_requested": 0 if width_requests is None else n_parts,
     }
     ahead = Ahead.new(sizes) if selects else _NO_AHEAD
-    return ApplicationState.new(
-        sizes, ahead=ahead, graph=graph, width_requests=() if width_requests is None else width_requests, **given
-    )
+    requests = () if width_requests is None else width_requests
+    return ApplicationState.new(sizes, ahead=ahead, graph=graph, devices=devices, width_requests=requests, **given)
 
 
 @compiled(inner=True)

@@ -162,6 +162,7 @@ class _Application(Checks):
             else:
                 self._check_counts()
                 self._check_held()
+                self._check_devices()
         elif self.status in (ApplicationStatus.FINISHED, ApplicationStatus.STOPPED, ApplicationStatus.LOST):
             self._check_end()
         else:
@@ -232,6 +233,18 @@ class _Application(Checks):
             holder[first:stop] = c
             if len(bad := np.flatnonzero(state.taken[first:stop] != _TAKEN)):
                 self.fault(f"core {c} holds task {first + bad[0]}, which is not assigned")
+
+    def _check_devices(self) -> None:
+        # The steps of the chunks that devices hold follow each other.
+        state, slots = self.state, self.state.devices.slots
+        if not len(slots.kind):
+            return
+        steps = [slots.began_ns, slots.works_ns, slots.worked_ns, slots.done_ns]
+        holds = (slots.kind > 0) & (state.cores.held_size[: self.n_cores] > 0)
+        wrong = holds & (np.diff(steps, axis=0) < 0).any(axis=0)
+        self.none(
+            wrong, lambda c: f"core {c}: its chunk's steps on a device are at {[int(step[c]) for step in steps]} ns"
+        )
 
     def _check_end(self) -> None:
         state, n, ran = self.state, len(self.state.lengths), self.state.n_ran

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
 MAX_EDGES = MAX_TASKS_PER_JOB  #: graphs with more edges are refused
+CORES = "cores"  #: the kind of workers that are cores: among ``kinds`` if some tasks cannot run on them
 _CYCLE_SHOWN = 8  #: number of tasks of a cycle shown in an error
 
 _FLOP_PER_GFLOP = 1e9
@@ -43,6 +44,9 @@ class TaskGraph:
     name: str = ""  #: name of the graph, for tables
     core: Array | None = None  #: core of that host, (N,), >= 0; None: any
     where: InitVar[str] = "graph"  # beginning of errors
+    kinds: tuple[str, ...] = ()  #: kinds of workers with another work of each task, as ``gpu``
+    #: work of each task on each of them, GFLOP, (kinds, N), >= 0; inf: it cannot run there
+    kind_gflop: Array | None = None
 
     def __post_init__(self, where: str) -> None:
         gflop = _column(f"{where}: gflop", self.gflop, np.float64)
@@ -57,6 +61,7 @@ class TaskGraph:
         self._set_edges(where, n_tasks)
         for what in ("host", "core"):
             self._set_places(where, what, n_tasks)
+        self._set_kinds(where, n_tasks)
         if self.core is not None and self.host is None:
             raise InputError(f"{where}: cores, and no hosts; allowed: a core of a host, or a host alone")
         object.__setattr__(self, "gflop", gflop)
@@ -75,6 +80,18 @@ class TaskGraph:
     def label(self, task: int) -> str:
         """Return the name of a task."""
         return self.names[task] if self.names else str(task)
+
+    def _set_kinds(self, where: str, n_tasks: int) -> None:
+        if (self.kind_gflop is None) != (not self.kinds):
+            raise InputError(f"{where}: kinds, kind_gflop: allowed: both, or none")
+        if self.kind_gflop is None:
+            return
+        works = np.array(self.kind_gflop, np.float64)
+        works.flags.writeable = False
+        if works.shape != (len(self.kinds), n_tasks) or not (works >= 0).all():
+            allowed = f"{len(self.kinds)} × {n_tasks} numbers, at least 0, or inf"
+            raise InputError(f"{where}: kind_gflop: {works.shape}; allowed: {allowed}")
+        object.__setattr__(self, "kind_gflop", works)
 
     def _set_places(self, where: str, what: str, n_tasks: int) -> None:
         if getattr(self, what) is None:

@@ -7,6 +7,7 @@ To add one: a file here and a line in :data:`PLANNERS`. Other packages add plann
 from als.options import ALS
 from als.planners.contract import PLAN, Planner, PlanningProblem, first_fault, planner_kernel
 from als.planners.critical_path import CRITICAL_PATH
+from als.planners.dmda import DMDA
 from als.planners.heft import HEFT
 from als.planners.min_min import MAX_MIN, MIN_MIN
 from als.planners.peft import PEFT
@@ -21,6 +22,7 @@ PLANNERS: dict[str, Planner] = {
     "min-min": MIN_MIN,
     "max-min": MAX_MIN,
     "critical-path": CRITICAL_PATH,
+    "dmda": DMDA,
 }
 
 

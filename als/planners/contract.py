@@ -55,6 +55,12 @@ class PlanningProblem(State):
     # and costs nothing.
     costs: Floats
     params: Floats  # :attr:`Planner.params`; may be longer
+    # (P,): kind of each core, if tasks have a work on each kind of cores; else empty. Task k then has the work
+    # ``kind_gflop[kind[core] * stride + k]`` on a core, infinite if it cannot run there, instead of ``gflop[k]``; it can run on
+    # a present core. Only planners that are :attr:`Planner.unlike` of another get such problems.
+    kind: Ints
+    kind_gflop: Floats
+    stride: int = 0
     core: Ints  # (N,): to be filled: core of each task
     begin: Floats  # (N,): to be filled: its planned start in s, >= 0 and finite
     # Work space with arbitrary contents, at least as long as :attr:`Planner.floats` and :attr:`Planner.ints` say
@@ -76,6 +82,9 @@ class Planner:
     floats: Callable[[int, int, int], int]
     ints: Callable[[int, int, int], int]  #: the same for int64 numbers
     params: tuple[float, ...] = ()  #: passed to the rule as ``params``
+    unlike: "Planner | None" = (
+        None  #: the planner for tasks with a work on each kind of cores; None: it cannot plan them
+    )
     only_cores: ClassVar[None] = None  #: it plans for any number of cores; techniques have this attribute, too
 
     def __post_init__(self) -> None:

@@ -10,6 +10,7 @@ import math
 from als.graphs.order import by_rank, upward_ranks
 from als.planners.contract import NO_CORE, Planner, PlanningProblem, planner_kernel
 from als.planners.estimates import ARRIVAL_FLOATS, ARRIVAL_INTS, find_arrivals, mean_s_per_gflop, new_arrivals
+from als.planners.unlike import UNLIKE_CRITICAL_PATH
 
 
 @planner_kernel
@@ -52,4 +53,5 @@ CRITICAL_PATH = Planner(
     source="Hu 1961, doi:10.1287/opre.9.6.841; Adam, Chandy and Dickson 1974, doi:10.1145/361604.361619 (HLFET)",
     floats=lambda tasks, edges, cores: 2 * tasks + (1 + ARRIVAL_FLOATS) * cores,
     ints=lambda tasks, edges, cores: 2 * tasks + ARRIVAL_INTS * cores,
+    unlike=UNLIKE_CRITICAL_PATH,
 )

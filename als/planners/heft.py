@@ -8,6 +8,7 @@ from als.graphs.order import by_rank
 from als.planners.contract import NO_CORE, Planner, PlanningProblem, planner_kernel
 from als.planners.estimates import mean_s_per_gflop, mean_upward_ranks
 from als.planners.insertion import FLOATS_PER_CORE, FLOATS_PER_TASK, INTS_PER_CORE, begin_insertion, insert_task
+from als.planners.unlike import UNLIKE_HEFT
 
 
 @planner_kernel
@@ -35,4 +36,5 @@ HEFT = Planner(
     source="Topcuoglu, Hariri and Wu 2002, doi:10.1109/71.993206, section 5.1",
     floats=lambda tasks, edges, cores: (2 + FLOATS_PER_TASK) * tasks + (1 + FLOATS_PER_CORE) * cores,
     ints=lambda tasks, edges, cores: 2 * tasks + 1 + INTS_PER_CORE * cores,
+    unlike=UNLIKE_HEFT,
 )

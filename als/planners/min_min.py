@@ -26,6 +26,7 @@ from als.planners.estimates import (
     mean_s_per_gflop,
     new_arrivals,
 )
+from als.planners.unlike import UNLIKE_MAX_MIN, UNLIKE_MIN_MIN
 from traces.algorithms.event_heap import heap_drop_top, heap_push, heap_replace_top
 from traces.compiled import compiled
 
@@ -208,5 +209,5 @@ _SOURCE = (
     "Maheswaran et al. 1999, doi:10.1006/jpdc.1999.1581, section 4; for graphs: Blythe et al. 2005, "
     "doi:10.1109/CCGRID.2005.1558639"
 )
-MIN_MIN = Planner("min-min", _plan_min_min, _SOURCE, **_ROOM)
-MAX_MIN = Planner("max-min", _plan_max_min, _SOURCE, **_ROOM)
+MIN_MIN = Planner("min-min", _plan_min_min, _SOURCE, **_ROOM, unlike=UNLIKE_MIN_MIN)
+MAX_MIN = Planner("max-min", _plan_max_min, _SOURCE, **_ROOM, unlike=UNLIKE_MAX_MIN)

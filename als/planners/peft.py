@@ -11,6 +11,7 @@ import math
 from als.planners.contract import NO_CORE, Planner, PlanningProblem, planner_kernel
 from als.planners.estimates import edge_cost, mean_edge_costs, mean_s_per_gflop
 from als.planners.insertion import FLOATS_PER_CORE, FLOATS_PER_TASK, INTS_PER_CORE, begin_insertion, insert_task
+from als.planners.unlike import UNLIKE_PEFT
 from traces.algorithms.event_heap import heap_drop_top, heap_push
 from traces.compiled import Array, compiled
 
@@ -106,4 +107,5 @@ PEFT = Planner(
     source="Arabnejad and Barbosa 2014, doi:10.1109/TPDS.2013.57, section 4",
     floats=lambda tasks, edges, cores: (3 + FLOATS_PER_TASK + cores) * tasks + (2 + FLOATS_PER_CORE) * cores,
     ints=lambda tasks, edges, cores: 3 * tasks + 1 + (1 + INTS_PER_CORE) * cores,
+    unlike=UNLIKE_PEFT,
 )

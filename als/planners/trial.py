@@ -41,6 +41,7 @@ def _plan(where: str, planner: Planner) -> None:
     given = {"gflop": np.array(_GFLOP), "source": source, "target": target, "bytes": np.array([b for *_, b in _EDGES])}
     given |= {"out_first": out_first, "in_first": in_first, "in_edge": in_edge, "order": order}
     given |= {"core_host": np.array(_HOST, np.int64), "costs": np.array(_COSTS), "params": np.array(planner.params)}
+    given |= {"kind": np.zeros(0, np.int64), "kind_gflop": np.zeros(0)}
     given |= {"core": np.full(n, -1), "begin": np.full(n, -1.0)}
     given["floats"] = np.zeros(_room(where, "floats", planner, n, e, p))
     given["ints"] = np.zeros(_room(where, "ints", planner, n, e, p), np.int64)

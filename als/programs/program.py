@@ -22,6 +22,7 @@ from traces.compiled import Array
 if TYPE_CHECKING:
     from als.graphs import GraphModel
     from als.lengths import LengthModel
+    from als.workers import WorkerKind
 
 
 def key_of(where: str, key: str) -> str:
@@ -62,6 +63,7 @@ class Loop:
     tasks: int | None = None
     share: float = 1.0  #: Its share of the job's work, above 0. Shares are divided by their sum.
     cores: float | None = None  #: as for :class:`Serial`
+    on: str = ""  #: the workers that take part, as ``gpu`` or ``cores+gpu``; empty: all (:attr:`Program.workers`)
     #: The fixed number of tasks of the lengths, if they have one.
     count: int | None = field(init=False, default=None, repr=False, compare=False)
     where: InitVar[str] = "loop"
@@ -72,6 +74,8 @@ class Loop:
             raise InputError(
                 f"{key_of(where, 'lengths')}: {shown(self.lengths)} is not a text; allowed: e.g. 'gamma:cov=1'"
             )
+        if not isinstance(self.on, str):
+            raise InputError(f"{key_of(where, 'on')}: {shown(self.on)}; allowed: kinds of workers, as 'cores+gpu'")
         if self.technique:
             self.found_technique(where)
         if self.lengths:
@@ -251,6 +255,8 @@ class Program:
     #: whether task lengths are drawn again for every step; otherwise all steps have the lengths of the first
     redraw: bool = False
     name: str = ""  #: for tables, up to 100 printable characters
+    #: Workers that are no cores. They are driven by the last cores of the job, which compute nothing else.
+    workers: "tuple[WorkerKind, ...]" = ()
     where: InitVar[str] = "program"
 
     def __post_init__(self, where: str) -> None:
@@ -265,6 +271,12 @@ class Program:
         object.__setattr__(self, "steps", STEPS.check(self.steps, key_of(where, "steps")))
         if not isinstance(self.redraw, bool):
             raise InputError(f"{key_of(where, 'redraw')}: {shown(self.redraw)}; allowed: true or false")
+        object.__setattr__(self, "workers", tuple(self.workers))
+        for kind in self.workers:
+            if not kind.drivers:
+                raise InputError(f"{key_of(where, 'workers')}: {kind.name}: drivers; allowed in a job: true")
+        for at in range(len(self.phases)):
+            self.mask(at, where)
 
     @classmethod
     def plain(
@@ -314,6 +326,30 @@ class Program:
         """Each phase's share of the whole job, all steps together; their sum is 1, exactly for a single phase."""
         total = math.fsum(phase.share for phase in self.phases)
         return tuple(phase.share / total for phase in self.phases)
+
+    def mask(self, at: int, where: str = "program") -> int:
+        """Return the kinds of workers that take part in a phase, as bits: bit 0 for cores, bit k for ``workers[k - 1]``. Raises
+        InputError if its ``on`` names others."""
+        phase = self.phases[at]
+        if isinstance(phase, Serial) or not (self.workers or (isinstance(phase, Loop) and phase.on)):
+            return 1
+        from als.workers import kinds_mask  # not needed by programs on cores
+
+        place = key_of(f"{where}.phases[{at}]" if where and len(self.phases) > 1 else where, "on")
+        return kinds_mask(phase.on if isinstance(phase, Loop) else "", self.workers, place)
+
+    @property
+    def _drivers(self) -> int:
+        return sum(kind.slots for kind in self.workers)
+
+    def capacity(self, at: int) -> tuple[int, float]:
+        """Return how fast a phase's workers are together, in cores: 1 if the job's cores count, else 0; and what is added to
+        their number, which is not above 0 only without devices."""
+        if not self.workers:
+            return 1, 0.0
+        mask = self.mask(at)
+        devices = math.fsum(kind.count * kind.speed for k, kind in enumerate(self.workers, start=1) if mask >> k & 1)
+        return mask & 1, devices - (mask & 1) * self._drivers
 
     @property
     def wishes(self) -> tuple[float, ...]:
@@ -374,6 +410,7 @@ class Program:
         """
         if not len(cores):
             return
+        self._check_workers(cores, job_id, where)
         widest = int(cores.argmax())
         place = f"{where or TASKS_PER_CORE}: job {job_id[widest]} of {cores[widest]} cores"
         try:
@@ -389,6 +426,23 @@ class Program:
                 raise InputError(
                     f"{key_of(where, 'als')}: technique {loop.found_technique(where).name}: its weights are for {only} "
                     f"cores; job {job_id[other]} has {cores[other]}"
+                )
+
+    def _check_workers(self, cores: Array, job_id: Array, where: str) -> None:
+        least, place = int(cores.argmin()), key_of(where, "workers")
+        if self.workers and cores[least] <= self._drivers:
+            raise InputError(
+                f"{place}: {self._drivers} cores drive devices; job {job_id[least]} has {cores[least]}; allowed: more"
+            )
+        for kind in self.workers if self.has_graph else ():
+            if kind.changes_chunks:
+                raise InputError(f"{place}: {kind.name}: with a graph; allowed: count and speed alone")
+        names = ("cores", *(kind.name for kind in self.workers))
+        for phase in self.phases:
+            source = phase.found_graph().source if isinstance(phase, Graph) else None
+            if source is not None and (own := [name for name in source.kinds if name in names]):
+                raise InputError(
+                    f"{key_of(where, 'graph')}: {source.name} has times on {own[0]}; allowed: in a graph alone"
                 )
 
     def to_json(self) -> str:

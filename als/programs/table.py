@@ -42,6 +42,19 @@ class LengthModels(State):
     memo_size: Ints  # size of its memory along a loop
 
 
+class WorkerTable(State):
+    """The kinds of workers of a run's programs, those of one program after another, each after a row for its cores."""
+
+    count: Ints  # devices of a job
+    factor: Floats  # speed of a stream, as a multiple of a core's
+    streams: Ints  # as in ``als.engine.devices.Devices``
+    launch_ns: Ints  # as there
+    link_ns: Ints  # as there
+    in_ns: Floats  # as there
+    out_ns: Floats  # as there
+    spread: Floats  # as there
+
+
 class ProgramTable(State):
     """The programs of a run, for kernels."""
 
@@ -55,6 +68,12 @@ class ProgramTable(State):
     lengths_row: Ints  # index in ``lengths``, for loops and for phases planned like loops
     graph_row: Ints  # index in ``graphs``, or -1
     shares: Floats  # each phase's share of the job
+    with_cores: Ints  # 1 if the job's cores count in the work of the phase, else 0
+    more_cores: Floats  # number of cores added to them, for devices
+    on: Ints  # kinds of workers that take part, as bits
+    worker_first: Ints  # first row of a program in ``workers``
+    worker_stop: Ints  # one past its last row; the same if it has only cores
+    workers: WorkerTable  # workers that are no cores
     width_shares: Floats  # cores requested when the phase begins, as a multiple of the job's request; 0: no request
     rules: RuleTable  # the rules of the techniques
     lengths: LengthModels  # the models of task lengths
@@ -153,6 +172,7 @@ def draw_program(
     for step in range(steps):
         for phase in range(phase_first, phase_stop):
             a_core = core_gflop * table.shares[phase] / steps
+            workers = (table.with_cores[phase] * n_cores + table.more_cores[phase]) / n_cores
             room.first[part + 1] = room.first[part]
             if step > 0 and not redraw:
                 stop = _repeat_part(lengths, at, part_first, room, part, phase - phase_first)
@@ -162,11 +182,11 @@ def draw_program(
                     lengths[at] = a_core
                     stop = at + 1
             elif table.graph_row[phase] >= 0:
-                total = a_core * n_cores
+                total = a_core * n_cores * workers
                 stop = _draw_graph(lengths, at, table, phase, room, part, n_cores, total, bytes_per_gflop)
             else:
-                core_ns = run_ns * table.shares[phase] / steps
-                stop = _draw_lengths(lengths, at, table, phase, room, n_cores, a_core, core_ns, speed_gflops)
+                core_ns = run_ns * table.shares[phase] / steps * workers
+                stop = _draw_lengths(lengths, at, table, phase, room, n_cores, a_core * workers, core_ns, speed_gflops)
             if stop < 0:
                 part_first[0] = phase - phase_first
                 return int(stop)
@@ -226,6 +246,11 @@ class Programs:
             Phases(kind, rule, *further[:2]),
             *further[2:],
             np.array([share for program in programs for share in program.shares]),
+            *_columns([program.capacity(at)[:1] for program in programs for at in range(len(program.phases))], 1),
+            np.array([program.capacity(at)[1] for program in programs for at in range(len(program.phases))]),
+            *_columns([[program.mask(at)] for program in programs for at in range(len(program.phases))], 1),
+            *_columns(_worker_rows(programs), 2),
+            _workers(programs),
             np.array([cores for program in programs for cores in program.wishes]),
             self.rules.table,
             _lengths(models, params, patterns),
@@ -237,6 +262,8 @@ class Programs:
         )
         #: Whether a phase is a graph, or planned like one; whether cores request chunks in any phase.
         self.has_graph = bool((kind == GRAPH).any())
+        #: Whether some workers are no cores.
+        self.has_devices = any(program.workers for program in programs)
         self.asks = any(row[0] != SERIAL and row[2] == BY_TECHNIQUE for row in rows)
 
     @functools.cached_property
@@ -244,6 +271,14 @@ class Programs:
         """The row of the first rule of each program."""
         loops = [self._phases(place) for place in range(len(self._programs))]
         return [int(one.rule[one.kind != SERIAL].min(initial=len(self.rules.names))) for one in loops]
+
+    def speed_of_slots(self, place: int, speed_gflops: Array) -> Array:
+        """Return the speeds of the slots of a job with a program, on cores of these speeds, float64 (P,)."""
+        if not (workers := self._programs[place].workers):
+            return speed_gflops
+        from als.workers import with_devices  # not needed by programs on cores
+
+        return with_devices(workers, speed_gflops)[0]
 
     def _phases(self, place: int) -> Phases:
         return self.table.phases.take(np.arange(self.table.phase_first[place], self.table.phase_stop[place]))
@@ -310,6 +345,26 @@ class Programs:
 def _columns(rows: Sequence[Sequence[int]], n: int) -> list[Array]:
     # Turn rows of n numbers into columns.
     return list(np.ascontiguousarray(np.array(rows, np.int64).reshape(-1, n).T))
+
+
+def _worker_rows(programs: Sequence[Program]) -> list[list[int]]:
+    # The rows of each program in the table of workers.
+    rows = [len(program.workers) + 1 if program.workers else 0 for program in programs]
+    stop = np.cumsum(rows).tolist()
+    return [[last - n, last] for n, last in zip(rows, stop, strict=True)]
+
+
+def _workers(programs: Sequence[Program]) -> WorkerTable:
+    having = [program.workers for program in programs if program.workers]
+    if not having:
+        return WorkerTable.none()
+    from als.workers import kind_columns, placing_columns  # not needed by programs on cores
+
+    parts = [
+        dict(zip(("streams", "count", "factor"), placing_columns(one), strict=True)) | kind_columns(one)
+        for one in having
+    ]
+    return WorkerTable.none(**{name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
 
 
 def _lengths(models: list[LengthModel], params: list[Array], patterns: list[Array]) -> LengthModels:

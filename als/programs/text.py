@@ -15,10 +15,10 @@ from traces.base.plugins import split_names, split_parameters
 
 KINDS = ("serial", "loop", "graph")  #: the kinds of phases in a table
 
-_LOOP_KEYS = ("als", "lengths", "tasks_per_core", "tasks", "cores", "share")
+_LOOP_KEYS = ("als", "lengths", "tasks_per_core", "tasks", "on", "cores", "share")
 _GRAPH_KEYS = ("als", "graph", "order", "tasks_per_core", "tasks", "cores", "share")
 _PHASE_KEYS = {"serial": ("kind", "cores", "share"), "loop": ("kind", *_LOOP_KEYS), "graph": ("kind", *_GRAPH_KEYS)}
-_PROGRAM_KEYS = ("name", "phases", "steps", "redraw")
+_PROGRAM_KEYS = ("name", "phases", "steps", "redraw", "workers")
 
 _FILE_OF_LENGTHS = re.compile(r"file:(.*?)(,\s*[A-Za-z_]\w*\s*=.*)?", re.DOTALL)
 
@@ -27,6 +27,8 @@ def to_json(program: Program) -> str:
     """As :meth:`als.programs.program.Program.to_json`."""
     phases = [_phase_table(phase) for phase in program.phases]
     table = {"name": program.name, "phases": phases, "steps": program.steps, "redraw": program.redraw}
+    if program.workers:
+        table["workers"] = {kind.name: kind.given() for kind in program.workers}
     return json.dumps(table, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -45,7 +47,7 @@ def _phase_table(phase: Phase) -> dict[str, Any]:
         if isinstance(phase, Graph):
             values |= {"kind": "graph", "graph": absolute_name(phase.graph), "order": phase.order}
         else:
-            values["lengths"] = absolute_name(phase.lengths)
+            values |= {"lengths": absolute_name(phase.lengths), "on": phase.on}
         values |= {"tasks_per_core": phase.tasks_per_core, "tasks": phase.tasks}
     values |= {"share": phase.share, "cores": phase.cores}
     return {key: value for key, value in values.items() if value not in (None, "")}
@@ -98,6 +100,10 @@ def program_of(table: Mapping[str, Any], path: str, also: Sequence[str] = ()) ->
         kind, keys = (Graph, _GRAPH_KEYS) if "graph" in table else (Loop, _LOOP_KEYS)
         phases = (kind(**_given(table, keys, path), where=path),)
     others = {key: table[key] for key in ("steps", "redraw", "name") if key in table}
+    if "workers" in table:
+        from als.workers import worker_kinds  # not needed by programs on cores
+
+        others["workers"] = worker_kinds(table["workers"], f"{path}.workers")
     return Program(phases, **others, where=path)
 
 

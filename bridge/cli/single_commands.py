@@ -28,10 +28,11 @@ class CoreOptions:
     core_speed: Annotated[str, d.CORE_SPEED] = d.CORE_SPEED.default
     hosts: Annotated[int, d.HOSTS] = d.HOSTS.default
     speeds: Annotated[list[str] | None, a.SPEEDS] = None
+    workers: Annotated[list[str] | None, a.WORKERS] = None
 
     def given(self) -> dict[str, Any]:
         """Return the arguments of ``bridge.single``, without the speeds."""
-        return {"hosts": self.hosts, "speeds": tuple(self.speeds or ())}
+        return {"hosts": self.hosts, "speeds": tuple(self.speeds or ()), "workers": tuple(self.workers or ())}
 
 
 @dataclass(frozen=True)

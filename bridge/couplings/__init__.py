@@ -8,6 +8,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from als.metrics.loops import LOOP_METRICS
+from als.options import SPEEDS
 from bls.engine.status import BatchStatus
 from bls.running_jobs import Dealings
 from bls.simulator import BatchSimulator
@@ -16,7 +17,7 @@ from bridge.scenarios.conflicts import PROCESSES
 from bridge.scenarios.ready import ReadyScenario
 from bridge.scenarios.scenario import Execution
 from bridge.watches import RunWatch, Watch
-from traces.base.errors import at, one_of
+from traces.base.errors import InputError, at, one_of
 from traces.base.options import check
 from traces.compiled import Array
 from traces.kernels.signatures import Floats, Ints, Shorts
@@ -131,6 +132,20 @@ def nothing_done(scenario: ReadyScenario, level: BatchLevel) -> Applications:
 def core_gflop(scenario: ReadyScenario) -> Array:
     """Work of each job per core, float64 (n,), GFLOP: the slowest core of the platform × its recorded run time."""
     return np.asarray(scenario.platform.slowest_gflops * (scenario.workload.run_ns / 1e9))
+
+
+def check_devices(scenario: ReadyScenario, level: BatchLevel) -> None:
+    """Raise InputError if workers that are no cores would have to change while they run."""
+    kind = next((kind for program in scenario.applications for kind in program.workers), None)
+    if kind is None:
+        return
+    for changes, what in (
+        (not scenario.speeds.steady, str(SPEEDS)),
+        (level.dealings.commanded, "commands to running jobs: hints, other widths, scaled speeds"),
+        (level.dealings.molds, "other widths than requested"),
+    ):
+        if changes:
+            raise InputError(f"workers: {kind.name}: not with {what}; allowed: cores that keep their speeds and jobs")
 
 
 def coupling(name: str) -> Coupling:

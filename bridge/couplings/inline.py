@@ -10,6 +10,7 @@ import numpy as np
 from als.application_faults import application_fault
 from als.engine import hooks as application_hooks
 from als.engine.dag import state as graphs
+from als.engine.devices import NO_DEVICES, Devices, DeviceSlots
 from als.engine.state import ApplicationState, new_state
 from als.graphs.contract import MAX_EDGES_PER_JOB
 from als.graphs.draw import new_drawing_room
@@ -22,7 +23,7 @@ from als.programs.table import Programs
 from bls.engine.growing import grow_width_requests
 from bls.engine.status import BatchStatus
 from bls.simulator import BatchSimulator
-from bridge.couplings import Applications, TaskColumns, core_gflop
+from bridge.couplings import Applications, TaskColumns, check_devices, core_gflop
 from bridge.couplings import inline_state as i
 from bridge.couplings.inline_kernel import drive, reorder
 from bridge.couplings.inline_state import HOOKS, InlineState, InlineStatus
@@ -52,6 +53,7 @@ class InlineRun:
         assert scenario.programs is not None
         self.scenario, self.programs = scenario, scenario.programs
         self.simulator, self.keep_tasks = simulator, keep_tasks
+        check_devices(scenario, simulator)
         self.inline = new_inline_state(scenario, simulator, keep_tasks=keep_tasks)
 
     def fork(self, simulator: BatchSimulator) -> InlineRun:
@@ -189,8 +191,10 @@ def _application_room(
             hints=rules.hints,
             resizes=resizes,
             width_requests=width_requests,
+            devices=programs.has_devices,
         ),
         graph=graph,
+        devices=Devices.none({"device_slots": widest}) if programs.has_devices else NO_DEVICES,
         width_requests=np.zeros(len(programs.table.width_shares), np.int64) if width_requests else None,
     )
 
@@ -230,6 +234,7 @@ def new_inline_state(scenario: ReadyScenario, simulator: BatchSimulator, *, keep
         i.COME_DUE: saves,
         i.INTERRUPT: simulator.dealings.commanded,
         i.WIDTH_REQUESTS: width_requests,
+        i.DEVICES: programs.has_devices,
     }
     state = InlineState(
         core_speed=own(scenario.platform.core_speed_gflops, np.float64),
@@ -245,6 +250,7 @@ def new_inline_state(scenario: ReadyScenario, simulator: BatchSimulator, *, keep
         tasks=TaskColumns.new({"records": rows}),
         transfers=TransferColumns.new({"transfers": 2 * edges if sends else 0}),
         running=shared,
+        device_slots=DeviceSlots.new({"device_slots": widest if programs.has_devices else 0}),
         shared=shared,
         seed=np.array([scenario.model.seed], np.uint64),
         costs=i.InlineCosts(

@@ -21,6 +21,7 @@ from als.engine.loop import begin
 from als.engine.scaling import apply_deferred, begin_varying, defer, look_ahead, rescale, set_scale
 from als.engine.state import GRAPH, NEVER, ApplicationState, show_slots
 from als.network.state import message_ns_in_kernels as _message_ns
+from als.workers import place_devices
 from bls.engine import state as b
 from bls.engine.state import BatchState
 from bridge.couplings import inline_state as i
@@ -121,6 +122,28 @@ def bind_width_requests(state: BatchState, inline: InlineState, row: int, _flag:
     for phase in range(phases):
         share = inline.table.width_shares[first + phase]
         run.width_requests[phase] = requested_width(share, inline.asked[row], least, most)
+    return 0
+
+
+@compiled(HOOK)
+def bind_devices(_: BatchState, inline: InlineState, row: int, n_cores: int) -> int:
+    """Set the workers of the current application from its program, and the speeds of its slots."""
+    app, table, place, room = inline.running.app, inline.table, inline.program[row], inline.device_slots
+    first, stop = table.worker_first[place], table.worker_stop[place]
+    devices, workers, n = app.devices, table.workers, n_cores if stop > first else 0
+    devices.streams, devices.launch_ns = workers.streams[first:stop], workers.launch_ns[first:stop]
+    devices.link_ns, devices.spread = workers.link_ns[first:stop], workers.spread[first:stop]
+    devices.in_ns, devices.out_ns = workers.in_ns[first:stop], workers.out_ns[first:stop]
+    slots = devices.slots
+    slots.kind, slots.device = room.kind[:n], room.device[:n]
+    slots.began_ns, slots.works_ns = room.began_ns[:n], room.works_ns[:n]
+    slots.worked_ns, slots.done_ns = room.worked_ns[:n], room.done_ns[:n]
+    slots.in_free_ns, slots.free_ns, slots.out_free_ns = room.in_free_ns[:n], room.free_ns[:n], room.out_free_ns[:n]
+    devices.asked_ns, devices.ended_ns = devices.asked_ns[:0], devices.ended_ns[:0]
+    phase, last = table.phase_first[place], table.phase_stop[place]
+    devices.on = table.on[phase : last if n > 0 else phase]
+    if n > 0:
+        place_devices(slots, devices.streams, workers.count[first:stop], workers.factor[first:stop], app.speed)
     return 0
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from als.core_speeds import SpeedState
 from als.engine import loop as application
+from als.engine.devices import DeviceSlots
 from als.engine.state import ApplicationState
 from als.graphs.draw import DrawingRoom
 from als.metrics.graphs import GRAPH_METRICS, TransferColumns
@@ -205,6 +206,7 @@ class InlineState(State):
     tasks: TaskColumns = column()  # by job, in order of starts
     transfers: TransferColumns = column()  # by job, in order of starts
     running: Running  # current application: ``shared``, a saved one, or a copy of it
+    device_slots: DeviceSlots  # room for the slots of one application; empty if all workers are cores
     shared: Running  # application in the front of the arrays of ``application``
     seed: Words  # (1,)
     costs: InlineCosts  # costs of chunks and data
@@ -226,7 +228,7 @@ class InlineState(State):
 HOOK = types.int64(_BATCH, StateKind(InlineState), types.int64, types.int64)
 call_hook = caller(HOOK)
 
-SPEEDS, VARYING, GRAPHS, START, COME_DUE, INTERRUPT, WIDTH_REQUESTS = range(7)
+SPEEDS, VARYING, GRAPHS, START, COME_DUE, INTERRUPT, WIDTH_REQUESTS, DEVICES = range(8)
 HOOKS = Hooks(
     "inline coupling",
     HOOK,
@@ -238,5 +240,6 @@ HOOKS = Hooks(
         COME_DUE: ("expiring promises of applications", "bridge.couplings.inline_commands:come_due"),
         INTERRUPT: ("applications that receive commands", "bridge.couplings.inline_commands:interrupt"),
         WIDTH_REQUESTS: ("applications that request cores", "bridge.couplings.inline_commands:bind_width_requests"),
+        DEVICES: ("workers that are no cores", "bridge.couplings.inline_commands:bind_devices"),
     },
 )

@@ -149,8 +149,8 @@ class Orders:
         base = self._core_speed[numbers]
         highest = scenario.speeds.highest_factor * (HIGHEST if self._dealings.scales else 1.0)
         bound_ns = earliest_end_ns(start_ns, surely, surely / n, base * highest)
-        if resizes:
-            bound_ns = start_ns  # more cores may end it sooner
+        if resizes or program.workers:
+            bound_ns = start_ns  # more cores, or shorter tasks on devices, may end it sooner
         if stop_ns is not None:
             bound_ns = min(bound_ns, stop_ns)
         if scenario.speeds.loses:
@@ -166,6 +166,10 @@ class Orders:
 
     def _payload(self, job: int, place: int, cores: int, core_gflop: float, width: m.WidthRange | None) -> TaskPayload:
         program, names = self._scenario.applications[place], self._techniques[place]
+        if program.workers:
+            raise InputError(
+                f"job {job}: {program.workers[0].name}: a simulator that requests lengths knows cores alone"
+            )
         seed, bytes_per_gflop = self._scenario.model.seed, self._scenario.bytes_per_gflop
         speed = self._scenario.platform.slowest_gflops
         drawn = drawn_program(self._programs, place, seed, job, cores, core_gflop, speed, bytes_per_gflop)
@@ -364,13 +368,17 @@ def _is_plain(program: Program) -> bool:
     """Whether a recipe suffices: one loop of normal lengths with a number of tasks per core."""
     loop = program.phases[0]
     once = len(program.phases) == program.steps == 1 and loop.cores is None
-    return once and isinstance(loop, Loop) and not loop.lengths and loop.tasks is None
+    return once and isinstance(loop, Loop) and not (loop.lengths or program.workers) and loop.tasks is None
 
 
 def _phases_gflop(program: Program, cores: int, core_gflop: float, phases: Iterable[int]) -> float:
     """The work of some of a job's phases in all of its steps, GFLOP."""
-    shares = program.shares
-    return sum(core_gflop * shares[at] * (1 if isinstance(program.phases[at], Serial) else cores) for at in phases)
+    shares, total = program.shares, 0.0
+    for at in phases:
+        with_cores, more = program.capacity(at)
+        serial = isinstance(program.phases[at], Serial)
+        total += core_gflop * shares[at] * (1 if serial else with_cores * cores + more)
+    return total
 
 
 def _is_sure(phase: Serial | Loop | Graph) -> bool:

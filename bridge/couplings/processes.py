@@ -20,7 +20,7 @@ from bls.engine.status import BatchStatus
 from bls.options import BLS
 from bls.policies.contract import OtherProgram
 from bls.running_jobs import RunningJobs
-from bridge.couplings import Applications, BatchLevel
+from bridge.couplings import Applications, BatchLevel, check_devices
 from bridge.couplings.orders import Orders
 from bridge.couplings.reports import Reports
 from bridge.protocol.packing import unpack_int64
@@ -87,6 +87,7 @@ class _Drive:
         jobs_per_worker: int | None,
     ) -> None:
         assert scenario.technique is not None
+        check_devices(scenario, level)
         self._scenario, self._level, self._watch, self._execution = scenario, level, watch, execution
         #: The level, if running jobs may receive commands and release cores; otherwise None.
         self._running = level if isinstance(level, RunningJobs) else None

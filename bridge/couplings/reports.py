@@ -49,7 +49,8 @@ class Reports:
         loops = np.empty(len(LOOP_METRICS))
         finish_ns, busy_ns = np.array(unpack_int64(outcome.finish_ns)), np.array(unpack_int64(outcome.busy_ns))
         done = np.nan if outcome.stopped or outcome.last_lost is not None else report.length_gflop
-        what = loops, start_ns, finish_ns, busy_ns, self._orders.speed(places.latest, start_ns), done, report.length_cov
+        speed = self._programs.speed_of_slots(self._program(row), self._orders.speed(places.latest, start_ns))
+        what = loops, start_ns, finish_ns, busy_ns, speed, done, report.length_cov
         measure(*what, outcome.scheduling_ns, outcome.chunks)
         records = [_task_columns(part, places) for part in report.records]
         transfers = [_transfer_columns(part) for part in report.transfers]
@@ -78,10 +79,13 @@ class Reports:
         what = tasks, chunks, length_gflop, loops, chosen, ahead_chunks, of_tasks
         return Applications(*what, graphs=graphs, transfers=sent, cost=cost)
 
+    def _program(self, row: int) -> int:
+        return int(self._scenario.program[self._level.origin(row)])
+
     def _rules_of(self, row: int, outcome: Outcome) -> slice:
         # A worker counts the rules of one program, which follow those of earlier programs in the table.
         rules, n = self._programs.rules, len(outcome.chosen)
-        first = self._programs.rule_first[int(self._scenario.program[self._level.origin(row)])]
+        first = self._programs.rule_first[self._program(row)]
         most = len(rules.names) - first if rules.selects else 0
         if n > most:
             what = f"the outcome's chosen has {n} numbers; allowed: up to {most}"

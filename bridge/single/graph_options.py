@@ -8,11 +8,12 @@ from als.core_speeds import CoreSpeeds, core_speeds
 from als.network import BYTES_PER_GBIT, network_model, network_state
 from als.network.state import NONE, NetworkState
 from als.network.topologies import topology
-from als.options import ALS, ASSIGNMENT, LATENCY, NETWORK, ORDER, OVERHEAD, SPEEDS
+from als.options import ALS, ASSIGNMENT, LATENCY, NETWORK, ORDER, OVERHEAD, SPEEDS, WORKERS
 from als.planners import Planner
 from als.planners.contract import MAPPED, Mapped
 from als.schedulers import AnyScheduler, scheduler
 from als.techniques import Selection, Technique
+from als.workers import WorkerKind
 from bls.options import TOPOLOGY
 from bridge.options.declared import HOSTS
 from bridge.single.own_cores import OwnCores
@@ -45,8 +46,10 @@ class GraphOptions(OwnCores):
     latency_ns: int = holds(LATENCY)
     assignment: str = holds(ASSIGNMENT)
     speeds: tuple[str, ...] = holds(SPEEDS)
+    workers: tuple[str, ...] = holds(WORKERS)
     seed: int = holds(SEED)
-    # The objects named by ``als``, the network and ``speeds``
+    # The objects named by ``workers``, ``als``, the network and ``speeds``
+    kinds: tuple[WorkerKind, ...] = field(init=False, compare=False, repr=False)
     scheduler: Technique | Planner | Mapped = field(init=False, compare=False, repr=False)
     state: NetworkState = field(init=False, compare=False, repr=False)
     changing: CoreSpeeds = field(init=False, compare=False, repr=False)

@@ -13,14 +13,15 @@ from als.application import ApplicationSimulator
 from als.engine.dag.state import Edges
 from als.graphs.draw import DrawnGraph
 from als.graphs.order import index_edges, topological_order, upward_ranks
-from als.graphs.task_graph import TaskGraph
+from als.graphs.task_graph import CORES, TaskGraph
 from als.lengths.draw import length_cov
 from als.metrics.graphs import GRAPH_METRICS, arrived_transfers, measure_graph
 from als.metrics.loops import LOOP_METRICS, by_name
 from als.network.routes import longest_route
-from als.options import ALS
+from als.options import ALS, WORKERS
 from als.planners import Planner
 from als.planners.contract import Mapped
+from als.workers import works_of_tasks
 from bridge.options.declared import HOSTS
 from bridge.single.graph_options import GraphOptions
 from bridge.single.own_cores import advance_to_end, measured, one_job_ledger, task_columns
@@ -83,12 +84,14 @@ class GraphResult:
 
 def check_memory(name: str, n_tasks: int, n_edges: int, options: GraphOptions) -> None:
     """Raise InputError if a graph, called ``name``, and the plan of a planner do not fit into the free memory."""
-    needed = _TASK_BYTES * n_tasks + _EDGE_BYTES * n_edges
+    needed = (_TASK_BYTES + 16 * len(options.kinds)) * n_tasks + _EDGE_BYTES * n_edges
     if options.has_network:
         needed += _LINK_BYTES * int(longest_route(options.state)) * n_edges
     if isinstance(options.scheduler, Planner):
-        size = n_tasks, n_edges, options.n_cores
-        needed += 8 * (options.scheduler.floats(*size) + options.scheduler.ints(*size))
+        size, rules = (n_tasks, n_edges, options.n_cores), [options.scheduler]
+        if options.kinds and options.scheduler.unlike is not None:
+            rules.append(options.scheduler.unlike)
+        needed += 8 * max(rule.floats(*size) + rule.ints(*size) for rule in rules)
     free = free_memory_bytes()
     if free is not None and needed > free:
         raise InputError(
@@ -125,9 +128,10 @@ def simulate_graph(graph: TaskGraph | DrawnGraph, options: GraphOptions) -> Grap
     if isinstance(options.scheduler, Mapped):
         _check_places(where, whole, options)
     check_memory(where, whole.n_tasks, whole.n_edges, options)
-    base = np.array(options.core_speed_gflops, np.float64)
-    at_start = base * options.changing.factors(np.arange(len(base)), 0)
     try:
+        works = _works(whole, options)
+        base, workers = options.slots(gflop=works)
+        at_start = base * options.changing.factors(np.arange(len(base)), 0)
         application = ApplicationSimulator(
             whole.gflop,
             at_start,
@@ -139,13 +143,27 @@ def simulate_graph(graph: TaskGraph | DrawnGraph, options: GraphOptions) -> Grap
             edges=Edges(np.array([0, whole.n_edges]), whole.source, whole.target, whole.bytes),
             core_host=options.core_host,
             network=options.state,
+            workers=workers,
         )
         advance_to_end(application, options.changing, base)
-        return _result(whole, options, application, at_start)
+        return _result(whole, options, application, at_start, works)
     except MemoryError:
         raise InputError(f"{where}: {whole.n_tasks} tasks and {whole.n_edges} edges do not fit into memory") from None
     except InputError as error:
         raise InputError(f"{where}: {error.text}") from None
+
+
+def _works(graph: TaskGraph, options: GraphOptions) -> Array | None:
+    # The work of tasks on cores and on each kind of workers; None if it is everywhere the same.
+    names, given = [CORES, *(kind.name for kind in options.kinds)], {}
+    if graph.kind_gflop is not None:
+        given = {name: row for name, row in zip(graph.kinds, graph.kind_gflop, strict=True) if name in names}
+    if CORES in given and not options.kinds:
+        task, name = shown(graph.label(int(np.argmax(given[CORES])))), graph.kinds[0]
+        raise InputError(f"task {task} cannot run on cores; allowed: {WORKERS}, as {name}:count=2")
+    if not given and not any(kind.variation for kind in options.kinds):
+        return None
+    return works_of_tasks(options.kinds, graph.gflop, given, options.seed)
 
 
 def critical_path(graph: TaskGraph) -> Array:
@@ -185,13 +203,19 @@ def _check_places(where: str, graph: TaskGraph, options: GraphOptions) -> None:
         raise refused(task, f"is mapped to {place}")
 
 
-def _result(graph: TaskGraph, options: GraphOptions, application: ApplicationSimulator, at_start: Array) -> GraphResult:
+def _result(
+    graph: TaskGraph, options: GraphOptions, application: ApplicationSimulator, at_start: Array, works: Array | None
+) -> GraphResult:
     tasks: dict[str, Array | list[str]] = {**task_columns(application, graph.gflop)}
     tasks["name"] = [graph.label(task) for task in range(graph.n_tasks)]
     cov = length_cov(graph.gflop, 0, graph.n_tasks) if graph.gflop.sum() > 0.0 else math.nan
     loop_values, graph_values = measured(application, at_start, graph.gflop, cov), np.empty(len(GRAPH_METRICS))
     transfers = _transfers(application) if options.has_network else None
-    measure_graph(graph_values, application.state, 0, application.end_ns, float(at_start.max()), False)
+    state, fastest = application.state, float(at_start.max())
+    if works is not None:  # each task has its own fastest worker
+        slots = application.state.devices.slots.kind
+        state, fastest = state._replace(lengths=(works[slots] / at_start[:, np.newaxis]).min(axis=0)), 1.0
+    measure_graph(graph_values, state, 0, application.end_ns, fastest, False)
     end_ns, n_chunks = application.end_ns, application.chunks
     return GraphResult(options, graph, end_ns, n_chunks, tasks, transfers, loop_values, graph_values)
 

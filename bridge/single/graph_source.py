@@ -16,7 +16,7 @@ from traces.base.given_file import GivenFile, without_ending
 from traces.base.options import CORE_GFLOPS, check_fields, holds
 from traces.base.plugins import entry_points, split_parameters
 
-_TIMED = ("wfformat", "dax")  #: formats that record run times, measured on a core with a certain speed
+_TIMED = ("wfformat", "dax", "starpu")  #: formats that record run times, measured on a core with a certain speed
 
 # The beginning of a file by which its format is recognised.
 _HEAD_BYTES = 2**16

@@ -12,9 +12,10 @@ from als.core_speeds import CoreSpeeds, core_speeds
 from als.lengths import LengthModel
 from als.lengths.draw import drawn, length_cov
 from als.metrics.loops import LOOP_METRICS, by_name, finish_cov, finish_imbalance
-from als.options import ASSIGNMENT, LATENCY, N_TASKS, OVERHEAD, SPEEDS, STEPS
+from als.options import ASSIGNMENT, LATENCY, N_TASKS, OVERHEAD, SPEEDS, STEPS, WORKERS
 from als.schedulers import loop_technique
 from als.techniques import AnyTechnique
+from als.workers import WorkerKind
 from bridge.options.declared import HOSTS
 from bridge.single.own_cores import OwnCores, advance_to_end, measured, one_job_ledger, task_columns
 from traces.base.errors import InputError
@@ -40,8 +41,10 @@ class LoopOptions(OwnCores):
     # number of repetitions of the loop, each followed by a barrier; a technique may learn from step to step
     steps: int = holds(STEPS)
     speeds: tuple[str, ...] = holds(SPEEDS)  # changes of the cores' speeds, see ``als.core_speeds``
+    workers: tuple[str, ...] = holds(WORKERS)  # workers that are no cores, see ``als.workers``
     seed: int = holds(SEED)  # seed of all random numbers
-    # technique, changing: the objects named by ``als`` and ``speeds``; set here
+    # kinds, technique, changing: the objects named by ``workers``, ``als`` and ``speeds``; set here
+    kinds: tuple[WorkerKind, ...] = field(init=False, compare=False, repr=False)
     technique: AnyTechnique = field(init=False, compare=False, repr=False)
     changing: CoreSpeeds = field(init=False, compare=False, repr=False)
 
@@ -107,7 +110,7 @@ def simulate_loop(lengths_gflop: Array, options: LoopOptions) -> LoopResult:
     lengths = own(lengths_gflop, np.float64)
     n, steps = len(lengths), options.steps
     N_TASKS.check(n * steps, f"{STEPS} times the tasks")
-    base, speeds = np.array(options.core_speed_gflops, np.float64), options.changing
+    (base, workers), speeds = options.slots(), options.changing
     all_lengths = np.tile(lengths, steps)
     at_start = base * speeds.factors(np.arange(len(base)), 0)
     application = ApplicationSimulator(
@@ -119,13 +122,15 @@ def simulate_loop(lengths_gflop: Array, options: LoopOptions) -> LoopResult:
         master=options.assignment == "master",
         part_tasks=[n] * steps,
         seed=options.seed,
+        workers=workers,
     )
     returned = advance_to_end(application, speeds, base)
     columns = task_columns(application, all_lengths)
-    by_step = _steps(columns, options)
+    by_step = _steps(columns, options, application)
     values = measured(application, at_start, all_lengths, length_cov(lengths, 0, n))
     starts = np.array([step["start_ns"] for step in by_step], np.int64)
     chunks = _chunk_columns(columns, n, starts, returned)
+    _set_times_of_devices(chunks, application)
     return LoopResult(
         options,
         application.end_ns,
@@ -139,23 +144,37 @@ def simulate_loop(lengths_gflop: Array, options: LoopOptions) -> LoopResult:
     )
 
 
-def _steps(tasks: dict[str, Array], options: LoopOptions) -> list[dict[str, float]]:
+def _steps(tasks: dict[str, Array], options: LoopOptions, application: ApplicationSimulator) -> list[dict[str, float]]:
     # The first request of a step costs only its messages and overhead, so its time is known. With messages it is later
     # than the end of the step before: all cores must be notified that no task is left.
     n_cores, n = options.n_cores, len(tasks["task"]) // options.steps
-    cost = 2 * options.latencies_ns + options.overhead_ns
+    cost, devices = 2 * options.latencies_ns + options.overhead_ns, application.state.devices
     found: list[dict[str, float]] = []
     start = end = 0
     for s in range(options.steps):
-        core, begin, done = (tasks[name][s * n : (s + 1) * n] for name in ("core", "start_ns", "end_ns"))
+        part = slice(s * n, (s + 1) * n)
+        core, begin, done = (tasks[name][part] for name in ("core", "start_ns", "end_ns"))
+        asked = begin - cost[core]
+        if options.kinds:
+            asked = np.where(devices.asked_ns[part] < 0, asked, devices.asked_ns[part])
+            done = np.maximum(done, devices.ended_ns[part])  # transfers follow
         if s:
-            start = max(end, int((begin - cost[core]).min()))
+            start = max(end, int(asked.min()))
         finish = np.full(n_cores, start, np.int64)
         np.maximum.at(finish, core, done)
         end = int(finish.max())
         shape = {"imbalance": finish_imbalance(finish, start), "cov": finish_cov(finish, start)}
         found.append({"start_ns": start, "end_ns": end, **shape})
     return found
+
+
+def _set_times_of_devices(chunks: dict[str, Array], application: ApplicationSimulator) -> None:
+    # A chunk on a device ends with its transfer, and its successor need not wait for that.
+    devices = application.state.devices
+    if len(devices.asked_ns):
+        asked = devices.asked_ns[chunks["first"]]
+        chunks["request_ns"] = np.where(asked < 0, chunks["request_ns"], asked)
+        chunks["end_ns"] = np.where(asked < 0, chunks["end_ns"], devices.ended_ns[chunks["first"]])
 
 
 def _chunk_columns(tasks: dict[str, Array], n: int, starts: Array, returned: list[tuple[int, int]]) -> dict[str, Array]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import Field, fields
+from dataclasses import Field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -13,7 +13,8 @@ from als.application_faults import lost_error
 from als.core_speeds import CoreSpeeds
 from als.metrics.loops import LOOP_METRICS, measure
 from als.network.state import message_ns
-from als.options import CORES
+from als.options import CORES, SPEEDS, WORKERS
+from als.workers import WorkerKind, WorkerSlots, n_slots, with_devices, worker_kinds
 from bridge.options.declared import CORE_SPEED, HOSTS
 from bridge.runs.library_versions import versions
 from traces.base.errors import InputError, parse_real, shown
@@ -60,14 +61,21 @@ class OwnCores:
     latency_ns: int
     assignment: str
     speeds: tuple[str, ...]
+    workers: tuple[str, ...]
     seed: int
+    # Object named by ``workers``: the kinds, first those whose drivers compute nothing
+    kinds: tuple[WorkerKind, ...]
 
     def check_cores(self) -> None:
         """Raise InputError if there are too many cores or none, or a value is out of range."""
+        kinds = worker_kinds(self.workers, str(WORKERS))
+        object.__setattr__(self, "kinds", tuple(sorted(kinds, key=lambda kind: not kind.drivers)))
+        if kinds and self.speeds:
+            raise InputError(f"{SPEEDS}: not with {WORKERS}, whose chunks do not change")
         CORES.check(self.n_cores)
         for speed in self.core_speed_gflops:
             CORE_GFLOPS.check(speed, str(CORE_SPEED))
-        HOSTS.check(self.hosts, highest=self.n_cores)
+        HOSTS.check(self.hosts, highest=len(self.core_speed_gflops))
         check_fields(self)
 
     def check_weights(self, name: str, only_cores: int | None) -> None:
@@ -77,14 +85,31 @@ class OwnCores:
 
     @property
     def n_cores(self) -> int:
-        """P."""
-        return len(self.core_speed_gflops)
+        """P, with the slots of devices that no core drives."""
+        return len(self.core_speed_gflops) + self._further
+
+    @property
+    def _further(self) -> int:
+        return n_slots([kind for kind in self.kinds if not kind.drivers])
+
+    def slots(self, *, gflop: Array | None = None) -> tuple[Array, WorkerSlots | None]:
+        """The speeds of all slots, float64 (P,), GFLOP/s, and the workers; None: all are cores. ``gflop``: work of each task on
+        cores and on each kind."""
+        speeds = self.core_speed_gflops
+        of_cores = np.array(speeds + speeds[-1:] * self._further, np.float64)
+        if not self.kinds:
+            return of_cores, None
+        kinds = self.kinds if gflop is None else [replace(kind, variation=0.0) for kind in self.kinds]
+        return with_devices(kinds, of_cores, gflop=gflop)
 
     @property
     def first_core(self) -> Array:
-        """First core of each host, and P, int64 (hosts + 1,): blocks; if they differ, the first ones are larger by one core."""
-        share, more = divmod(self.n_cores, self.hosts)
-        return np.concatenate([[0], np.cumsum([share + (h < more) for h in range(self.hosts)])]).astype(np.int64)
+        """First core of each host, and P, int64 (hosts + 1,): blocks; if they differ, the first ones are larger by one core.
+        Slots of devices that no core drives are on the last host."""
+        share, more = divmod(len(self.core_speed_gflops), self.hosts)
+        first = np.concatenate([[0], np.cumsum([share + (h < more) for h in range(self.hosts)])]).astype(np.int64)
+        first[-1] = self.n_cores
+        return first
 
     @property
     def core_host(self) -> Array:
@@ -107,6 +132,8 @@ class OwnCores:
         equal = len(set(self.core_speed_gflops)) == 1
         speeds = self.core_speed_gflops[0] if equal else list(self.core_speed_gflops)
         als = self.als if isinstance(self.als, str) else self.als.name
+        if not self.workers:
+            del named["workers"]
         return named | {"als": als, "cores": self.n_cores, "core_speed_gflops": speeds}
 
 

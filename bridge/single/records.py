@@ -91,8 +91,10 @@ def graph_summary(result: GraphResult) -> str:
     found, options, graph = result.metrics, result.options, result.graph
     ordered = f", order {options.order}" if isinstance(options.scheduler, Technique) else ""
     hosts = "1 host" if options.hosts == 1 else f"{options.hosts} hosts"
-    critical, speed = found["critical_path_ns"], options.core_speed_gflops
-    most = min(found["parallelism"], sum(speed) / max(speed))  # limits of the graph, and of the cores
+    critical, speed = found["critical_path_ns"], options.slots()[0]
+    unlike = any(kind.variation or kind.name in graph.kinds for kind in options.kinds)
+    # Limits of the graph, and of the workers.
+    most = min(found["parallelism"], len(speed) if unlike else float(speed.sum() / speed.max()))
     rows = {
         "scheduler, seed": f"{options.names()['als']}{ordered}, {options.seed}",
         "tasks, edges": f"{graph.n_tasks}, {graph.n_edges}",

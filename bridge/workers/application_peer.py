@@ -169,6 +169,7 @@ class ApplicationPeer(JobPeer):
         drawn = self._drawing.drawn(recipe, start.technique)
         resizes = start.resizes or ()
         places = [len(speed) - 1, *(int(unpack_int32(one.places).max(initial=0)) for one in resizes)]
+        speed, workers = drawn.slots(speed)
         application = ApplicationSimulator(
             drawn.lengths,
             speed,
@@ -187,6 +188,7 @@ class ApplicationPeer(JobPeer):
             releases=start.releases,
             max_cores=1 + max(places),
             wishes=self._drawing.wishes(recipe, start.wishes),
+            workers=workers,
         )
         self._jobs[start.job] = _Job(start, application, list(start.hints), list(resizes), list(start.scales))
         return self._jobs[start.job]
@@ -307,7 +309,8 @@ def _measured(application: ApplicationSimulator, start: m.SimulateJob) -> m.Meas
     if start.network is None:
         return None
     values = np.empty(len(GRAPH_METRICS))
-    fastest = float(unpack_float64(start.core_speed_gflops).max())
+    devices = len(application.state.devices.slots.kind) > 0  # whose speeds do not change
+    fastest = float((application.state.speed if devices else unpack_float64(start.core_speed_gflops)).max())
     cut = application.stopped or application.lost
     measure_graph(values, application.state, start.start_ns, application.end_ns, fastest, cut)
     named = zip((name for name, _ in GRAPH_METRICS), values.tolist(), strict=True)

@@ -1,6 +1,7 @@
 """The tasks of a job defined by a recipe: generated from it, with their phases."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +16,9 @@ from bridge.protocol.messages import Recipe, WidthRange
 from traces.base.time import duration_ns
 from traces.compiled import Array
 
+if TYPE_CHECKING:
+    from als.workers import WorkerSlots
+
 
 @dataclass(frozen=True, eq=False)
 class DrawnJob:
@@ -24,12 +28,22 @@ class DrawnJob:
     phases: list[AnyScheduler | GraphPart | None]  # as for ``als.application.ApplicationSimulator``
     part_tasks: Array | None = None  # int64 (I,) or None, number of tasks of each part; None: there is one part
     edges: Edges | None = None  # of its graphs; None: there are none
+    program: Program | None = None  # None: there are only cores
 
     @property
     def part_first(self) -> Array:
         """The first task of each part, and one beyond the last task; int64 (I + 1,)."""
         tasks = [len(self.lengths)] if self.part_tasks is None else self.part_tasks
         return np.concatenate([[0], np.cumsum(tasks)])
+
+    def slots(self, speed_gflops: Array) -> "tuple[Array, WorkerSlots | None]":
+        """The speeds of its slots, on cores of these speeds, and its workers; None: all are cores."""
+        if self.program is None:
+            return speed_gflops, None
+        from als.workers import with_devices  # not needed by jobs on cores
+
+        on = np.array([self.program.mask(at) for at in range(len(self.program.phases))], np.int64)
+        return with_devices(self.program.workers, speed_gflops, on=on)
 
     def edges_of(self, part: int) -> tuple[Array, ...]:
         """Source, target and bytes of the edges of a part, with tasks counted within it; none without a graph."""
@@ -67,7 +81,8 @@ class Drawing:
         edges = None
         if program.has_graph:
             edges = Edges(found.edge_first, found.source, found.target, found.bytes)
-        return DrawnJob(found.lengths, [_phase(phase) for phase in program.phases], found.part_tasks, edges)
+        phases = [_phase(phase) for phase in program.phases]
+        return DrawnJob(found.lengths, phases, found.part_tasks, edges, program if program.workers else None)
 
     def wishes(self, recipe: Recipe, width: WidthRange | None) -> list[int] | None:
         """Number of cores that each phase of a job requests within this range; None: there are no requests."""

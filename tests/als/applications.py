@@ -5,13 +5,15 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
+import numpy as np
 from hypothesis import strategies as st
-from reference.application import AllLost, Ran, Resize, Run, TasksLeft, run
+from reference.application import AllLost, Device, Ran, Resize, Run, TasksLeft, run, with_devices_at_the_end
 from tables import table_rows
 
 from als.application import ApplicationSimulator
 from als.engine.state import NEVER
 from als.techniques import TECHNIQUES, technique
+from als.workers import WorkerKind, WorkerSlots, n_slots, with_devices
 from traces.base.errors import InputError, PluginError
 
 #: An instant, a core and its speed from then on.
@@ -159,19 +161,38 @@ class Scenario(Happening):
     phases: list[str | None]
     part_tasks: list[int]
     wishes: tuple[int, ...] = ()
+    #: The kinds of the last slots, whose ``speeds`` are those of the cores that drive them; and the kinds of each phase.
+    kinds: tuple[WorkerKind, ...] = ()
+    on: tuple[frozenset[int], ...] = ()
+
+    def workers(self) -> tuple[list[float], WorkerSlots | None]:
+        """Speeds of the slots, and their kinds and devices."""
+        if not self.kinds:
+            return self.speeds, None
+        on = np.array([sum(1 << kind for kind in some) for some in self.on], np.int64) if self.on else None
+        speeds, workers = with_devices(self.kinds, np.array(self.speeds), on=on)
+        return speeds.tolist(), workers
+
+    def devices(self) -> tuple[list[float], dict[int, Device]]:
+        """The same for the reference."""
+        return with_devices_at_the_end(self.kinds, self.speeds)
 
     def work(self) -> dict[str, Any]:
-        given: dict[str, Any] = {"lengths_gflop": self.lengths, "core_speed_gflops": self.speeds}
+        speeds, workers = self.workers()
+        given: dict[str, Any] = {"lengths_gflop": self.lengths, "core_speed_gflops": speeds, "workers": workers}
         given["phases"] = [None if name is None else technique(name) for name in self.phases]
         return given | {"wishes": self.wishes or None, "part_tasks": self.part_tasks}
 
     def expected(self) -> Run | str:
         """The reference's result; a word if it cannot end."""
         changes, later = self._plain_changes()
+        speeds, devices = self.devices()
         try:
             return run(
                 self.lengths,
-                self.speeds,
+                speeds,
+                devices=devices,
+                on=self.on,
                 latency=self.latency or (),
                 changes=changes,
                 later=later,
@@ -312,6 +333,40 @@ def crowded(seed: int, *, choosing: bool = False) -> Scenario:
         seed=seed,
         releases=chance.random() < 0.5,
         **happens,
+    )
+
+
+def mixed(seed: int, *, choosing: bool = False) -> Scenario:
+    """Loops on cores and on devices of one or two kinds, some on a few kinds alone; nothing changes but for a stop."""
+    chance = Random(seed)
+    kinds = tuple(
+        WorkerKind(
+            name=name,
+            count=chance.randint(1, 2),
+            speed=chance.choice((1.0, 4.0, 10.0)),
+            launch_ns=chance.choice((0, 3)),
+            in_bytes=chance.choice((0.0, 1.0, 2.5)),
+            out_bytes=chance.choice((0.0, 0.5, 4.0)),
+            bandwidth_gbps=8.0,
+            link_latency_ns=chance.choice((0, 2)),
+            streams=chance.choice((1, 1, 2, 3)),
+            variation=chance.choice((0.0, 0.3)),
+        )
+        for name in ("gpu", "other")[: chance.choice((1, 1, 2))]
+    )
+    n_slots_ = n_slots(kinds) + chance.randint(1, 4)
+    case = replace(
+        crowded(seed, choosing=choosing), changes=(), scales=(), resizes=(), wishes=(), kinds=kinds, latency=None
+    )
+    if chance.random() < 0.4:
+        case = replace(case, latency=[chance.choice((0, 4)) for _ in range(n_slots_)])
+    on: tuple[frozenset[int], ...] = ()
+    if chance.random() < 0.5:
+        every = range(len(kinds) + 1)
+        some = [frozenset(chance.sample(every, chance.randint(1, len(every)))) for _ in case.phases]
+        on = tuple(frozenset({0}) if name is None else part for name, part in zip(case.phases, some, strict=True))
+    return replace(
+        case, speeds=[chance.choice((0.5, 1.0, 1.0, 2.0)) for _ in range(n_slots_)], on=on, job=chance.randint(0, 3)
     )
 
 

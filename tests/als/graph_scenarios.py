@@ -23,6 +23,7 @@ from als.network.state import NetworkState
 from als.planners import PLANNERS, planner
 from als.planners.contract import MAPPED
 from als.techniques import technique
+from als.workers import WorkerKind, WorkerSlots
 
 #: Hosts of the machine.
 HOSTS = 4
@@ -85,6 +86,7 @@ class GraphScenario(Happening):
     mapped: tuple[int, ...] = ()
     by_rank: bool = False
     platform: Platform = Platform()
+    works: tuple[tuple[float, ...], ...] = ()  #: of each task on each core; none: ``lengths``
     job: int = field(default=1, kw_only=True)
 
     @property
@@ -101,6 +103,10 @@ class GraphScenario(Happening):
 
     def work(self) -> dict[str, Any]:
         given = {"lengths_gflop": self.lengths, "core_speed_gflops": self.speeds, "core_host": self.core_host}
+        if self.works:
+            kinds = tuple(WorkerKind(name=f"w{core}") for core in range(1, len(self.speeds)))
+            number = np.arange(len(self.speeds))
+            given["workers"] = WorkerSlots(kinds, number, number - 1, gflop=np.array(self.works, np.float64).T)
         return given | {"phases": [self.part()], "edges": edges_of(self.edges), "network": self.platform.state()}
 
     def records(self, application: ApplicationSimulator) -> GraphRun:
@@ -137,6 +143,7 @@ class GraphScenario(Happening):
                 stop_ns=None if self.stop is None else self.start + self.stop,
                 seed=self.seed,
                 job=1,
+                works=self.works,
                 resizes=[replace(one, at=self.start + one.at) for one in self.resizes],
                 replan=planning_again(self.scheduler, self.lengths, self.edges) if self.resizes else None,
             )

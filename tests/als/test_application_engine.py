@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from als.planners import planner
 from als.planners.contract import MAPPED
 from als.techniques import TECHNIQUES, Selection, Technique, technique, technique_kernel
 from als.techniques.python_technique import Ask, PythonTechnique
+from als.workers import WorkerKind, WorkerSlots, with_devices
 from traces.base.errors import InputError, PluginError
 from traces.base.scale import WHOLE
 from traces.base.time import MAX_NS
@@ -100,6 +102,86 @@ def test_the_end_of_time_is_an_error(work: float, start: int, overhead: int, kee
     )
     with pytest.raises(InputError, match=f"would not end before the last simulated instant, {MAX_NS} ns"):
         application.advance()
+
+
+def test_the_end_of_time_is_an_error_on_a_device() -> None:
+    for changed in ({"launch_ns": 3600 * 10**9}, {"in_bytes": 1e18}, {"out_bytes": 1e18}, {"speed": 1e-12}):
+        kind = WorkerKind(**{"bandwidth_gbps": 1e-9} | changed)
+        speed, workers = with_devices([kind], np.ones(2))
+        on = replace(workers, on=np.array([2]))
+        application = ApplicationSimulator([1.0], speed, SS, start_ns=MAX_NS - 3600 * 10**9, workers=on)
+        with pytest.raises(InputError, match="would not end before the last simulated instant"):
+            application.advance()
+
+
+def test_workers_that_are_no_cores_do_not_change() -> None:
+    speed, workers = with_devices([WorkerKind(streams=2)], np.ones(4))
+    application = ApplicationSimulator([1.0] * 8, speed, SS, workers=workers)
+    application.advance(1)
+    for call, arguments in (("set_speed", (1.0,)), ("scale", (0.5,)), ("lose", ()), ("resize", ((), (0,)))):
+        with pytest.raises(InputError, match=f"^{call}: some workers are no cores; allowed: cores alone$"):
+            getattr(application, call)(*arguments)
+    assert application.advance()
+
+
+TWO = WorkerKind(streams=2)
+
+
+@pytest.mark.parametrize(
+    ("work", "words"),
+    [
+        (lambda: with_devices([TWO], np.ones(2)), "workers: 2 cores drive devices, of 2; allowed: fewer"),
+        (
+            lambda: WorkerSlots((TWO,), np.array([0, 2]), np.array([-1, 0])),
+            "workers: kind, device: allowed: one number a slot",
+        ),
+        (lambda: WorkerSlots((TWO,), np.array([0, 1]), np.array([-1, -1])), "workers: device: allowed: -1 for cores"),
+        (lambda: WorkerSlots((TWO,), np.array([0, 1]), np.array([-1, 0])), "workers: device 0: allowed: as many slots"),
+        (lambda: mixed(speeds=2), "workers: 3 slots; allowed: one for each of 2 speeds"),
+        (lambda: mixed(on=[1, 1]), "workers: on: 2 numbers; allowed: one for each of 1 phases"),
+        (lambda: mixed(on=[4]), "workers: on: phase 0: 4; allowed: bits of kinds that there are"),
+        (
+            lambda: mixed(planner("heft"), WorkerKind(), on=[1]),
+            "workers: on: phase 0: 1; allowed: cores in a serial part",
+        ),
+        (lambda: mixed(gflop=[[1.0, 1.0]]), "workers: gflop: a phase is no graph"),
+        (lambda: mixed(planner("heft")), "workers: gpu: with a graph; allowed"),
+        (
+            lambda: mixed(planner("heft"), WorkerKind(), gflop=[[1.0, 1.0]]),
+            "workers: gflop: 1 rows; allowed: 2",
+        ),
+        (
+            lambda: mixed(planner("heft"), WorkerKind(), gflop=[[math.inf, 1.0], [math.inf, 1.0]]),
+            "workers: task 0 cannot run on any of the workers that are there",
+        ),
+        (
+            lambda: mixed(GraphPart(SS), WorkerKind(), gflop=[[1.0, 1.0], [1.0, math.inf]]),
+            "ss: task 1 cannot run on gpu; allowed: a planner",
+        ),
+        (lambda: mixed(GraphPart(SS, by_rank=True), WorkerKind(), gflop=[[1.0, 1.0]] * 2), "by_rank: not with a work"),
+        (
+            lambda: mixed(replace(planner("heft"), unlike=None), WorkerKind(), gflop=[[1.0, 1.0]] * 2),
+            "planner heft: cannot plan tasks with a work on each kind of workers",
+        ),
+    ],
+)
+def test_workers_that_are_refused(work: Callable[[], object], words: str) -> None:
+    with pytest.raises(InputError, match=f"^{words}"):
+        work()
+
+
+def mixed(
+    phase: Any = SS,
+    kind: WorkerKind = TWO,
+    *,
+    speeds: int = 0,
+    on: list[int] | None = None,
+    gflop: list[list[float]] | None = None,
+) -> ApplicationSimulator:
+    """Two tasks on a core and a device."""
+    given = {name: None if values is None else np.array(values) for name, values in (("on", on), ("gflop", gflop))}
+    speed, workers = with_devices([kind], np.ones(1 + kind.streams), **given)
+    return ApplicationSimulator([1.0, 1.0], np.ones(speeds) if speeds else speed, phases=[phase], workers=workers)
 
 
 def test_values_at_the_limits_are_accepted() -> None:

@@ -14,7 +14,8 @@
 ``tasks`` are lengths in ns on a core of 1 GFLOP/s, ``cores`` speeds in GFLOP/s. ``by`` names the technique, of each phase
 where there are several ("ss | serial"; a list is of several cases), and ``parts`` their numbers of tasks. A graph has
 ``edges`` ("0>1:50", with bytes), perhaps ``hosts`` of its cores, ``mapped`` places of its tasks for ``by = "cores"`` or
-``"hosts"``, and a ``network``. Other keys are fields of a :class:`Scenario`. ``happens``, by instants in ns: "lost CORE",
+``"hosts"``, and a ``network``. ``workers`` are the kinds of the last slots (``als.workers``), and ``on`` those of each
+phase ("0 1 | 1"; 0: cores). Other keys are fields of a :class:`Scenario`. ``happens``, by instants in ns: "lost CORE",
 "speed GFLOPS CORE", and, after all else of the instant, "hint CORES", "scale FACTOR [CORES]" and
 "resize [+NUMBER[:SPEED]] [-PLACE] [cost NS]".
 
@@ -33,6 +34,8 @@ import test_graph_engine_reference as of_graphs
 from applications import Scenario
 from graph_scenarios import GraphScenario, Platform
 from reference.application import Resize
+
+from als.workers import worker_kinds
 
 FOLDER = Path(__file__).parent / "applications"
 
@@ -84,6 +87,10 @@ def scenario(case: Mapping[str, Any]) -> Scenario | GraphScenario:
         fields["latency"] = [int(ns) for ns in given.pop("latency").split()]
     if "wishes" in given:
         fields["wishes"] = tuple(given.pop("wishes"))
+    if "workers" in given:
+        fields["kinds"] = worker_kinds(given.pop("workers"), "workers")
+    if "on" in given:
+        fields["on"] = tuple(frozenset(map(int, some.split())) for some in given.pop("on").split(" | "))
     if "edges" not in given:
         phases = [None if name == "serial" else name for name in by.split(" | ")]
         parts = [int(n) for n in given.pop("parts", str(len(tasks))).split()]

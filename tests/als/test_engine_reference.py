@@ -5,7 +5,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from applications import NAMES, Scenario, crowded, driven, pauses, ran, scenarios, selections
+from applications import NAMES, Scenario, crowded, driven, mixed, pauses, ran, scenarios, selections
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -66,6 +66,12 @@ def test_scaled_speeds_and_other_widths(choosing: bool, seeds: int) -> None:
         check(crowded(seed, choosing=choosing), [Random(seed).randint(0, 200) for _ in range(seed % 3)])
 
 
+@pytest.mark.parametrize(("choosing", "seeds"), [(False, 200), (True, 50)])
+def test_cores_and_devices(choosing: bool, seeds: int) -> None:
+    for seed in range(seeds):
+        check(mixed(seed, choosing=choosing), [Random(seed).randint(0, 200) for _ in range(seed % 3)])
+
+
 @settings(max_examples=400)
 @given(case=scenarios(lost=False), data=st.data(), instants=pauses, keep_tasks=st.booleans())
 def test_a_job_completes_if_it_would_end_at_the_stop_or_before(
@@ -112,3 +118,19 @@ def never_used_again(application: ApplicationSimulator) -> None:
     assert (state.end_ns[ran_at_all] <= at[np.argsort(state.core_number)[place]]).all()
     assert (state.cores.finish_ns <= at).all()
     assert (at == NEVER).any()
+
+
+def test_a_job_with_devices_completes_if_it_would_end_at_the_stop_or_before() -> None:
+    """Also where the tasks of a chunk have ended, and its transfer out has not."""
+    for seed in range(60):
+        case = replace(mixed(seed), stop=None, hints=())
+        natural = case.expected()
+        assert not isinstance(natural, str)
+        moments = sorted({one.end for one in natural.tasks if one is not None} | set(natural.finish))
+        for at in Random(seed).sample(moments, min(4, len(moments))):
+            for stop in (at - 1, at, at + 1):
+                stopped = replace(case, stop=max(0, stop - case.start))
+                check(stopped, [])
+                application = stopped.application()
+                application.run_to_stop(max(stop, case.start))
+                assert application.stopped == (natural.end > max(stop, case.start))

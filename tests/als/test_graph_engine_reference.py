@@ -1,11 +1,12 @@
 """The engine on graphs against the slow reference: every task's start, end, core and chunk, every transfer, all counts."""
 
+import math
 from dataclasses import replace
 from itertools import pairwise
 from random import Random
 
 import pytest
-from applications import NAMES, driven, pauses, ran
+from applications import NAMES, driven, lengths, pauses, ran
 from graph_scenarios import GraphScenario, Platform, crowded_graph, graph_scenarios, without_chunk_numbers
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -67,6 +68,18 @@ def test_all_that_can_happen(
     strategy: st.SearchStrategy[GraphScenario], data: st.DataObject, instants: list[int]
 ) -> None:
     check(data.draw(strategy), instants)
+
+
+@settings(max_examples=500)
+@given(case=graph_scenarios(lost=False, changing=False), data=st.data(), instants=pauses)
+def test_a_work_on_each_worker(case: GraphScenario, data: st.DataObject, instants: list[int]) -> None:
+    """Only planners know workers that cannot run a task."""
+    able = st.just(math.inf) if case.scheduler in PLANNERS else lengths
+    works = []
+    for length in case.lengths:
+        row = data.draw(st.lists(lengths | able, min_size=len(case.speeds), max_size=len(case.speeds)))
+        works.append((length, *row[1:]) if not any(map(math.isfinite, row)) else tuple(row))
+    check(replace(case, works=tuple(works), by_rank=False), instants)
 
 
 def test_other_widths() -> None:

@@ -15,7 +15,7 @@ from inside import column, number
 from reference.graph_records import edges_of, graph_ran
 from reference.planning import RULES, related, upward_ranks
 from refusing import refusals
-from test_planners import order_of
+from test_planners import HEFT_EDGES, HEFT_TIMES, PEFT_EDGES, PEFT_TIMES, order_of
 
 from als.application import ApplicationSimulator
 from als.application_parts import Edges, GraphPart
@@ -25,7 +25,31 @@ from als.network import network_model, network_state
 from als.planners import PLANNERS
 from als.planners.contract import MAPPED
 from als.techniques import Technique, technique
+from als.workers import WorkerKind, WorkerSlots
 from traces.base.errors import InputError
+
+
+def test_the_published_graphs_take_as_long_as_published() -> None:
+    """Figures 1 of the papers of HEFT and PEFT: a time on each of three processors; an edge takes as long as it has bytes."""
+    takes = {}
+    graphs = {"heft": (HEFT_TIMES, HEFT_EDGES), "peft": (PEFT_TIMES, PEFT_EDGES)}
+    for graph, (times, edges) in graphs.items():
+        given = edges_of([(*pair, size) for pair, size in edges.items()])
+        kinds, number = (WorkerKind(name="second"), WorkerKind(name="third")), np.arange(3)
+        for name in ("heft", "peft") if graph == "peft" else ("heft",):
+            application = ApplicationSimulator(
+                [row[0] for row in times],
+                [1.0] * 3,
+                PLANNERS[name],
+                edges=given,
+                core_host=[0, 1, 2],
+                network=network_state(network_model("hockney"), "full", hosts=3, bandwidth_gbps=8e-9, latency_ns=0.0),
+                workers=WorkerSlots(kinds, number, number - 1, gflop=np.array(times).T),
+            )
+            assert application.advance()
+            takes[graph, name] = application.end_ns / 1e9
+    assert takes == {("heft", "heft"): 80.0, ("peft", "heft"): 133.0, ("peft", "peft"): 122.0}
+
 
 #: None of them learns or draws, and so none remembers anything of a part.
 LOOPS = ("ss", "gss", "static", "fac", "static-steal", "mfac")

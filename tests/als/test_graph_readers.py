@@ -1,6 +1,7 @@
 """Files with task graphs: one small graph in every format, the DOT language, and everything that is wrong with others."""
 
 import gzip
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,13 @@ from traces.base.errors import InputError
 PAGE = ROOT / "docs" / "reference/graph-files.md"
 
 #: Endings of names that promise a format; the first is that of the small graph's file.
-ENDINGS = {"wfformat": ["json"], "dax": ["dax", "xml"], "dot": ["dot", "gv"], "graphml": ["graphml", "xml"]}
+ENDINGS = {
+    "wfformat": ["json"],
+    "dax": ["dax", "xml"],
+    "dot": ["dot", "gv"],
+    "graphml": ["graphml", "xml"],
+    "starpu": ["rec"],
+}
 DATA = Path(__file__).parent / "data"
 #: ``a`` (1 GFLOP) gives 100 bytes to ``b`` (2 GFLOP) and only goes before ``c`` (3 GFLOP).
 TEXTS = {form: (DATA / f"small.{endings[0]}").read_text("utf-8") for form, endings in ENDINGS.items()}
@@ -84,6 +91,35 @@ def test_a_format_that_is_mistaken_for_another(tmp_path: Path, form: str) -> Non
             assert refused(tmp_path, gzip.compress(TEXTS[form].encode()), f"my.{ending}.gz")
 
 
+def test_times_on_other_kinds_in_wfformat(tmp_path: Path) -> None:
+    text = WFFORMAT.replace(
+        '{"id": "b", "runtimeInSeconds"', '{"id": "b", "runtimeInSecondsOn": {"gpu": 2}, "runtimeInSeconds"'
+    )
+    graph = read(tmp_path, text, core_gflops=3.0)
+    assert graph.kinds == ("gpu",)
+    assert graph.kind_gflop is not None
+    assert graph.kind_gflop.tolist() == [[math.inf, 6.0, math.inf]]
+    assert refused(tmp_path, text.replace('{"gpu": 2}', "2")).endswith(
+        """runtimeInSecondsOn: 2; allowed: an object, as {"gpu": 0.5}"""
+    )
+    assert "task 'b': runtimeInSecondsOn.gpu: -2 is out of range" in refused(tmp_path, text.replace(": 2}", ": -2}"))
+
+
+REC = TEXTS["starpu"]
+
+
+def test_workers_of_starpu(tmp_path: Path) -> None:
+    """Workers 0 and 2 cannot run the second task, the last ones not the first."""
+    times = iter(("9 8 9 inf inf", "inf 2 inf 5 5", "7 6 7 4 4"))
+    text = re.sub(r"EstimatedTime: .*", lambda _: f"EstimatedTime: {next(times)}", REC)
+    graph = read(tmp_path, text + "\nJobId: d\nDependsOn: b c\n", core_gflops=1e6)
+    assert graph.gflop.tolist() == [8, 5, 4, 0]
+    assert graph.kinds == ("w0", "w1", "cores")
+    assert graph.kind_gflop is not None
+    inf = math.inf
+    assert graph.kind_gflop.tolist() == [[9, inf, 7, 0], [8, 2, 6, 0], [inf, 5, 4, 0]]
+
+
 ENTITIES = '<?xml version="1.0"?>\n<!DOCTYPE x [\n <!ENTITY a0 "lol">\n <!ENTITY a1 "&a0;&a0;&a0;">\n]>\n'
 
 
@@ -135,7 +171,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 def test_work_of_run_times_is_by_the_speed_of_the_core(tmp_path: Path) -> None:
-    for form in ("wfformat", "dax"):
+    for form in ("wfformat", "dax", "starpu"):
         assert read(tmp_path, TEXTS[form], core_gflops=2 * CORE_GFLOPS).gflop.tolist() == pytest.approx([2, 4, 6])
     assert_small(read(tmp_path, DOT, core_gflops=1.0))
     for bad in (0.0, -1.0, float("nan"), float("inf")):

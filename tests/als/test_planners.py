@@ -1,5 +1,6 @@
 """Planners and schedulers: against plain Python, against the papers' examples, by hand, and by name."""
 
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plans import Edges, planned
-from reference.planning import RULES, oct_ranks, optimistic_costs, related, unrelated, upward_ranks
+from reference.planning import RULES, oct_ranks, optimistic_costs, related, unlike, unrelated, upward_ranks
 from tables import table_rows, table_text
 
 from als.graphs.order import index_edges, topological_order
@@ -70,6 +71,31 @@ def test_they_plan_as_the_reference_does(
     name: str, graph: tuple[list[float], Edges], machine: tuple[list[float], list[int], list[float]]
 ) -> None:
     agree(name, *graph, *machine)
+
+
+@settings(max_examples=150)
+@given(graph=graphs(), machine=machines(), data=st.data())
+@pytest.mark.parametrize("name", PLANNERS)
+def test_they_plan_unlike_workers_as_the_reference_does(
+    name: str,
+    graph: tuple[list[float], Edges],
+    machine: tuple[list[float], list[int], list[float]],
+    data: st.DataObject,
+) -> None:
+    """Each task has any work on each core; some cores cannot run some tasks."""
+    (gflop, edges), (speed, host, costs) = graph, machine
+    anywhere = speed.index(max(speed))
+    times = [data.draw(st.lists(works | st.just(math.inf), min_size=len(speed), max_size=len(speed))) for _ in gflop]
+    for row in times:
+        row[anywhere] = data.draw(works)
+    expected = unlike(times, dict(edges), speed, host, (costs[0], costs[1], costs[2]), order_of(len(gflop), edges))
+    RULES[name](expected)
+    rule = PLANNERS[name].unlike
+    assert rule is not None
+    core, begin, answer = planned(rule, gflop, edges, speed, host, costs, times)
+    assert answer == 0
+    assert core == [expected.core[task] for task in range(len(gflop))]
+    assert begin == [expected.begin[task] for task in range(len(gflop))]
 
 
 def edges_of(text: str) -> Edges:

@@ -24,7 +24,10 @@ from als.programs.program import MAX_PHASES, Graph, Loop, Program, Serial
 from als.programs.table import Programs, drawn_program
 from als.programs.text import program_of
 from als.techniques import TECHNIQUES, Technique, technique, technique_kernel
+from als.workers import WorkerKind
 from traces.base.errors import InputError
+
+DATA = Path(__file__).parent / "data"
 
 
 @technique_kernel
@@ -66,6 +69,20 @@ programs = st.builds(
     st.integers(1, 1000),
     st.booleans(),
     st.text(st.characters(categories=["L", "N", "P"]), max_size=20),
+    st.lists(
+        st.builds(
+            WorkerKind,
+            name=st.sampled_from(("gpu", "big-gpu", "0")),
+            count=st.integers(1, 9),
+            speed=st.floats(1e-3, 1e3),
+            launch_ns=st.integers(0, 10**9),
+            in_bytes=st.floats(0, 1e12),
+            streams=st.integers(1, 3),
+            variation=st.floats(0, 2),
+        ),
+        max_size=2,
+        unique_by=lambda kind: kind.name,
+    ).map(tuple),
 )
 
 
@@ -90,6 +107,26 @@ def test_requested_cores_of_phases() -> None:
 def test_json_gives_back_the_same_program(program: Program) -> None:
     assert Program.from_json(program.to_json()) == program
     assert hash(Program.from_json(program.to_json())) == hash(program)
+
+
+def test_the_work_of_phases_counts_those_that_take_part() -> None:
+    """Of eight cores three drive devices, which are as fast as 10 and 2 cores."""
+    kinds = {"gpu": {"count": 2, "speed": 5}, "slow": {"speed": 2}}
+    phases = [{"kind": "loop", "on": on} for on in ("cores", "gpu", "gpu+slow", "cores+slow", "")]
+    program = program_of({"phases": [*phases, {"kind": "serial", "share": 1}], "workers": kinds}, "x")
+    assert [cores * 8 + more for cores, more in map(program.capacity, range(6))] == [5, 10, 12, 7, 17, 5]
+    assert [program.mask(at) for at in range(6)] == [1, 2, 6, 5, 7, 1]
+    with pytest.raises(InputError, match="3 cores drive devices; job 7 has 3; allowed: more"):
+        program.check(np.array([8, 3]), np.array([6, 7]), "apps")
+    graph = program_of({"graph": "cholesky", "als": "heft", "workers": {"gpu": {"launch": "1us"}}}, "x")
+    with pytest.raises(InputError, match="gpu: with a graph; allowed: count and speed alone"):
+        graph.check(np.array([8]), np.array([6]), "x")
+    timed = program_of({"graph": f"file:{DATA / 'timed.rec'}", "als": "heft"}, "x")
+    with pytest.raises(InputError, match="timed has times on cores; allowed: in a graph alone"):
+        timed.check(np.array([8]), np.array([6]), "x")
+    planned = Program((Loop("heft"),), workers=(WorkerKind(variation=0.5),))
+    with pytest.raises(InputError, match="with a graph"):
+        planned.check(np.array([8]), np.array([6]))
 
 
 def test_a_graph_in_a_table() -> None:

@@ -146,6 +146,32 @@ LENGTHS_TRIED = [
     "file:{lengths},unit=flop,scale=no",
     "gamma:cov=0.5",
 ]
+#: Some jobs are too narrow for devices; a device of the second kind is driven by two cores.
+DEVICES = """
+[[application]]
+name = "shared"
+match = { user = #, cores = "6-" }
+phases = [
+    { kind = "serial", share = 0.1 },
+    { kind = "loop", als = "awf-c", tasks_per_core = 9 },
+    { kind = "loop", als = "gss", on = "gpu+slow", tasks = 40 },
+]
+steps = 2
+workers.gpu = { count = 2, speed = 10, launch = "10ms", in_bytes = 1e8, out_bytes = 3e7, variation = 0.4 }
+workers.slow = { speed = 3, streams = 2, in_bytes = 2e8, bandwidth_gbps = 64, link_latency = "1ms" }
+[[application]]
+name = "chosen"
+match = { user = #, cores = "3-" }
+als = "select:static,gss,af"
+tasks_per_core = 6
+workers.gpu = { speed = 4, launch = "2ms" }
+[[application]]
+name = "graph"
+match = { user = #, cores = "2-" }
+als = "heft"
+graph = "layered:tasks=24"
+workers.gpu = { speed = 4 }
+"""
 LEVEL_FEATURES = {
     "techniques": ApplicationFeature(
         als="fac",
@@ -153,6 +179,13 @@ LEVEL_FEATURES = {
         overhead_ns=10**6,
         level={"latency_ns": 3 * 10**5, "assignment": "master", "lengths": "lognormal:cov=0.8"},
         jobs=60,
+    ),
+    "devices": ApplicationFeature(
+        als="fac",
+        applications=DEVICES,
+        overhead_ns=10**6,
+        level={"latency_ns": 3 * 10**5, "assignment": "master"},
+        seen=lambda result: {"shared", "chosen", "graph"} <= set(result.jobs.application),
     ),
     "all at once": ApplicationFeature(
         als="fac",

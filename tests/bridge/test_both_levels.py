@@ -4,6 +4,7 @@ A case is a batch case whose jobs compute tasks. Features are those of ``batch_c
 each of its mask, and no others. A way that fails prints the case.
 """
 
+import json
 import math
 import random
 import shlex
@@ -38,6 +39,7 @@ from reference.machine import MINUTES, Attempt
 
 import bridge
 from als.techniques import TECHNIQUES
+from als.workers import WorkerKind
 from bls.allocators import ALLOCATORS
 from bls.constraints.widths import Widths
 from bls.engine.features.releases.records import ReleaseRecords
@@ -54,7 +56,8 @@ from traces.ledger import STATES, WHY
 pytestmark = pytest.mark.whole
 
 #: What applications may be beside loops of equal tasks, and what may happen to running jobs. With ``unequal``, hosts differ in
-#: speed; with ``speeds``, cores become slower and faster; with ``losses``, some go for good.
+#: speed; with ``speeds``, cores become slower and faster; with ``losses``, some go for good; with ``devices``, cores of wide
+#: jobs drive devices.
 COMPUTING = ("variation", "overhead", "messages", "phases", "unequal", "speeds", "losses")
 RUNNING = ("releases", "hints", "molding", "widths", "wishes")
 BATCH = tuple(name for name in (*FEATURES, *LATER) if name != "unknown")
@@ -77,6 +80,9 @@ REFUSED += [
     ("molding", name) for name in ("allocators", "partitions", "resources", "licences", "reservations", "maintenance")
 ]
 
+# Devices keep their speeds, and their job its cores.
+REFUSED += [("devices", name) for name in ("speeds", "losses", "hints", "molding", "widths", "wishes")]
+
 #: What a reference does not know: then one way to run is compared with another only.
 BEYOND = [*((name, "cost") for name in RUNNING), *((name, "presets") for name in RUNNING), ("molding", "estimates")]
 BEYOND += list(product(("widths", "wishes"), ("speeds", "losses", "estimates")))
@@ -86,19 +92,23 @@ NAMES = (*sorted(TECHNIQUES), "select:ss,gss,static")
 
 @dataclass(frozen=True)
 class Phase:
-    """A loop by a technique, or a serial part (None), and for how many times its cores it wishes, 0 for none."""
+    """A loop by a technique, or a serial part (None), and for how many times its cores it wishes, 0 for none.
+
+    ``on``: the workers of a loop where there are devices; empty: all.
+    """
 
     share: float
     technique: str | None
     cores: float
+    on: str = ""
 
 
 @dataclass(frozen=True)
 class Computing:
     """Programs of all jobs of a case, and commands to them; times in ns.
 
-    ``slow``: (period, factor, share of the period at full speed) of all cores; ``lost``: the first core that goes for good,
-    with all after it, and when.
+    ``device``: drives the last cores of jobs that have more than it takes. ``slow``: (period, factor, share of the period at
+    full speed) of all cores; ``lost``: the first core that goes for good, with all after it, and when.
     """
 
     technique: str = "static"
@@ -115,6 +125,7 @@ class Computing:
     coordination: str = "none"
     resize: str = "none"
     cost: int = 0
+    device: WorkerKind | None = None
 
 
 @dataclass(frozen=True)
@@ -203,11 +214,20 @@ class TwoLevelCase:
 
     def map(self) -> str:
         """The phases as an application map."""
+        device, text = self.computing.device, ""
+        if device is not None:
+            given = ", ".join(f"{key} = {json.dumps(value)}" for key, value in device.given().items())
+            text = f'[[application]]\nname = "devices"\nmatch = {{ cores = "{device.slots + 1}-" }}\n'
+            text += f"{self.phases(devices=True)}workers.gpu = {{ {given} }}\n"
+        return f"{text}[default]\n{self.phases(devices=False)}"
+
+    def phases(self, *, devices: bool) -> str:
         lines = []
         for one in self.computing.phases:
             kind = 'kind = "serial"' if one.technique is None else f'kind = "loop", als = "{one.technique}"'
+            kind += f', on = "{one.on}"' if devices and one.on else ""
             lines.append(f"{{ share = {one.share}, {f'cores = {one.cores}, ' if one.cores else ''}{kind} }}")
-        return f"[default]\nsteps = {self.computing.steps}\nphases = [{', '.join(lines)}]\n"
+        return f"steps = {self.computing.steps}\nphases = [{', '.join(lines)}]\n"
 
     def simulated(self, **options: Any) -> bridge.Result:
         """The project's result, checked."""
@@ -295,6 +315,19 @@ class _Reference:
             return self.lost(start)
         return None
 
+    def device(self, row: int) -> WorkerKind | None:
+        device = self.case.computing.device
+        return None if device is None or self.jobs[row].cores <= device.slots else device
+
+    def workers(self, row: int, phase: Phase) -> float:
+        """How fast the workers of a loop are together, as a multiple of the job's cores."""
+        device, cores = self.device(row), self.jobs[row].cores
+        if device is None:
+            return 1.0
+        with_cores, with_devices = (not phase.on or name in phase.on for name in ("cores", "gpu"))
+        more = with_devices * device.count * device.speed - with_cores * device.slots
+        return (with_cores * cores + more) / cores
+
     def lengths(self, row: int) -> tuple[list[float], list[int]]:
         """GFLOP of each task, and how many each part has: those of later steps are those of the first."""
         job, computing, slowest = self.jobs[row], self.case.computing, min(self.speeds)
@@ -313,14 +346,15 @@ class _Reference:
         parts, n = [], job.cores * computing.tasks_per_core
         for phase in computing.phases:
             a_core = slowest * (job.run / 1e9) * (phase.share / whole) / computing.steps
-            mean = a_core / computing.tasks_per_core
+            workers = self.workers(row, phase)
+            mean = a_core * workers / computing.tasks_per_core
             if phase.technique is None:
                 parts.append([a_core])
             elif computing.variation == 0:
                 parts.append([mean] * n)
             else:
                 core_ns = drawing.at_speed_ns(slowest * (job.run / 1e9), slowest) * (phase.share / whole)
-                work = a_core * job.cores, job.cores, core_ns / computing.steps, slowest
+                work = a_core * workers * job.cores, job.cores, core_ns / computing.steps * workers, slowest
                 parts.append(drawing.kept("normal", stream, mean, n, *work, cov=computing.variation))
         again = computing.steps * parts
         return [length for part in again for length in part], [len(part) for part in again]
@@ -356,6 +390,11 @@ class _Reference:
             numbers=cores,
             wishes=[self.request_width(row, phase) for phase in computing.phases] if evolves else (),
         )
+        if (device := self.device(row)) is not None:
+            slots, devices = application.with_devices_at_the_end((device,), [self.speeds[core] for core in cores])
+            of_name = {"cores": {0}, "gpu": {1}, "": {0, 1}}
+            on = [{0} if phase.technique is None else of_name[phase.on] for phase in computing.phases]
+            return given(slots, devices=devices, on=on)
         known = stop or start + 4 * self.jobs[row].run
         while True:
             base, changing = self.changing(start, cores, known)
@@ -435,12 +474,12 @@ def _computing(chance: random.Random, mask: Collection[str], case: BatchCase) ->
     unit = max(1, longest // 8)
     n_cores = sum(host.cores for host in case.machine.hosts)
     resize = next((chance.choice(rules) for name, rules in RESIZE.items() if name in mask), "none")
-    phased = "phases" in mask or "wishes" in mask
+    phased = "phases" in mask or "wishes" in mask or "devices" in mask
     coordination = next((name.removesuffix("s") for name in ("hints", "releases") if name in mask), "none")
     if coordination != "none" and resize in ("none", "mold"):
         by_host = case.rules.allocator == "whole-host" or {"units", "resources"} & set(mask)
         coordination += ":host" if by_host else chance.choice((":core", ":host"))
-    return Computing(
+    found = Computing(
         chance.choice(NAMES),
         chance.choice((0.25, 1.0)) if "variation" in mask else 0.0,
         chance.randint(1, 5),
@@ -456,6 +495,26 @@ def _computing(chance: random.Random, mask: Collection[str], case: BatchCase) ->
         resize,
         chance.choice((0, unit // 20)) if resize != "none" else 0,
     )
+    if "devices" not in mask:
+        return found
+    on = [chance.choice(("", "", "gpu", "cores")) if phase.technique else "" for phase in found.phases]
+    phases = tuple(replace(phase, on=some) for phase, some in zip(found.phases, on, strict=True))
+    return replace(found, phases=phases, device=_device(chance, unit))
+
+
+def _device(chance: random.Random, unit: int) -> WorkerKind:
+    """Transfers of a task take about as long as its work."""
+    return WorkerKind(
+        count=chance.choice((1, 1, 2)),
+        speed=chance.choice((1.0, 5.0, 20.0)),
+        launch_ns=chance.choice((0, unit // 10)),
+        in_bytes=chance.choice((0.0, unit / 4)),
+        out_bytes=chance.choice((0.0, unit / 4)),
+        bandwidth_gbps=8.0,
+        link_latency_ns=chance.choice((0, unit // 20)),
+        streams=chance.choice((1, 1, 2)),
+        variation=chance.choice((0.0, 0.5)),
+    )
 
 
 def _phase(chance: random.Random) -> Phase:
@@ -465,6 +524,7 @@ def _phase(chance: random.Random) -> Phase:
 
 
 MASKS = covering(ALL, (*APART, *REFUSED), 5)
+MASKS += [mask for mask in covering((*ALL, "devices"), (*APART, *REFUSED), 5) if "devices" in mask]
 
 #: The number of cases of each set that are drawn; some of them users cannot say.
 DRAWN = 4

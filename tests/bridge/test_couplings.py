@@ -99,7 +99,7 @@ MATRIX: dict[str, tuple[Any, list[dict[str, Any]]]] = {
 
 
 #: Those of ``make test``; what they leave out is among the pairs of features of ``test_both_levels.py``.
-STAYS = re.compile("all|failures|another|planners")
+STAYS = re.compile("all|failures|another|planners|devices")
 
 
 def _label(options: dict[str, Any]) -> str:

@@ -47,6 +47,7 @@ HOSTS = {"OUTAGES", "RETRIES"}
 GRAPHS = {a.OPEN_GRAPH, a.SERVE_GRAPH}
 CHANGES = {a.CHANGE_GRAPH, a.STOP_GRAPH}
 WIDTHS = {a.RANK, a.RESIZE_GRAPH, a.LEAVE_GRAPH}
+DEVICES = {a.RANK, a.BEGIN_ON_DEVICE, a.CUT_ON_DEVICES}
 
 
 class Eager:
@@ -63,6 +64,7 @@ class Eager:
 
 
 GRAPH_MAP = '[default]\ngraph = "cholesky:tiles=3,ccr=0.2"\n'
+DEVICES_MAP = '[default]\nphases = [{ kind = "loop" }, { kind = "loop", on = "gpu" }]\nworkers.gpu = { count = 2 }\n'
 WISHES_MAP = '[default]\nphases = [{ kind = "loop", cores = 0.5 }]\n'
 
 
@@ -213,6 +215,7 @@ APPLICATION_CASES: dict[str, tuple[str, dict[str, Any], dict[str, set[Any]]]] = 
     "widths of graphs": (GRAPH_MAP, EQUAL, {"application": GRAPHS | WIDTHS | {a.SERVE_LAST}, "inline": {i.GRAPHS, *KEPT}}),
     "a network, and who waits": (GRAPH_MAP, {"network": "lv08", "rules": Rules(coordination="hint")},
                                  {"inline": {i.GRAPHS, i.INTERRUPT}}),
+    "devices": (DEVICES_MAP, {}, {"application": DEVICES, "inline": {i.DEVICES}}),
     "wishes that are not followed": (WISHES_MAP, EQUAL,
                                      {"batch": {*GIVES, "WIDTHS", "COMMANDS"}, "application": WIDE, "inline": KEPT}),
     "wishes": (WISHES_MAP, EVOLVE,
@@ -241,8 +244,8 @@ def test_every_feature_and_every_slot_of_every_table_is_in_a_case_here() -> None
     assert NAMES.keys() == set(order.FEATURES)
     batch = set().union(*(wanted for _, wanted in BATCH_CASES.values())) | {"PRESETS", "REQUESTS", "DRAINS"}
     assert batch == set(NAMES.values()) - {"DEPENDENCIES", "SWITCHES"}
-    assert GRAPHS | CHANGES | WIDTHS | {a.SELECT, a.SERVE_LAST, a.REQUEST_WIDTH} == set(a.HOOKS.slots)
-    assert {i.SPEEDS, i.VARYING, i.GRAPHS, *KEPT, i.WIDTH_REQUESTS} == set(i.HOOKS.slots)
+    assert GRAPHS | CHANGES | WIDTHS | DEVICES | {a.SELECT, a.SERVE_LAST, a.REQUEST_WIDTH} == set(a.HOOKS.slots)
+    assert {i.SPEEDS, i.VARYING, i.GRAPHS, *KEPT, i.WIDTH_REQUESTS, i.DEVICES} == set(i.HOOKS.slots)
 
 
 @pytest.mark.parametrize("roles", [h.PROFILE, h.PLACEMENT, h.ATTEMPTS])

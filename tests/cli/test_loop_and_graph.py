@@ -133,6 +133,40 @@ def test_speeds_of_their_own(loop_file: Path) -> None:
     assert record["machine"] == {"host_names": ["host 0"], "first_core": [0, 2]}
 
 
+#: Twice as fast as a core; a task's data take 1 s in, and half a second out.
+DEVICE = "gpu:speed=2,in_bytes=125e6,out_bytes=62.5e6,bandwidth_gbps=1"
+
+
+@pytest.mark.parametrize(
+    "words", [("--cores", 2, "--workers", DEVICE), ("--cores", 1, "--workers", f"{DEVICE},drivers=no")]
+)
+def test_a_device_beside_a_core_by_hand(loop_file: Path, words: tuple[object, ...]) -> None:
+    record, tasks = ran("l.txt", *words, "--core-speed", 1, "--als", "ss")
+    assert tasks == [[0, 0, 4], [1, 1, 2.5], [1, 4, 5], [0, 4, 5], [0, 5, 6]]
+    assert record["makespan_ns"] == 6 * SECOND
+    assert record["machine"]["first_core"] == [0, 2]
+    assert record["arguments"]["workers"] == [words[-1]]
+    assert record["metrics"]["computing_ns"] == 8.5 * SECOND
+    assert record["metrics"]["efficiency"] == pytest.approx(11 / (6 * 3))
+    chunks = pd.read_parquet("r/chunks.parquet").set_index("chunk")
+    times = chunks[["request_ns", "begin_ns", "end_ns"]] / SECOND
+    assert times[chunks.core == 1].to_numpy().tolist() == [[0, 1, 3], [3, 4, 5.5]]
+
+
+def test_a_step_ends_when_all_data_are_out(here: Path) -> None:
+    Path("l.txt").write_text("1\n1\n")
+    record, _ = ran("l.txt", "--cores", 2, "--core-speed", 1, "--als", "ss", "--steps", 2, "--workers", DEVICE)
+    assert [(step["start_ns"], step["end_ns"]) for step in record["steps"]] == [
+        (0, 2 * SECOND),
+        (2 * SECOND, 4 * SECOND),
+    ]
+    assert record["steps"][0]["imbalance"] == pytest.approx(2 / 1.5 - 1)
+
+
+def test_a_plain_loop_has_no_word_of_devices(loop_file: Path) -> None:
+    assert "workers" not in ran("l.txt", *TWO_CORES)[0]["arguments"]
+
+
 def test_drawn_lengths(here: Path) -> None:
     even, tasks = ran("--n", 6, "--mean", 3, "--cores", 2, "--core-speed", 1)
     assert [end - begin for _, begin, end in tasks] == [3.0] * 6
@@ -262,6 +296,23 @@ def test_a_files_run_times(here: Path) -> None:
     assert GraphSource("w.dax").read(options).gflop.tolist() == [2 * 46.875, 46.875]
     assert GraphSource("w.dax", core_gflops=3.0).read(options).gflop.tolist() == [6.0, 3.0]
     assert GraphSource("w.dax", format="dax").names()["core_gflops"] == 46.875
+
+
+def test_times_on_kinds_of_workers(here: Path) -> None:
+    """The example of the page: 1.1 ms and 0.4 ms on a worker of the kind w0; the second task cannot run on a core."""
+    (text,) = (text for text in blocks(ROOT / "docs/reference/graph-files.md", "text") if "JobId" in text)
+    Path("t.rec").write_text(text)
+    for als in ("heft", "peft", "min-min", "dmda"):
+        succeeds("graph", "t.rec", "--als", als, "--cores", 2, "--workers", "w0", "--out", "r", "--force")
+        assert json.loads(Path("r/run.json").read_text())["makespan_ns"] == 1_500_000
+        metrics = json.loads(Path("r/run.json").read_text())["metrics"]
+        assert (metrics["slr"], metrics["speedup"], metrics["critical_path_ns"]) == pytest.approx((1, 1, 1.5e6))
+    assert (
+        "t: task '3' cannot run on cores; allowed: --workers, as w0:count=2"
+        in twolevel("graph", "t.rec", "--als", "heft", "--cores", 2, "--out", "r", "--force").err
+    )
+    asked = twolevel("graph", "t.rec", "--als", "ss", "--cores", 2, "--workers", "w0", "--out", "r", "--force")
+    assert "t: ss: task 1 cannot run on cores; allowed: a planner" in asked.err
 
 
 def test_a_file_may_be_called_like_a_generator(here: Path) -> None:

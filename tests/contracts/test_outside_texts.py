@@ -211,6 +211,7 @@ def whole_texts() -> dict[str, list[bytes]]:
     form = {
         "wfformat": _of_page(graphs, "json", "workflow"),
         "dax": _of_page(graphs, "xml", "<adag"),
+        "starpu": _of_page(graphs, "text", "Name: "),
         "dot": [*_of_page(graphs, "dot", "digraph"), *_of_page("docs/reference/graphs.md", "dot", "digraph")],
         "graphml": _of_page(graphs, "xml", "<graphml"),
     }

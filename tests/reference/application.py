@@ -10,14 +10,15 @@ Numbers may be floats, as the project computes, or fractions, which are exact.
 """
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from itertools import accumulate, pairwise
+from itertools import accumulate, islice, pairwise
 from typing import Any, Generic, TypeVar
 
 from reference.adaptive_rules import Report
+from reference.drawing import normal, words
 from reference.rules import Asked, Given, Rule, rule_of
 
 Real = TypeVar("Real", float, Fraction)
@@ -82,6 +83,53 @@ class Chunk:
     tasks: tuple[int, ...]
     asked: int
     begin: int
+    rows: tuple[Ran, ...] = ()
+    done: int = 0
+
+
+@dataclass(frozen=True)
+class Device:
+    """A slot that is a stream of a device: ``name`` is that of the device, whose streams share it and its link.
+
+    ``kind``: number of its kind, from 1. ``streams``: how many streams it has. ``launch``, ``link``: ns before a chunk; latency
+    of a transfer. ``into``, ``out``: ns that a task's data take beside; 0: no transfer. ``spread``: standard deviation of the
+    logarithm of the factor of a task's work.
+    """
+
+    name: str
+    kind: int
+    streams: int = 1
+    launch: int = 0
+    link: int = 0
+    into: float = 0.0
+    out: float = 0.0
+    spread: float = 0.0
+
+    def work(self, length: Real, task: int, seed: int, job: int) -> Real | float:
+        """The work of a task on it: word number ``task`` of the stream for the factors of its kind."""
+        if not self.spread:
+            return length
+        word = next(islice(words(seed, job, 7 + (self.kind << 32)), task, None))
+        return float(length * math.exp(self.spread * normal(word) - 0.5 * self.spread * self.spread))
+
+    def transfer(self, n: int, each: float) -> int:
+        return self.link + round(n * each)
+
+
+def with_devices_at_the_end(kinds: Sequence[Any], speeds: Sequence[float]) -> tuple[list[float], dict[int, Device]]:
+    """Speeds of the slots of a job whose last cores drive devices of these kinds, and the devices of these slots."""
+    found: dict[int, Device] = {}
+    slot, of_slots = len(speeds) - sum(kind.count * kind.streams for kind in kinds), list(speeds)
+    for number, kind in enumerate(kinds, start=1):
+        ns = 1e9 / (kind.bandwidth_gbps * 1.25e8)
+        spread = math.sqrt(math.log1p(kind.variation * kind.variation))
+        for device in range(kind.count):
+            for _ in range(kind.streams):
+                costs = kind.launch_ns, kind.link_latency_ns, kind.in_bytes * ns, kind.out_bytes * ns, spread
+                found[slot] = Device(f"{kind.name}{device}", number, kind.streams, *costs)
+                of_slots[slot] *= kind.speed / kind.streams
+                slot += 1
+    return of_slots, found
 
 
 @dataclass
@@ -154,6 +202,8 @@ class Job(Generic[Real]):
         numbers: Sequence[int] = (),
         wishes: Sequence[int] = (),
         later: Sequence[tuple[int, int, Real]] = (),
+        devices: Mapping[int, Device] | None = None,
+        on: Sequence[Collection[int]] = (),
     ) -> None:
         """Prepare a job.
 
@@ -164,7 +214,8 @@ class Job(Generic[Real]):
         from then on, by labels, or else by slots), ascending instants; each is received after all other events of its instant.
         ``latency``: of each core; none: 0. ``numbers``: labels of the cores; none: 0, 1, 2 …. ``wishes``: requested cores of
         each phase, 0 for no request; none: no requests. ``later``: as ``changes``, but known after all events of its instant;
-        never to 0, nor of an absent core.
+        never to 0, nor of an absent core. ``devices``: slots that are no cores; then no speed changes. ``on``: kinds that
+        take part in each phase, 0 for cores; none: all, but only cores in a serial part.
         """
         known = [(at_ns, 0, core, speed) for at_ns, core, speed in changes]
         known += [(at_ns, 1, core, speed) for at_ns, core, speed in later]
@@ -185,6 +236,9 @@ class Job(Generic[Real]):
         self.timeline: list[list[tuple[int, int, Real]]] = [[(-1, start, speed)] for speed in speeds]
         for at, at_ns, c, speed in self.changes:
             self.timeline[c].append((at, at_ns, speed))
+        self.devices, self.on = devices or {}, list(on)
+        #: Until when each device and the two directions of its link are taken.
+        self.taken = {(device.name, what): 0 for device in self.devices.values() for what in ("in", "work", "out")}
         self.tasks: list[Ran | None] = [None] * len(lengths)
         self.made = self.chunks = self.scheduling = self.ahead = 0
         self.chosen: dict[str, int] = {}
@@ -237,11 +291,16 @@ class Job(Generic[Real]):
         for core in self.cores:
             core.away = False
         for place, core in enumerate(self.present):
-            if self.serial and place > 0:
+            if (self.serial and place > 0) or not self.takes_part(core):
                 core.away = True
                 self.release(core, t)
             else:
                 self.ask(core, t)
+
+    def takes_part(self, core: Core) -> bool:
+        device = self.devices.get(core.number)
+        kind = 0 if device is None else device.kind
+        return not self.on or kind in self.on[self.part % len(self.phases)]
 
     def serves_last(self, core: Core) -> bool:
         """Whether another job waits for a core, and the technique can serve it last."""
@@ -321,6 +380,8 @@ class Job(Generic[Real]):
 
     def walk(self, c: int, chunk: Chunk, horizon: int) -> list[Ran]:
         """The tasks of a chunk, if only the changes before the ``horizon`` happen."""
+        if chunk.rows:
+            return list(chunk.rows)
         line = [(at_ns, speed) for at, at_ns, speed in self.timeline[c] if at < horizon]
         rows, t = [], chunk.begin
         for task in chunk.tasks:
@@ -336,7 +397,10 @@ class Job(Generic[Real]):
     def note(self, core: Core, rows: list[Ran], until: int) -> None:
         assert core.chunk is not None
         self.tasks[core.chunk.tasks[0] : core.chunk.tasks[0] + len(rows)] = rows
-        if until > core.chunk.begin:
+        if core.chunk.rows:
+            core.busy += rows[-1].end - rows[0].start if rows else 0
+            core.finish = until
+        elif until > core.chunk.begin:
             core.busy += until - core.chunk.begin
             core.finish = until
 
@@ -483,23 +547,46 @@ class Job(Generic[Real]):
         begin += core.owes
         core.owes = 0
         core.chunk = Chunk(self.chunks, tuple(tasks), idle, begin)
-        core.arrives = self.walk(core.number, core.chunk, self.horizon(core.number))[-1].end + latency
+        if core.number in self.devices and not self.serial:
+            core.chunk = self.on_device(core, self.devices[core.number], core.chunk)
+            core.arrives = core.chunk.done + latency
+        else:
+            core.arrives = self.walk(core.number, core.chunk, self.horizon(core.number))[-1].end + latency
         self.scheduling += begin - idle
         self.chunks += 1
         self.requests += 1
+
+    def on_device(self, core: Core, device: Device, chunk: Chunk) -> Chunk:
+        """The chunk with the times of its tasks: each step waits for the one before, and for what it needs to be free."""
+        n, t = len(chunk.tasks), chunk.begin + device.launch
+        if device.into:
+            t = max(t, self.taken[device.name, "in"]) + device.transfer(n, device.into)
+            self.taken[device.name, "in"] = t
+        t = max(t, self.taken[device.name, "work"])
+        rows, speed = [], self.timeline[core.number][0][2] * device.streams
+        for task in chunk.tasks:
+            work = device.work(self.lengths[task], task, self.given.seed, self.given.job)
+            rows.append(Ran(chunk.number, core.label, t, t + duration_ns(work, speed)))
+            t = rows[-1].end
+        self.taken[device.name, "work"] = t
+        if device.out:
+            t = max(t, self.taken[device.name, "out"]) + device.transfer(n, device.out)
+            self.taken[device.name, "out"] = t
+        return replace(chunk, rows=tuple(rows), done=t)
 
     def report(self, core: Core, idle: int) -> Report | None:
         """Measurements of a core's last chunk, which has ended."""
         if core.chunk is None:
             return None
         rows = self.walk(core.number, core.chunk, self.made)
-        assert rows[-1].end == idle
+        assert (core.chunk.done or rows[-1].end) == idle
         self.note(core, rows, idle)
         times = [row.end - row.start for row in rows]
         mean = Fraction(sum(times), len(times))
         squares = sum(((time - mean) ** 2 for time in times), Fraction(0))
         step = self.part // len(self.phases)
-        return Report(step, len(times), Fraction(sum(times)), Fraction(idle - core.chunk.asked), squares)
+        took = idle - core.chunk.begin if core.chunk.rows else sum(times)  # on a device with its transfers
+        return Report(step, len(times), Fraction(took), Fraction(idle - core.chunk.asked), squares)
 
     def tasks_for(self, core: Core, t: int, report: Report | None) -> list[int]:
         """The tasks that a core gets; empty if it is sent away."""
@@ -568,7 +655,8 @@ class Job(Generic[Real]):
         return bool(self.back) or (self.scattered and bool(self.fresh))
 
     def inform(self) -> None:
-        there = [core for core in self.cores if core.there]  # released or not, which makes no difference here
+        # Released or not, which makes no difference here.
+        there = [core for core in self.cores if core.there and self.takes_part(core)]
         if self.resized:
             there = [core for core in self.staying if core.there]
         work = [_exact(self.lengths[task]) for task in range(*self.parts[self.part])]
@@ -593,7 +681,8 @@ class Job(Generic[Real]):
         self.requests, self.n_tasks = 0, self.left
         self.scattered |= rule.places
         self.base = self.fresh[0] if self.fresh else 0
-        self.counted = self.staying if self.resized else list(self.cores)
+        self.counted = self.staying if self.resized or self.on else list(self.cores)
+        self.counted = [core for core in self.counted if self.takes_part(core)]
         rule.begin(self.left, [self.speed_now(core.number) for core in self.counted], self.given)
 
     def predicted(self, name: str, going_on: bool) -> float:
@@ -607,7 +696,7 @@ class Job(Generic[Real]):
             core.finish = 0
             if core.chunk is not None:
                 latency = core.latency
-                core.arrives = ahead.walk(core.number, core.chunk, ahead.made)[-1].end + latency
+                core.arrives = latency + (core.chunk.done or ahead.walk(core.number, core.chunk, ahead.made)[-1].end)
         if not going_on:
             ahead.begin(name)
         try:
@@ -629,9 +718,10 @@ class Job(Generic[Real]):
             if core.chunk is None:
                 continue
             rows = self.walk(core.number, core.chunk, len(self.changes))
-            late |= rows[-1].end > stop
+            done = core.chunk.done or rows[-1].end
+            late |= done > stop
             begun = [Ran(row.chunk, row.core, row.start, min(row.end, stop)) for row in rows if row.start < stop]
-            self.note(core, begun, min(rows[-1].end, stop))
+            self.note(core, begun, min(done, stop))
         if late and stop is not None:
             for core in under_way or [core for core in self.cores if core.released is None]:
                 core.finish = stop

@@ -139,6 +139,7 @@ class Job:
         resizes: Sequence[Resize[float]] = (),
         replan: Replan | None = None,
         numbers: Sequence[int] = (),
+        works: Sequence[Sequence[float]] = (),
     ) -> None:
         """Prepare a job.
 
@@ -146,13 +147,15 @@ class Job:
         one of them: a loop technique's name; cores and places; of each task its host. ``order``: of each task its
         position; none: its number. ``speed_changes``: (instant, core, GFLOP/s from then on), ascending instants; 0: the
         core is lost. ``resizes``: ascending instants; without a network. ``replan``: with a plan, where the width
-        changes. ``numbers``: what the cores are called; none: 0, 1, 2 ….
+        changes. ``numbers``: what the cores are called; none: 0, 1, 2 …. ``works``: work of each task on each
+        core; none: that of ``gflop``.
         """
         self.way: Way = InRounds(technique, Given(seed, job)) if mapped is None else Mapped(mapped)
         if plan is not None:
             self.way = Planned(plan, replan)
         self.resizes = [one for one in resizes if stop_ns is None or one.at + 1 < stop_ns]
         self.resized, self.start_ns = False, start_ns
+        self.works = works or [[work] * len(speed) for work in gflop]
         self.by = [-1 for _ in gflop]  # the slot of the core that has computed each task
         self.gflop, self.edges, self.transfers = list(gflop), list(edges), Transfers(network, start_ns)
         delays = latency_ns or [0] * len(speed)
@@ -274,7 +277,7 @@ class Job:
     def start(self, core: Core, k: int, t: int) -> None:
         assert core.task is None
         assert not self.lacks[k]
-        core.task, core.began, core.since, core.left = k, t, t, self.gflop[k]
+        core.task, core.began, core.since, core.left = k, t, t, self.works[k][min(core.number, len(self.works[k]) - 1)]
         core.began = core.since = t + core.pays
         core.pays = 0
         core.ends = core.began + duration_ns(core.left, core.speed)

@@ -6,6 +6,7 @@ et al. 1999, section 4. Critical path: Adam, Chandy and Dickson 1974 (HLFET), as
 Tasks may take any time on any core, as the papers' examples need it.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -113,9 +114,24 @@ def related(
 
 def unrelated(work: list[list[float]], edges: dict[tuple[int, int], float]) -> Problem:
     """As the papers' examples have it: any times, and edges whose bytes are their cost between any two cores."""
-    mean = [sum(row) / len(row) for row in work]
     cores = list(range(len(work[0])))
-    return Problem(work, mean, mean, edges, cores, cores, (0.0, 1.0, 0.0), list(range(len(work))))
+    return unlike(work, edges, [1.0] * len(cores), cores, (0.0, 1.0, 0.0), list(range(len(work))))
+
+
+def unlike(
+    work: list[list[float]],
+    edges: dict[tuple[int, int], float],
+    speed: Sequence[float],
+    host: Sequence[int],
+    costs: tuple[float, float, float],
+    order: Sequence[int],
+) -> Problem:
+    """Tasks of any work on each core, infinite where they cannot run."""
+    present = [p for p in range(len(speed)) if speed[p] > 0]
+    times = [[row[p] / speed[p] if speed[p] > 0 else 0.0 for p in range(len(speed))] for row in work]
+    able = [[row[p] for p in present if row[p] < math.inf] for row in times]
+    mean = [sum(some) / len(some) for some in able]
+    return Problem(times, mean, mean, edges, host, present, costs, list(order))
 
 
 def upward_ranks(problem: Problem) -> dict[int, float]:
@@ -193,7 +209,17 @@ def critical_path(problem: Problem) -> None:
     while ready := problem.ready():
         task = min(ready, key=lambda i: (-levels[i], problem.place[i]))
         starts = {p: problem.appended_at(task, p) for p in problem.present}
-        p = min(problem.present, key=lambda p: (starts[p], starts[p] + problem.work[task][p], p))
+        able = [p for p in problem.present if problem.work[task][p] < math.inf]
+        p = min(able, key=lambda p: (starts[p], starts[p] + problem.work[task][p], p))
+        problem.put(task, p, starts[p])
+
+
+def dmda(problem: Problem) -> None:
+    while ready := problem.ready():
+        at = {i: max((problem.end[j] for j in problem.producers[i]), default=0.0) for i in ready}
+        task = min(ready, key=lambda i: (at[i], i))
+        starts = {p: problem.appended_at(task, p) for p in problem.present}
+        p = min(problem.present, key=lambda p: (starts[p] + problem.work[task][p], p))
         problem.put(task, p, starts[p])
 
 
@@ -203,4 +229,5 @@ RULES: dict[str, Callable[[Problem], None]] = {
     "min-min": min_min,
     "max-min": max_min,
     "critical-path": critical_path,
+    "dmda": dmda,
 }

@@ -21,6 +21,7 @@ _LOOPS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "lost for good": ("tss", "exponential", {"speeds": ("lost:cores=1-3,at=15s", "late:cores=6,at=30s")}),
     "python": (f"{PLUGINS}:Measured", "correlated:cov=0.4", {"steps": 2, "speeds": _CHANGING}),
     "static": ("static", "mandelbrot:width=20,height=20,iterations=100", {}),
+    "devices": ("awf-c", "gamma:cov=0.5", {"steps": 2, "workers": ("gpu:count=2,speed=6,in_bytes=1e9,streams=2",)}),
     "maf": ("maf", "uniform:cov=0.5", {"steps": 3, "assignment": "master", "overhead_ns": 10**7}),
 }
 
@@ -47,6 +48,7 @@ _GRAPHS: dict[str, tuple[str, str, str, int, dict[str, Any]]] = {
         {"topology": "dragonfly:groups=2,chassis=2,routers=2,nodes=1,routing=simgrid"},
     ),
     "dax": ("small.dax", "heft", "lv08", 2, {}),
+    "starpu on devices": ("small.rec", "dmda", "lv08", 2, {"workers": ("w0", "gpu:speed=3,variation=0.5")}),
     "wfformat": ("small.json", "awf-b", "cm02", 2, {"core_speed_gflops": (40.0, 20.0)}),
     "dot mapped": ("ring.dot", "mapped", "cm02", 2, {"core_speed_gflops": (1.0,) * 4}),
     "dot hockney": ("ring.dot", "mapped", "hockney", 2, {"core_speed_gflops": (1.0,) * 4}),

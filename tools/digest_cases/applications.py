@@ -165,7 +165,7 @@ def _graphs() -> Iterator[Case]:
     yield run_of_paper(
         "graphs traced", **{**given, "workload": "few", "platform": "star.toml"}, level=level, exports=["otf2"]
     )
-    for planner in ("heft", "peft", "min-min", "max-min", "critical-path", f"{PLUGINS}:FASTEST"):
+    for planner in ("heft", "peft", "min-min", "max-min", "critical-path", "dmda", f"{PLUGINS}:FASTEST"):
         yield run_of_paper(f"planned loops {planner}", **{**_LEVEL, "als": planner}, variation=0.4)
 
 
@@ -179,6 +179,7 @@ _TOLD: dict[str, dict[str, Any]] = {
     "costs": {"als": "ss", "overhead_ns": 10**8, "level": {"assignment": "master", "latency_ns": 10**7}},
     "programs": {"als": "select:gss,fac", "level": {"applications": "programs.toml", "lengths": "gamma:cov=0.5"}},
     "graphs": {"als": "heft", "platform": "star.toml", "level": {"applications": "graphs.toml", "network": "lv08"}},
+    "devices": {"als": "gss", "variation": 0.2, "level": {"applications": "devices.toml"}},
     "python": {"als": f"{PLUGINS}:Careful", "variation": 0.3, "bls": f"{PLUGINS}:Greedy"},
 }
 

@@ -205,6 +205,40 @@ graph = "fork-join:stages=2,ccr=0.2"
 als = "critical-path"
 """
 
+_DEVICES = """\
+[[application]]
+name = "shared"
+match = { cores = "8-" }
+phases = [
+    { kind = "serial", share = 0.1 },
+    { kind = "loop", als = "awf-b" },
+    { kind = "loop", als = "ss", on = "gpu", share = 0.5 },
+]
+workers.gpu = { count = 2, speed = 9, launch = "10ms", in_bytes = 1e9, out_bytes = 1e8, streams = 2, variation = 0.3 }
+"""
+
+_STARPU = """\
+Model: first
+JobId: 1
+Handles: x y
+Modes: W RW
+Sizes: 6000000 40
+EstimatedTime: 9e+04 2e+05
+
+Model: second
+JobId: 2
+DependsOn: 1
+Handles: x
+Modes: R
+Sizes: 6000000
+EstimatedTime: 4e+05 1e+05
+
+Model: third
+JobId: 3
+DependsOn: 1
+EstimatedTime: 5e+04 inf
+"""
+
 _WFFORMAT = """\
 {"name": "small", "schemaVersion": "1.5", "workflow": {
  "specification": {
@@ -372,6 +406,8 @@ def files() -> dict[str, str]:
         "lengths.txt": "\n".join(f"{250 + 37 * k % 400}" for k in range(90)) + "\n# the end\n",
         "small.json": _WFFORMAT,
         "small.dax": _DAX,
+        "small.rec": _STARPU,
+        "devices.toml": _DEVICES,
         "ring.dot": _DOT,
         "small.graphml": _GRAPHML,
         "log.sacct": _SACCT,

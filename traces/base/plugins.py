@@ -232,7 +232,7 @@ def _value(text: str, expected: type, field: str, where: str) -> bool | int | fl
         number = time_in("s", text, where) if expected is Seconds else read(text)
     except ValueError:
         number = math.nan
-    if not math.isfinite(number):
+    if not abs(number) < math.inf:  # also of whole numbers that no float holds
         raise InputError(f"{where}: {shown(text)} is not a {'whole ' * (expected is int)}number")
     return number
 

@@ -44,6 +44,10 @@ def pose_problem(
         problem.speed = graph.replanning.speed[: state.speed.size]
         for c in range(state.speed.size):
             problem.speed[c] = state.speed[c] if stays(state, c) else 0.0
+    devices = state.devices
+    problem.kind, problem.kind_gflop, problem.stride = devices.slots.kind[:0], devices.gflop, state.lengths.size
+    if devices.gflop.size > 0:
+        problem.kind, problem.kind_gflop = devices.slots.kind, devices.gflop[state.part_first[state.part] :]
     index_edges(source, target, n, problem.out_first, problem.in_first, problem.in_edge)
 
 
@@ -125,6 +129,8 @@ def open_graph(state: ApplicationState, t: int, _speed: float) -> int:
     graph.n_edges, graph.round = n_edges, -1
     graph.has_data = 1 if graph.net.kind != n.NONE and n_edges > 0 else 0
     state.rule = state.phases.rule[phase]
+    if state.devices.on.size > 0:
+        state.width = 0  # all slots take part, unlike in a loop on some kinds
     place_memo(state)
     pose_part(state, part)
     problem = graph.problem

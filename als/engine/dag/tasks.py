@@ -168,11 +168,14 @@ def begin_task(state: ApplicationState, c: int, k: int, t: int) -> None:
         t += own.owes_ns[c]
         state.scheduling_ns += own.owes_ns[c]
         own.owes_ns[c] = 0
-    took = duration_ns(state.lengths[task], state.speed[c])
+    work = state.lengths[task]
+    if state.devices.gflop.size > 0:
+        work = state.devices.gflop[state.devices.slots.kind[c] * state.lengths.size + task]
+    took = duration_ns(work, state.speed[c])
     if t + took >= MAX_NS - state.latency_ns[c]:
         graph.fault = OVERFLOW
     own.began_ns[c] = own.held_from_ns[c] = t
-    own.held_work[c] = state.lengths[task]
+    own.held_work[c] = work
     if cores.head[c] == k:
         own.work_ns[c], own.shift_ns[c], own.squares[c] = 0, took, 0.0
     if state.start_ns.size > 0:

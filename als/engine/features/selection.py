@@ -19,6 +19,7 @@ def _predicted_ns(state: ApplicationState, row: int, memo_lo: int, going_on: boo
     ahead, n = state.ahead, state.speed.size
     keep_numbers(state, ahead.numbers, 0)
     copy_columns(ahead.cores, state.cores, n)
+    copy_columns(ahead.devices, state.devices.slots, state.devices.slots.kind.size)
     copy_first(ahead.facts, state.facts, state.facts.size)
     ahead.facts[f.AHEAD] = 1.0
     ahead.cores.finish_ns[:n] = 0
@@ -41,6 +42,7 @@ def _predicted_ns(state: ApplicationState, row: int, memo_lo: int, going_on: boo
         status = serve(state, s.NEVER)
     chunks, answer, left, end = state.n_chunks, state.answer, state.n_left, end_of(state)
     put_numbers(state, ahead.numbers, 0)
+    copy_columns(state.devices.slots, ahead.devices, ahead.devices.kind.size)
     state.facts, state.memo, state.cores, state.taken = facts, memo, cores, taken
     state.start_ns, state.end_ns, state.core, state.chunk = start_ns, end_ns, core, chunk
     state.ahead_chunks += chunks - state.n_chunks

@@ -11,6 +11,7 @@ from als.graphs.readers.contract import CORE_GFLOPS, GraphRows, Reader
 from als.graphs.readers.dax import read_dax
 from als.graphs.readers.dot import read_dot
 from als.graphs.readers.graphml import read_graphml
+from als.graphs.readers.starpu import read_starpu
 from als.graphs.readers.wfformat import read_wfformat
 from als.graphs.task_graph import TaskGraph
 from traces.base.errors import InputError, one_of, shown
@@ -19,7 +20,13 @@ from traces.base.options import CORE_GFLOPS as MEASURED
 from traces.base.process import free_memory_bytes
 
 #: The formats and the languages that they are written in.
-FORMATS = {"wfformat": "WfFormat (JSON)", "dax": "Pegasus DAX (XML)", "graphml": "GraphML (XML)", "dot": "DOT"}
+FORMATS = {
+    "wfformat": "WfFormat (JSON)",
+    "dax": "Pegasus DAX (XML)",
+    "graphml": "GraphML (XML)",
+    "dot": "DOT",
+    "starpu": "StarPU's tasks.rec",
+}
 
 _BOM = b"\xef\xbb\xbf"
 _ROOTS = {b"adag": "dax", b"graphml": "graphml"}
@@ -28,6 +35,7 @@ _ROOTS = {b"adag": "dax", b"graphml": "graphml"}
 _XML_SKIP = re.compile(rb"\s+|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>", re.DOTALL)
 _DOT_SKIP = re.compile(rb"\s+|//[^\n]*|#[^\n]*|/\*.*?\*/", re.DOTALL)
 _XML_ROOT = re.compile(rb"<(?:[A-Za-z_][\w.-]*:)?([A-Za-z_][\w.-]*)")
+_REC_FIELD = re.compile(rb"(?:Control|Name|Model|JobId|SubmitOrder|DependsOn|Tag|WorkerId): ")
 _DOT_WORD = re.compile(rb"(?:strict\b|digraph\b|graph\b)", re.IGNORECASE)
 
 
@@ -54,6 +62,8 @@ def format_of(data: bytes) -> str:
             return "wfformat"
         case b"<":
             return _ROOTS.get(_root(data) or b"", "")
+    if _REC_FIELD.match(data, text):
+        return "starpu"
     return "dot" if _DOT_WORD.match(data, _after(_DOT_SKIP, data, _begin(data))) else ""
 
 
@@ -68,7 +78,13 @@ def look_of(data: bytes) -> str:
     return f"begins with {shown(start)}"
 
 
-READERS: dict[str, Reader] = {"wfformat": read_wfformat, "dax": read_dax, "dot": read_dot, "graphml": read_graphml}
+READERS: dict[str, Reader] = {
+    "wfformat": read_wfformat,
+    "dax": read_dax,
+    "dot": read_dot,
+    "graphml": read_graphml,
+    "starpu": read_starpu,
+}
 
 #: Expected formats of file name endings; other endings are not checked.
 ENDINGS: dict[str, tuple[str, ...]] = {
@@ -78,6 +94,7 @@ ENDINGS: dict[str, tuple[str, ...]] = {
     "graphml": ("graphml",),
     "dot": ("dot",),
     "gv": ("dot",),
+    "rec": ("starpu",),
 }
 
 MAX_TEXT_BYTES = 2**30  #: files with more unpacked text are refused

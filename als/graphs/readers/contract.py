@@ -43,6 +43,7 @@ class GraphRows:
         self._number: dict[str, int] = {}
         self._gflop = array("d")
         self._places = {"host": array("q"), "core": array("q")}
+        self._kinds: dict[str, dict[int, float]] = {}
         self._producer, self._consumer, self._bytes = array("q"), array("q"), array("d")
 
     @property
@@ -83,6 +84,10 @@ class GraphRows:
             column.append(-1 if number is None else number)
         self._number[known] = self.n_tasks
         self._gflop.append(gflop)
+
+    def add_work(self, task: str, kind: str, gflop: float) -> None:
+        """Add the work of a known task on a kind of workers besides cores, from :meth:`amount`."""
+        self._kinds.setdefault(kind, {})[self._number[task]] = gflop
 
     def add_edge(self, producer: str, consumer: str, bytes_: float, place: str) -> None:
         """Add an edge between two known tasks, with bytes from :meth:`amount`. Raises InputError if a task is unknown or there
@@ -132,7 +137,13 @@ class GraphRows:
         )
         found = self._gflop, self._producer, self._consumer, self._bytes
         gflop, source, target, data = map(np.asarray, found)
-        return TaskGraph(gflop, source, target, data, tuple(self._number), host, name, core, self.source)
+        works = None
+        if self._kinds:
+            works = np.full((len(self._kinds), self.n_tasks), np.inf)
+            for row, of_tasks in zip(works, self._kinds.values(), strict=True):
+                row[list(of_tasks)] = list(of_tasks.values())
+        names, kinds = tuple(self._number), tuple(self._kinds)
+        return TaskGraph(gflop, source, target, data, names, host, name, core, self.source, kinds, works)
 
 
 def text_of(data: bytes, rows: GraphRows, form: str) -> str:

@@ -46,10 +46,24 @@ def read_wfformat(data: bytes, rows: GraphRows, core_gflops: float) -> None:
                     missing = f"there is no file {shown(file)} in {_SPECIFICATION}.files"
                     raise rows.error(place, f"task {shown(name)}: {key}: {missing}")
                 held[name][file] = sizes[file]
+    _add_works(rows, executed, core_gflops)
     for name in seconds:
         if name not in rows:
             raise rows.error(f"{_EXECUTION}.tasks", f"there is no task {shown(name)} in {_SPECIFICATION}.tasks")
     _add_edges(rows, tasks, files)
+
+
+def _add_works(rows: GraphRows, executed: list[dict[str, Any]], core_gflops: float) -> None:
+    # WfFormat permits further properties: an execution may state run times on other kinds of workers.
+    for number, task in enumerate(executed):
+        times = task.get("runtimeInSecondsOn", {})
+        place = f"{_EXECUTION}.tasks[{number}]"
+        if not isinstance(times, dict):
+            raise rows.error(place, f'runtimeInSecondsOn: {shown(times)}; allowed: an object, as {{"gpu": 0.5}}')
+        for kind, value in times.items():
+            seconds = rows.amount(place, f"task {shown(task['id'])}: runtimeInSecondsOn.{kind}", value)
+            if task["id"] in rows:
+                rows.add_work(task["id"], kind, seconds * core_gflops)
 
 
 def _add_edges(rows: GraphRows, tasks: list[dict[str, Any]], files: Files) -> None:

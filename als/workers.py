@@ -1,0 +1,297 @@
+"""Workers of an application that are no cores, such as GPUs: their kinds, as users declare them, and the slots that they take.
+
+A slot of an application is a core, or a stream of a device (``als.engine.devices``). A device is driven by a core for each of
+its streams, which computes nothing else: the device takes its slots. ``drivers=no`` adds slots instead.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Annotated, Any
+
+import numpy as np
+
+from als.engine.devices import Devices, DeviceSlots
+from als.graphs.task_graph import CORES
+from als.options import LATENCY, OVERHEAD
+from als.parameters import Checked, Positive, RealNumber, TrueOrFalse, WholeNumber
+from als.streams import fill_round_keys
+from traces.base.errors import InputError, shown
+from traces.base.options import LINK_BANDWIDTH
+from traces.base.plugins import with_parameters
+from traces.compiled import Array, compiled, own
+from traces.kernels.signatures import Floats, Ints
+
+MAX_NAME = 40  #: longest name of a kind
+MAX_KINDS = 32  #: most kinds of workers of an application, besides cores
+_BYTES = RealNumber(0.0, 1e18)
+
+
+class WorkerKind(Checked, kw_only=True):
+    """A kind of workers: ``gpu:count=4,speed=20,launch=10us,in_bytes=8e6,bandwidth_gbps=200``.
+
+    A chunk of n tasks waits ``launch_ns`` on a device, then ``link_latency_ns`` and the time of n·``in_bytes`` on a link of
+    ``bandwidth_gbps`` Gbit/s, then its tasks run one after another, and then n·``out_bytes`` take as long on the way back;
+    nothing is transferred if the bytes are 0. Each direction of the link carries one chunk at a time.
+    """
+
+    noun = "workers"
+    name: str = "gpu"  #: letters, digits, ``-`` and ``_``
+    count: Annotated[int, WholeNumber(1, 2**20)] = 1  #: devices of a job
+    speed: Annotated[float, Positive()] = 1.0  #: how many times as fast as the core that drives it
+    launch_ns: Annotated[int, WholeNumber(0, OVERHEAD.highest)] = 0  #: time before each chunk
+    in_bytes: Annotated[float, _BYTES] = 0.0  #: data of a task, before it runs
+    out_bytes: Annotated[float, _BYTES] = 0.0  #: data of a task, after the last one of its chunk
+    #: bandwidth of the link in each direction, Gbit/s; by default PCI Express 4.0 with 16 lanes
+    bandwidth_gbps: Annotated[float, RealNumber(LINK_BANDWIDTH.lowest, LINK_BANDWIDTH.highest)] = 252.0
+    link_latency_ns: Annotated[int, WholeNumber(0, LATENCY.highest)] = 0  #: latency of a transfer
+    #: Chunks that a device holds at once: with 2, one chunk's transfer overlaps another's work. Each asks as a worker.
+    streams: Annotated[int, WholeNumber(1, 64)] = 1
+    #: Each task's work on this kind is its length times a lognormal factor with mean 1 and this standard deviation.
+    variation: Annotated[float, RealNumber(0.0, 10.0)] = 0.0
+    drivers: Annotated[bool, TrueOrFalse()] = (
+        True  #: whether its drivers compute nothing; otherwise they are further cores
+    )
+
+    def __post_init__(self) -> None:
+        plain = isinstance(self.name, str) and self.name.replace("-", "").replace("_", "").isalnum()
+        if not plain or len(self.name) > MAX_NAME:
+            allowed = f"allowed as a name: up to {MAX_NAME} letters, digits, - and _, as gpu"
+            raise InputError(f"workers: {shown(self.name)}; {allowed}")
+        if self.name == CORES:
+            raise InputError("workers: cores; allowed: the name of another kind of workers")
+        super().__post_init__()
+
+    @property
+    def slots(self) -> int:
+        """The number of slots that its devices take."""
+        return self.count * self.streams
+
+    @property
+    def changes_chunks(self) -> bool:
+        """Whether a chunk on it is not just faster than on a core."""
+        costs = self.launch_ns, self.in_bytes, self.out_bytes, self.variation
+        return any(costs) or self.streams > 1
+
+    def given(self) -> dict[str, Any]:
+        """Return the parameters that are not the default ones, for a table."""
+        found = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "name"}
+        changed = {key: value for key, value in found.items() if value != getattr(_DEFAULT, key)}
+        return {
+            key.removesuffix("_ns"): f"{value}ns" if key.endswith("_ns") else value for key, value in changed.items()
+        }
+
+
+_DEFAULT = WorkerKind()
+
+
+def worker_kinds(given: object, where: str) -> tuple[WorkerKind, ...]:
+    """Return the kinds of workers of texts, such as ``gpu:count=4``, or of a table by name, such as ``{gpu = {count = 4}}``.
+
+    Raises InputError, which begins with ``where``, if a parameter is unknown or out of range, or a kind is given twice."""
+    if isinstance(given, Mapping):
+        texts = [_text(str(name), table, f"{where}.{name}") for name, table in given.items()]
+    elif isinstance(given, Sequence) and not isinstance(given, str):
+        texts = [str(one) for one in given]
+    else:
+        raise InputError(f"{where}: {shown(given)}; allowed: a table of kinds, as {{ gpu = {{ count = 4 }} }}")
+    found: list[WorkerKind] = []
+    for text in texts:
+        name, _, parameters = (word.strip() for word in text.partition(":"))
+        try:
+            kind = WorkerKind(name=name)
+            kind = with_parameters(kind, parameters, where, "workers") if parameters else kind
+        except InputError as error:
+            raise InputError(error.text if error.text.startswith(where) else f"{where}: {error.text}") from None
+        if any(one.name == kind.name for one in found):
+            raise InputError(f"{where}: {kind.name} is given twice")
+        found.append(kind)
+    if len(found) > MAX_KINDS:
+        raise InputError(f"{where}: {len(found)} kinds; allowed: up to {MAX_KINDS}")
+    return tuple(found)
+
+
+def _text(name: str, table: object, where: str) -> str:
+    if not isinstance(table, Mapping):
+        raise InputError(f"{where}: {shown(table)}; allowed: a table, as {{ count = 4, speed = 20 }}")
+    for key, value in table.items():
+        if not isinstance(value, bool | int | float | str) or (isinstance(value, str) and "," in value):
+            raise InputError(f"{where}.{key}: {shown(value)}; allowed: a number, a text or true or false")
+    words = (f"{key}={str(value).lower() if isinstance(value, bool) else value}" for key, value in table.items())
+    return f"{name}:{','.join(words)}" if table else name
+
+
+def n_slots(kinds: Sequence[WorkerKind]) -> int:
+    """Return the number of slots that the devices of all kinds take."""
+    return sum(kind.slots for kind in kinds)
+
+
+def kinds_mask(on: str, kinds: Sequence[WorkerKind], where: str) -> int:
+    """Return the kinds of a text, such as ``gpu`` or ``cores+gpu``, as bits: bit 0 for cores, bit k for ``kinds[k - 1]``; all
+    if it is empty. Raises InputError if a kind is unknown."""
+    names = [CORES, *(kind.name for kind in kinds)]
+    mask = 0
+    for name in on.split("+") if on else names:
+        if name.strip() not in names:
+            several = f", or several, as {'+'.join(names)}" if kinds else ""
+            raise InputError(f"{where}: {shown(name.strip())}; allowed: {', '.join(names)}{several}")
+        mask |= 1 << names.index(name.strip())
+    return mask
+
+
+def kind_columns(kinds: Sequence[WorkerKind]) -> dict[str, Array]:
+    """Return the columns of ``als.engine.devices.Devices`` for these kinds, after that of cores."""
+    from als.network import BYTES_PER_GBIT  # not needed by applications on cores
+
+    ns_per_byte = [0.0, *(1e9 / (kind.bandwidth_gbps * BYTES_PER_GBIT) for kind in kinds)]
+    return {
+        "streams": np.array([1, *(kind.streams for kind in kinds)]),
+        "launch_ns": np.array([0, *(kind.launch_ns for kind in kinds)]),
+        "link_ns": np.array([0, *(kind.link_latency_ns for kind in kinds)]),
+        "in_ns": np.array([0.0, *(kind.in_bytes for kind in kinds)]) * ns_per_byte,
+        "out_ns": np.array([0.0, *(kind.out_bytes for kind in kinds)]) * ns_per_byte,
+        "spread": np.array([0.0, *(math.sqrt(math.log1p(kind.variation**2)) for kind in kinds)]),
+    }
+
+
+@compiled()
+def place_devices(slots: DeviceSlots, streams: Ints, count: Ints, factor: Floats, speed: Floats) -> None:
+    """Make the last slots devices: ``count[k]`` of each kind k after 0, whose stream has ``factor[k]`` times the speed of the
+    core before it."""
+    c, device = speed.size, 0
+    for k in range(1, count.size):
+        c -= count[k] * streams[k]
+    slots.kind[:c] = 0
+    slots.device[:c] = -1
+    for k in range(1, count.size):
+        for _ in range(count[k]):
+            for _ in range(streams[k]):
+                slots.kind[c], slots.device[c] = k, device
+                speed[c] *= factor[k]
+                c += 1
+            device += 1
+
+
+@dataclass(frozen=True, eq=False)
+class WorkerSlots:
+    """The slots of an application: cores, and streams of devices. Raises InputError if the attributes do not fit together."""
+
+    kinds: tuple[WorkerKind, ...]
+    kind: Array  #: int64 (P,): 0 for a core, k for ``kinds[k - 1]``
+    device: Array  #: int64 (P,): number of the device, from 0, whose stream the slot is; -1 for a core
+    #: int64 (phases,): kinds that take part in each phase, as bits (:func:`kinds_mask`); None: all. Serial parts and graphs
+    #: need bit 0, and all bits.
+    on: Array | None = None
+    #: float64 (kinds + 1, N): work of each task on cores and on each kind, GFLOP; inf: it cannot run there, which only
+    #: planners respect. None: that of cores, but for ``variation``.
+    gflop: Array | None = None
+
+    def __post_init__(self) -> None:
+        kind, device = own(self.kind, np.int64), own(self.device, np.int64)
+        object.__setattr__(self, "kind", kind)
+        object.__setattr__(self, "device", device)
+        most = len(self.kinds)
+        if kind.ndim != 1 or kind.shape != device.shape or not ((kind >= 0) & (kind <= most)).all():
+            raise InputError(f"workers: kind, device: allowed: one number a slot, 0 to {most}")
+        if not (((device < 0) == (kind == 0)) & (device < len(kind))).all():
+            raise InputError(f"workers: device: allowed: -1 for cores, 0 to {len(kind) - 1} for others")
+        for number in np.unique(device[device >= 0]).tolist():
+            of = np.unique(kind[device == number]).tolist()
+            if len(of) != 1 or (device == number).sum() != self.kinds[of[0] - 1].streams:
+                raise InputError(f"workers: device {number}: allowed: as many slots of one kind as it has streams")
+
+    def check(self, n_slots: int) -> None:
+        """Raise InputError if there is another number of slots."""
+        if len(self.kind) != n_slots:
+            raise InputError(f"workers: {len(self.kind)} slots; allowed: one for each of {n_slots} speeds")
+
+    @property
+    def fixed(self) -> bool:
+        """Whether a device's chunks or tasks that some kinds cannot run forbid changes of the slots."""
+        return bool((self.kind > 0).any())
+
+    def state(self, n_phases: int, n_tasks: int, *, keep_tasks: bool) -> Devices:
+        """Return the state for the engine. Raises InputError if there are other phases or tasks."""
+        if self.on is not None and len(self.on) != n_phases:
+            raise InputError(f"workers: on: {len(self.on)} numbers; allowed: one for each of {n_phases} phases")
+        here = {0, *self.kind.tolist()}
+        for phase, mask in enumerate(() if self.on is None else self.on.tolist()):
+            if not any(mask >> kind & 1 and (self.kind == kind).any() for kind in here):
+                raise InputError(f"workers: on: phase {phase}: {mask}; allowed: bits of kinds that there are")
+        if self.gflop is not None and self.gflop.shape != (len(self.kinds) + 1, n_tasks):
+            raise InputError(f"workers: gflop: {self.gflop.shape}; allowed: {(len(self.kinds) + 1, n_tasks)}")
+        if self.gflop is not None and not (self.gflop >= 0).all():
+            raise InputError("workers: gflop: allowed: from 0 on; inf where a task cannot run")
+        sizes = {
+            "device_slots": len(self.kind),
+            "kinds": len(self.kinds) + 1,
+            "device_phases": 0 if self.on is None else n_phases,
+            "kind_tasks": 0 if self.gflop is None else self.gflop.size,
+            "device_records": n_tasks if keep_tasks else 0,
+        }
+        given: dict[str, Any] = kind_columns(self.kinds)
+        given["slots"] = DeviceSlots.new(sizes, kind=self.kind, device=self.device)
+        given["on"] = () if self.on is None else self.on
+        given["gflop"] = () if self.gflop is None else self.gflop.ravel()
+        return Devices.new(sizes, **given)
+
+
+def with_devices(
+    kinds: Sequence[WorkerKind], speed_gflops: Array, *, on: Array | None = None, gflop: Array | None = None
+) -> tuple[Array, WorkerSlots]:
+    """Make the last slots of an application devices.
+
+    Parameters
+    ----------
+    kinds : sequence of WorkerKind
+    speed_gflops : float64 (P,)
+        Speeds of the cores in the slots, GFLOP/s.
+    on, gflop
+        As for :class:`WorkerSlots`.
+
+    Returns
+    -------
+    speed_gflops : float64 (P,)
+        Speeds of the slots: a stream has its part of its device's.
+    workers : WorkerSlots
+
+    Raises
+    ------
+    InputError
+        If no slot would be a core.
+    """
+    if n_slots(kinds) >= len(speed_gflops):
+        raise InputError(f"workers: {n_slots(kinds)} cores drive devices, of {len(speed_gflops)}; allowed: fewer")
+    speed = np.array(speed_gflops, np.float64)
+    slots = DeviceSlots.new({"device_slots": len(speed)})
+    place_devices(slots, *placing_columns(kinds), speed)
+    return speed, WorkerSlots(tuple(kinds), slots.kind.copy(), slots.device.copy(), on, gflop)
+
+
+def works_of_tasks(
+    kinds: Sequence[WorkerKind], gflop: Array, given: Mapping[str, Array], seed: int, job: int = 0
+) -> Array:
+    """Return the work of each task on cores and on each kind, float64 (kinds + 1, N), GFLOP.
+
+    ``gflop``: on cores. ``given``: on some kinds, by name; on ``cores`` if some tasks cannot run there. On others it is that on
+    cores times the factors of ``variation`` that devices in loops have, from the streams of (``seed``, ``job``)."""
+    from als.engine.features.devices import multiply_by_factors  # not needed by applications on cores
+
+    keys, words = np.empty(20, np.uint64), np.empty(4, np.uint64)
+    fill_round_keys(keys, np.uint64(seed), np.uint64(job))
+    rows = [given.get(CORES, gflop)]
+    for number, (kind, spread) in enumerate(
+        zip(kinds, kind_columns(kinds)["spread"][1:].tolist(), strict=True), start=1
+    ):
+        row = given.get(kind.name, gflop).copy()
+        if spread > 0.0 and kind.name not in given:
+            multiply_by_factors(row, keys, words, number, spread)
+        rows.append(row)
+    return np.array(rows, np.float64)
+
+
+def placing_columns(kinds: Sequence[WorkerKind]) -> tuple[Array, Array, Array]:
+    """Return the streams, the number and the speed of a stream of each kind, for :func:`place_devices`."""
+    streams = np.array([1, *(kind.streams for kind in kinds)])
+    factor = np.array([1.0, *(kind.speed / kind.streams for kind in kinds)])
+    return streams, np.array([0, *(kind.count for kind in kinds)]), factor
