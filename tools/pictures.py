@@ -175,13 +175,23 @@ def studies() -> Figures:
     }
 
 
-def failures() -> Figures:
-    """The comparison of ``tools/studies/failures.toml``, as the command draws it."""
-    study = parse_study((STUDIES / "failures.toml").read_text(encoding="utf-8"), [STUDIES], "failures")
+def _compared(name: str, file: str) -> Figures:
+    """The comparison of a study in ``tools/studies``, as the command draws it."""
+    study = parse_study((STUDIES / f"{name}.toml").read_text(encoding="utf-8"), [STUDIES], name)
     with tempfile.TemporaryDirectory() as folder:
         bridge.run_study(study, Path(folder))
         (part,) = parts_of(study, Path(folder), "comparison")
-    return {"failures.png": comparison_figure(part.frame, title=part.words)}
+    return {file: comparison_figure(part.frame, title=part.words)}
+
+
+def failures() -> Figures:
+    """The comparison of ``tools/studies/failures.toml``."""
+    return _compared("failures", "failures.png")
+
+
+def devices() -> Figures:
+    """The comparison of ``tools/studies/devices.toml``."""
+    return _compared("devices", "gpu-study.png")
 
 
 #: Distributions of task lengths, with the largest length of the axis in means and the number of bars; then loops, one or two
@@ -642,6 +652,8 @@ PICTURES: Final = (
     Section("Malleable jobs", "", _alike("malleable-", "easy", "no-backfilling"), malleable),
     Section("Failures of hosts", "",
             {"failures.png": "twolevel study tools/studies/failures.toml --out failures"}, failures),
+    Section("Loops shared by cores and GPUs", "",
+            {"gpu-study.png": "twolevel study tools/studies/devices.toml --out devices"}, devices),
     Section("The life of a job", "", {"job-life.png": ""}, life),
     Section("The bridge's protocol", "", _alike("protocol-", "connection", "job", end=".svg"), by="hand"),
     Section("Better estimates", "", {"estimates-slowdown.png": ""}, estimates),
