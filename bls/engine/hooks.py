@@ -1,7 +1,29 @@
-"""Hooks for optional features: events to which features subscribe, and roles that a feature plays in a scheduling pass.
+"""Hooks for optional features: events and queries to which features subscribe, and roles that a feature plays.
 
 All hooks take ``(state, job, begin, stop, sign)`` and may ignore some of these. A run has the hooks of its own features only
-(``bls.engine.feature``). An event without subscribers costs two loads and a comparison.
+(``bls.engine.feature``). An event without subscribers costs two loads and a comparison. Subscribers of one event are called in
+the order of ``bls.engine.features.order``. They return 0, or a ``BatchStatus`` with which the engine stops.
+
+=============  =============================================================================================================
+event          published when
+=============  =============================================================================================================
+INSTANT        the ends of the instant ``begin`` are handled; its arrivals follow
+HOST           the host ``job`` goes down (``sign`` -1) or has come back (1) at ``begin``
+ARRIVED        ``job`` is about to join the queue
+BEFORE_PASS    a pass follows; untimed: tables get room, and Python policies decide
+TAKEN          ``job`` has ``stop`` cores more since ``begin``; ``sign`` 1: it will start on them, or is tried; 0: it runs
+PASSED         a pass has taken ``begin`` ns; ``stop`` jobs had waited; ``sign`` presets come first in ``started``
+STARTED        ``job`` starts at ``begin``; a subscriber may change ``start_ns``
+END_KNOWN      the end of the running ``job`` has just become known
+AFTER_PASS     the jobs of a pass have started: features find the commands to running jobs
+FREED          ``job`` has given back cores at ``begin``: ``stop``, not positive, is the change of the number that it uses;
+               ``sign`` -1: at its end, 0: before
+ENDED          ``job`` has left and will not run any more; its ``state`` is set
+=============  =============================================================================================================
+
+Subscribers to a query answer it: ``NEXT``, the next instant of an event other than ends and arrivals (``sign`` 0: without
+outages and wake-ups); ``BLOCKED``, 1 if ``job`` must not start now, whichever cores are free; and ``BUSY``, 1 if no pass may
+follow the arrivals of the instant ``begin``.
 """
 
 from bls.engine.state import BatchState
@@ -12,28 +34,9 @@ HOOK = types.int64(StateKind(BatchState), types.int64, types.int64, types.int64,
 
 call_hook = caller(HOOK)  #: ``call_hook(state.roles[ROLE], (state, job, begin, stop, sign))``
 
-# Events, in the order of an instant. A subscriber returns 0, or a ``BatchStatus`` with which the engine stops.
-NEXT = 0  # query: the next instant of an event other than ends and arrivals; ``sign`` 0: except outages and wake-ups
-ENDED = 1  # ``job`` has ended; its ``state`` is set
-GONE = 2  # ``job`` will not run any more
-FREED = 3  # ``job`` has given back cores, at its end or before
-ENDS_DONE = 4  # all ends of the instant ``begin`` are handled
-REQUESTED = 5  # the running ``job`` requests another number of cores
-INSTANT = 6  # after the ends and before the arrivals of the instant ``begin``
-HOST = 7  # the host ``job`` goes down (``sign`` -1) or has come back (1) at ``begin``
-ARRIVED = 8  # ``job`` is about to join the queue
-BUSY = 9  # query, after the arrivals of the instant ``begin``: a subscriber returns 1 if no pass may follow now
-BEFORE_PASS = 10  # before a pass, untimed: tables get room, and Python policies decide
-PASS = 11  # a timed pass begins
-TAKEN = 12  # ``job`` has taken its cores
-PASSED = 13  # a pass has taken ``begin`` ns; ``stop`` jobs had waited; ``sign`` presets come first in ``started``
-STARTED = 14  # ``job`` starts at ``begin``; a subscriber may change ``start_ns``
-END_KNOWN = 15  # the end of the running ``job`` has just become known
-AFTER_PASS = 16  # after a pass: features find the commands to running jobs
-BLOCKED = 17  # query: a subscriber returns 1 if ``job`` must not start now, whichever cores are free
-COUNTED = 18  # ``sign`` more jobs run, on ``begin`` more cores, as ``job`` starts, ends or changes its width
-HELD = 19  # ``job`` has ``stop`` cores from the instant ``begin`` on (``sign`` 1), or no longer (-1)
-EVENTS = 20
+INSTANT, HOST, ARRIVED, BEFORE_PASS, TAKEN, PASSED, STARTED, END_KNOWN, AFTER_PASS, FREED, ENDED = range(11)
+NEXT, BLOCKED, BUSY = range(11, 14)
+EVENTS = 14  #: events and queries
 
 # Roles, each played by at most one feature of a run.
 PLAN, ORDER, WIDTH, EARLIEST, PLACE_NOW, SLOT_NOW, OFFER = range(7)

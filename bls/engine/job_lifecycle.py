@@ -122,7 +122,7 @@ def take_cores(state: b.BatchState, job: int, first: int, count: int) -> int:
     state.jobs.held_first[job] = first
     state.jobs.held_count[job] = count
     state.jobs.held_cores[job] = together
-    h.publish(state, h.TAKEN, job, 0, 0, 0)
+    h.publish(state, h.TAKEN, job, state.now_ns, n, 1)
     return together
 
 
@@ -215,7 +215,7 @@ def send_away(state: b.BatchState, job: int, ending: int) -> None:
     jobs.state[job], jobs.why[job] = ending, b.NEVER_STARTED
     jobs.cancel_ns[job] = min(jobs.cancel_ns[job], now)
     state.n_ended += 1
-    h.publish(state, h.GONE, job, now, now, 0)
+    h.publish(state, h.ENDED, job, now, now, 0)
 
 
 @compiled(merged=True)
@@ -235,7 +235,6 @@ def end_job(state: b.BatchState, job: int, now: int) -> None:
         for k in range(first, first + count):
             set_free(state, state.pool.lo[k], state.pool.hi[k], 1)
     state.free_cores += jobs.held_cores[job]
-    h.publish(state, h.FREED, job, now, 0, 0)
     state.changed = 1
     if settings.plans == 1:
         thought = jobs.expected_end_ns[job]
@@ -250,9 +249,7 @@ def end_job(state: b.BatchState, job: int, now: int) -> None:
             state.lost = 1
     elif settings.profiled == 1:
         hold_pool(state, job, now, b.NEVER, 1)
-    left = jobs.cores[job] - jobs.released[job]
-    h.publish(state, h.COUNTED, job, -left, 0, -1)
-    h.publish(state, h.HELD, job, now, left, -1)
+    h.publish(state, h.FREED, job, now, jobs.released[job] - jobs.cores[job], -1)
     jobs.held_cores[job] += jobs.released_held[job]
     log_job(state, job, b.LOG_LEFT)
     cut = jobs.cut[job]
@@ -262,9 +259,8 @@ def end_job(state: b.BatchState, job: int, now: int) -> None:
         h.call_hook(state.roles[h.RETRY], (state, job, now, now, 0))
     else:
         jobs.state[job] = state_now
-        h.publish(state, h.ENDED, job, now, now, 0)
         state.n_ended += 1
-        h.publish(state, h.GONE, job, now, now, 0)
+        h.publish(state, h.ENDED, job, now, now, 0)
 
 
 @compiled(merged=True)
@@ -332,7 +328,6 @@ def start(state: b.BatchState, job: int, count: int, why: int) -> bool:
     jobs.why[job] = why
     if settings.profiled == 1:  # without plans, its cores are free only after its end
         hold_pool(state, job, now, jobs.expected_end_ns[job] if settings.plans == 1 else b.NEVER, -1)
-    h.publish(state, h.COUNTED, job, jobs.cores[job], 0, 1)
     log_job(state, job, b.LOG_STARTED)
     state.started[state.n_started] = job
     state.n_started += 1

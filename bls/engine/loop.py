@@ -44,7 +44,6 @@ def _begin(state: b.BatchState) -> int:
         h.publish(state, h.STARTED, job, jobs.start_ns[job], 0, 0)
         start = jobs.start_ns[job]
         set_stop(state, job, start + jobs.walltime_ns[job] if settings.kills == 1 else b.NEVER)
-        h.publish(state, h.HELD, job, start, jobs.cores[job], 1)
         run = jobs.run_ns[job]
         cut_before = settings.kills == 1 and jobs.walltime_ns[job] <= jobs.estimate_ns[job]
         if settings.plans == 1 and (run < 0 or run > jobs.estimate_ns[job]) and not cut_before:
@@ -182,9 +181,7 @@ def _events(state: b.BatchState) -> int:
     status = _end_jobs(state, t)
     if status != BatchStatus.RUNNING:
         return status
-    status = h.publish(state, h.ENDS_DONE, -1, t, t, 0)
-    if status == 0:
-        status = h.publish(state, h.INSTANT, -1, t, t, 0)
+    status = h.publish(state, h.INSTANT, -1, t, t, 0)
     if status != 0:
         return status
     _arrivals(state, t)

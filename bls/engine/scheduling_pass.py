@@ -153,7 +153,6 @@ def make_pass(state: b.BatchState) -> int:
     settings = state.settings
     if settings.profiled == 1:
         prepare(state)
-    h.publish(state, h.PASS, -1, state.now_ns, 0, 0)
     # With an order that changes there is no ``blocked_head``; a feature that places jobs sees every pass.
     known = settings.order == b.STATIC and not h.is_played(state, h.PLACE_NOW)
     status = _only_the_newcomer(state) if known else -1

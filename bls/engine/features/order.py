@@ -30,11 +30,14 @@ from bls.engine.features.widths import feature as widths
 
 FEATURES = (
     *(decisions.RECORDS, decisions.CHARGES),
-    *(outages.OUTAGES, limits.LIMITS, stops.STOPS, sleep.SLEEPS, drains.DRAINS, retries.RETRIES),
-    *(releases.HOLDERS, releases.RELEASES, requests.REQUESTS, prediction.PROMISES),
+    # At an instant, after the ends: releases of cores, requests for cores, predictions, hosts, limits, and the others.
+    *(releases.HOLDERS, releases.RELEASES, requests.REQUESTS, prediction.PREDICTS),
+    *(outages.OUTAGES, limits.LIMITS, stops.STOPS, drains.DRAINS, retries.RETRIES, prediction.PROMISES),
     *(widths.WIDTHS, hints.HINTS, hints.HINTS_AS_DECIDED, directions.DIRECTS, levels.SLOWS),
     *(commands.TOGETHER, commands.COMMANDS, core_plan.BY_CORES, plans.PLANS_AHEAD, limits.EASY, domains.PARTS),
-    *(scores.SCORES, scores.ACCOUNTS, molding.MOLDS, molding.MOLDS_WITH_PLANS, scores.TURNS_AWAY),
+    *(scores.SCORES, molding.MOLDS, molding.MOLDS_WITH_PLANS, scores.TURNS_AWAY),
     *(partition_limits.PARTITION_LIMITS, other_events.OTHERS, dependencies.DEPENDENCIES, switches.SWITCHES),
-    *(prediction.PREDICTS, presets.PRESETS, python.DECIDES, hold.HOLDS),
+    *(presets.PRESETS, python.DECIDES, hold.HOLDS),
+    # Policies decide before hosts fall asleep in a pass; accounts begin when sleeping hosts have been waited for.
+    *(sleep.SLEEPS, scores.ACCOUNTS),
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from bls.engine.features.running.state import CommandLog
+    from bls.engine.features.commands.state import CommandLog
     from bls.engine.state import BatchState
 
 

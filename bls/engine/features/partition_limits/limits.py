@@ -35,8 +35,8 @@ def is_beyond(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) 
 
 
 @compiled(HOOK)
-def count(state: BatchState, job: int, cores: int, _stop: int, jobs: int) -> int:
-    """Count jobs (``sign``) and cores (``begin``) that now run in a job's partition and for its user."""
+def count(state: BatchState, job: int, _begin: int, cores: int, jobs: int) -> int:
+    """Count jobs (``sign``) and cores (``stop``) that now run in a job's partition and for its user."""
     partition, user = state.jobs.partition[job], state.jobs.user[job]
     state.partitions.running_jobs[partition] += jobs
     state.partitions.running_cores[partition] += cores

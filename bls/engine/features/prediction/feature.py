@@ -10,7 +10,7 @@ PREDICTS = Feature(
     lambda run: run.has("history_least") or len(run.given.state["power"].seen) > 0,
     on={
         h.ENDED: f"{_HERE}.prediction:learn",
-        h.ENDS_DONE: f"{_HERE}.prediction:predict_again",
+        h.INSTANT: f"{_HERE}.prediction:predict_again",
         h.ARRIVED: f"{_HERE}.prediction:predict",
     },
 )

@@ -10,7 +10,7 @@ import numpy as np
 from bls.availability.free_cores import free_all
 from bls.engine import state as b
 from bls.engine.features.draws.draws import MACHINE, cores_mw, fits_within, least_mw, planned_ns, room_mw
-from bls.engine.hooks import COUNTED, HOOK, MOVE_PROFILE, call_hook, publish
+from bls.engine.hooks import HOOK, MOVE_PROFILE, call_hook
 from bls.engine.job_lifecycle import cores_on_host, held_back, send_away, start, suggest_now, take_cores, waiting_from
 from bls.engine.profile import hold_pool
 from bls.engine.signatures import DECIDE
@@ -242,7 +242,6 @@ def _take(state: b.BatchState, job: int, count: int) -> int:
         return 0
     if settings.by_cores == 1:
         hold_pool(state, job, state.now_ns, b.NEVER, -1)
-    publish(state, COUNTED, job, jobs.cores[job], 0, 1)
     jobs.held_first[job], jobs.held_count[job], jobs.held_cores[job] = first, held, cores
     return count
 

@@ -19,5 +19,5 @@ HOLDERS = Feature(
 RELEASES = Feature(
     ("releases",),
     lambda run: run.settings.releases != b.BY_DRAIN,
-    on={h.NEXT: f"{_HERE}.releases:next_release", h.ENDS_DONE: f"{_HERE}.releases:handle_releases"},
+    on={h.NEXT: f"{_HERE}.releases:next_release", h.INSTANT: f"{_HERE}.releases:handle_releases"},
 )

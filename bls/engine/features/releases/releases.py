@@ -14,7 +14,7 @@ import numpy as np
 from bls.engine import state as b
 from bls.engine.features.commands.commands import end_of_working, walltime_end
 from bls.engine.features.report_results import ACCEPTED, REFUSED
-from bls.engine.hooks import COUNTED, FREED, HELD, HOOK, REQUESTED, publish
+from bls.engine.hooks import FREED, HOOK, publish
 from bls.engine.job_lifecycle import is_open, next_down_ns, set_free
 from bls.engine.profile import hold_pool, planned_until
 from bls.engine.status import BatchStatus
@@ -45,9 +45,11 @@ def list_left(state: b.BatchState, job: int) -> int:
 
 
 @compiled(HOOK)
-def take_up(state: b.BatchState, job: int, _begin: int, _stop: int, _sign: int) -> int:
-    """Make a starting job the holder of its cores."""
+def take_up(state: b.BatchState, job: int, _begin: int, _stop: int, sign: int) -> int:
+    """Make a starting job (``sign`` 1) the holder of its cores."""
     jobs = state.jobs
+    if sign == 0:
+        return 0
     for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
         state.holder[state.pool.lo[k] : state.pool.hi[k]] = job
         if state.asked.size > 0:
@@ -72,17 +74,14 @@ def next_release(state: b.BatchState, _job: int, before: int, _stop: int, _sign:
 
 @compiled(HOOK)
 def handle_releases(state: b.BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
-    """Handle the releases and then the requests of the instant ``begin``; returns 0 or a status."""
+    """Handle the releases of the instant ``begin``; returns 0 or a status."""
     n_cores = state.host_of.size
     if state.releasing.n == 0 or state.releasing.ns[0] > now:
         return 0
     if state.n_released + n_cores > state.releases.job.size:
         return BatchStatus.RELEASES_FULL
-    while state.releasing.n > 0 and state.releasing.ns[0] == now:
-        if state.releasing.key[0] >= b.WIDTH_REQUEST_KEY:
-            publish(state, REQUESTED, state.releasing.key[0] - b.WIDTH_REQUEST_KEY, now, now, 0)
-        else:
-            _release_of(state, state.releasing.key[0] // n_cores, now)
+    while state.releasing.n > 0 and state.releasing.ns[0] == now and state.releasing.key[0] < b.WIDTH_REQUEST_KEY:
+        _release_of(state, state.releasing.key[0] // n_cores, now)
     return 0
 
 
@@ -109,7 +108,6 @@ def _release_of(state: b.BatchState, job: int, now: int) -> None:
         cores += 1
         working += core < working_end
     state.free_cores += cores
-    publish(state, FREED, job, now, 0, 0)
     jobs.held_cores[job] -= cores
     jobs.to_release[job] -= cores
     jobs.released_held[job] += cores
@@ -120,8 +118,7 @@ def _release_of(state: b.BatchState, job: int, now: int) -> None:
     elif settings.plans == 1 and jobs.overdue[job] == 1:
         state.overdue_cores -= cores  # the overdue job remains a loss in every pass
     state.changed = 1
-    publish(state, COUNTED, job, -working, 0, 0)
-    publish(state, HELD, job, now, working, -1)
+    publish(state, FREED, job, now, -working, 0)
 
 
 @compiled(inner=True)

@@ -7,7 +7,7 @@ from bls.engine.feature import Feature
 REQUESTS = Feature(
     ("resizing",),
     lambda run: run.settings.resizing == b.EVOLVE,
-    on={h.REQUESTED: "bls.engine.features.requests.requests:make_width_request"},
+    on={h.INSTANT: "bls.engine.features.requests.requests:make_width_requests"},
     check="bls.engine.features.requests.requests:check_requests",
     sizes=lambda run: {"releasing": 2 * run.cores, "width_requests": 4 * run.cores},
 )

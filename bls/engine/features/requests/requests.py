@@ -37,17 +37,19 @@ def drop_width_requests(state: b.BatchState, job: int) -> None:
 
 
 @compiled(HOOK)
-def make_width_request(state: b.BatchState, job: int, _now: int, _stop: int, _sign: int) -> int:
-    """Make the request that is first in the heap."""
+def make_width_requests(state: b.BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
+    """Make the requests of the instant ``begin``, after its releases."""
     of_job, requests = state.requested_widths, state.width_requests
-    drop_top(state.releasing)
-    k = of_job.first[job]
-    of_job.width[job], of_job.n_made[job] = requests.cores[k], requests.place[k] + 1
-    of_job.first[job] += 1
-    of_job.count[job] -= 1
-    if of_job.count[job] > 0:
-        push(state.releasing, requests.at_ns[k + 1], b.WIDTH_REQUEST_KEY + job)
-    state.changed = 1
+    while state.releasing.n > 0 and state.releasing.ns[0] == now:
+        job = state.releasing.key[0] - b.WIDTH_REQUEST_KEY
+        drop_top(state.releasing)
+        k = of_job.first[job]
+        of_job.width[job], of_job.n_made[job] = requests.cores[k], requests.place[k] + 1
+        of_job.first[job] += 1
+        of_job.count[job] -= 1
+        if of_job.count[job] > 0:
+            push(state.releasing, requests.at_ns[k + 1], b.WIDTH_REQUEST_KEY + job)
+        state.changed = 1
     return 0
 
 

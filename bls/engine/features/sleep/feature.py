@@ -20,8 +20,9 @@ def _offered(run: FeatureRun) -> dict[str, int]:
 SLEEPS = Feature(
     ("sleeps",),
     on={
-        **dict.fromkeys((h.FREED, h.HOST), f"{_HERE}.hosts:let_sleep"),
-        h.PASS: f"{_HERE}.hosts:begin_pass",
+        h.FREED: f"{_HERE}.hosts:let_sleep",
+        h.HOST: f"{_HERE}.hosts:change_host",
+        h.BEFORE_PASS: f"{_HERE}.hosts:begin_pass",
         h.STARTED: f"{_HERE}.hosts:boot_hosts",
     },
     plays={h.PLACE_NOW: f"{_HERE}.places:place_awake", h.SLOT_NOW: f"{_HERE}.places:slot_awake"},

@@ -142,14 +142,21 @@ def _goes_down(state: b.BatchState, host: int, now: int) -> None:
 
 
 @compiled(HOOK)
-def let_sleep(state: b.BatchState, job: int, now: int, _stop: int, sign: int) -> int:
-    """Update the states of hosts to ``begin``; mark idle hosts of ``job`` (with a ``sign``: a host that goes or comes)."""
+def change_host(state: b.BatchState, host: int, now: int, _stop: int, sign: int) -> int:
+    """Update the states of hosts to ``begin``, at which a host goes down (``sign`` -1) or comes back (1)."""
     _settle(state, now)
     if sign < 0:
-        _goes_down(state, job, now)
-    elif sign > 0:
-        _idles(state, job, now)
-    elif job >= 0:
+        _goes_down(state, host, now)
+    else:
+        _idles(state, host, now)
+    return 0
+
+
+@compiled(HOOK)
+def let_sleep(state: b.BatchState, job: int, now: int, _stop: int, _sign: int) -> int:
+    """Update the states of hosts to ``begin``; mark the idle hosts of ``job`` (-1: none)."""
+    _settle(state, now)
+    if job >= 0:
         first = state.jobs.held_first[job]
         for k in range(first, first + state.jobs.held_count[job]):
             for host in range(state.host_of[state.pool.lo[k]], state.host_of[state.pool.hi[k] - 1] + 1):

@@ -19,7 +19,7 @@ from bls.engine import state as b
 from bls.engine.features.commands.commands import append_command, head_of_queue, send, stretch_walltime, usable
 from bls.engine.features.draws.draws import MACHINE, core_mw, planned_ns, room_mw, scaled
 from bls.engine.features.partition_limits.limits import room_in_limits
-from bls.engine.hooks import COUNTED, HELD, HOOK, publish
+from bls.engine.hooks import HOOK, TAKEN, publish
 from bls.engine.job_lifecycle import drop_plan, set_free
 from bls.engine.profile import hold_pool, planned_until
 from traces.algorithms.event_heap import drop_top, move, push
@@ -181,8 +181,7 @@ def _give(state: b.BatchState, job: int, most: int, now: int) -> None:
     state.free_cores -= n
     jobs.released[job] -= n
     jobs.released_held[job] -= n
-    publish(state, COUNTED, job, n, 0, 0)
-    publish(state, HELD, job, now, n, 1)
+    publish(state, TAKEN, job, now, n, 0)
     send(state, job, first)
 
 
