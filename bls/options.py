@@ -100,9 +100,6 @@ POWER_ESTIMATES = Choice(
 SIGNALS = Option[str | None](
     name="signals", panel=Panel.POWER, default=None, metavar="FILE",
     help="Prices and emissions of energy over time, for policies that use them: CSV, from,price_per_kwh,g_co2e_per_kwh")
-PUE = Option[str | None](
-    name="pue", panel=Panel.POWER, default=None, metavar="PUE",
-    help="Compute the facility's power from its PUE (power usage effectiveness): 1.4, or by load, e.g. '0%:2 50%:1.5 100%:1.3'")
 SLEEP_AFTER = Option[str | None](
     name="sleep-after", python="sleep_after_ns", panel=Panel.POWER, default=None, metavar="TIME",
     help="Shut down hosts that have been idle for this time; they boot when a job is placed on them")

@@ -57,7 +57,7 @@ class Cores(State, dim="cores"):
 
 
 class DeferredScales(State, dim="deferred"):
-    """Scales of all cores that are not applied yet (``als.engine.features.deferred_scales``)."""
+    """Scales of all cores that are not applied yet (``als.engine.scaling``)."""
 
     n: int = 0  # number of deferred scales
     scale: int = 0  # latest scale of all cores, parts per billion; 0 if none may be deferred

@@ -67,17 +67,13 @@ def summary_of(report: PowerReport) -> list[tuple[str, str]]:
 
 
 def cost_rows(found: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Costs, emissions and the facility's power, if ``found`` has these metrics, as (name, text)."""
+    """Costs and emissions, if ``found`` has these metrics, as (name, text)."""
     rows = list[tuple[str, str]]()
     if "cost" in found:
         rows.append(("cost", f"{found['cost']:,.2f}, {found['cost_jobs']:,.2f} of it by cores that jobs held"))
     if "co2e_g" in found:
         jobs = grams_text(found["co2e_jobs_g"])
         rows.append(("carbon", f"{grams_text(found['co2e_g'])} CO2e, {jobs} of it by cores that jobs held"))
-    if "facility_energy_j" in found:
-        mean = "" if found["facility_mean_pue"] is None else f", a PUE of {found['facility_mean_pue']:.4g}"
-        most = watts_text(found["facility_peak_w"])
-        rows.append(("facility", f"{joules_text(found['facility_energy_j'])}{mean}, at most {most}"))
     return rows
 
 
@@ -103,6 +99,9 @@ def grams_text(grams: float) -> str:
     """A mass as a text: ``1.234 t``."""
     return f"{grams / 1e6:.4g} t" if grams >= 1e6 else _with_prefix(grams, "g")
 
+
+#: The metrics of costs that comparisons show: their words and their format.
+COMPARED_COSTS: Final = {"cost": ("cost", "{:,.2f}".format), "co2e_g": ("carbon", grams_text)}
 
 _PREFIXES: Final = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 

@@ -14,7 +14,7 @@ from bridge.cli import INTERRUPTED
 from bridge.options import declared
 from bridge.options.bundles import AS_JSON, REPLACE_FILE, RUN, TakenOptions, argument, bundled, option, switch
 from bridge.options.output import PaperOptions
-from bridge.runs.afterwards import OF_POWER, QUANTITIES, Afterwards, StoredRun
+from bridge.runs.afterwards import OF_POWER, QUANTITIES, Afterwards, StoredRun, computed_rows
 from bridge.runs.directory import check_file, fresh_file, named_folder
 from bridge.standard_error import lined_up, put, put_text, say
 from traces.base.errors import InputError, one_of, parse_list
@@ -73,7 +73,7 @@ def power_command(
     paper: PaperOptions,
 ) -> None:
     """Show the energy and power of a run, and compute costs, emissions and the power of the facility."""
-    from bls.power.words import METRICS, cost_rows
+    from bls.power.words import METRICS
 
     run, afterwards = StoredRun(Path(results)), Afterwards.given(of_power)
     _check_jobs(jobs, SIGNALS.name in afterwards.asked, "--signals")
@@ -86,7 +86,7 @@ def power_command(
             raise InputError(f"{results}: its power is not known; simulate again with {POWER:held}")
         metrics = known | metrics
         _put_metrics(metrics)
-    for name, text in cost_rows(metrics):
+    for name, text in computed_rows(metrics):
         say(f"{name}: {text}")
     _write_jobs(jobs, run, columns)
     if output is not None:

@@ -14,15 +14,22 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from bls.metrics.exact import exact_mean, exact_product_sum, exact_quantiles, exact_sum
+from bls.metrics.quantity import named
 from bls.power.accounting import PJ_PER_J
 from bls.power.limits import joined
 from bls.power.table import MOST_MW
-from bls.power.words import grams_text, joules_text, watts_text
+from bls.power.words import joules_text, watts_text
 from bridge.compare.delay_causes import Pair
+from bridge.runs.afterwards import QUANTITIES
 from traces.base.errors import InputError, real, shown, whole
 from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array
 from traces.tables import DataFrame, read_power
+
+#: Of the quantities that are computed from a finished run, the latest first: powers come before their costs.
+_COMPUTED: Final[Mapping[str, Any]] = {
+    name: shown for one in [*QUANTITIES.values()][::-1] if one.compared for name, shown in named(one.compared).items()
+}
 
 #: The metrics of both runs that are shown: their words and their format.
 METRICS: Final = {
@@ -31,13 +38,11 @@ METRICS: Final = {
     "peak_limited_w": ("peak in limits", watts_text),
     "above_limit_j": ("above a limit", joules_text),
     "above_limit_ns": ("time above a limit", lambda ns: format_ns(int(ns))),
-    "facility_energy_j": ("facility energy", joules_text),
-    "cost": ("cost", "{:,.2f}".format),
-    "co2e_g": ("carbon", grams_text),
+    **_COMPUTED,
 }
 
 #: Metrics that are shown only if both runs have them.
-_NOT_ALWAYS: Final = ("peak_limited_w", "facility_energy_j", "cost", "co2e_g")
+_NOT_ALWAYS: Final = ("peak_limited_w", *_COMPUTED)
 
 
 class Increase(NamedTuple):

@@ -8,16 +8,26 @@ actions are reported. If the scheduler uses promised ends, a copy is always run 
 """
 
 from als.engine.codes import SUSPENDED
-from als.engine.features.deferred_scales import apply_deferred, defer, look_ahead
 from als.engine.features.hints import hint
 from als.engine.loop import begin
-from als.engine.scaling import begin_varying
+from als.engine.scaling import apply_deferred, begin_varying, defer, look_ahead
 from als.engine.state import GRAPH, NEVER
 from bls.engine import state as b
 from bls.engine.state import BatchState
 from bridge.couplings import inline_state as i
-from bridge.couplings.inline_commands import advance_to, apply_scales, apply_widths, commanded_at, run_to
-from bridge.couplings.inline_kept import copy_out, keep, leave, note, run_again, running_of
+from bridge.couplings.inline_commands import (
+    advance_to,
+    apply_scales,
+    apply_widths,
+    commanded_at,
+    copy_out,
+    keep,
+    leave,
+    note,
+    run_again,
+    run_to,
+    running_of,
+)
 from bridge.couplings.inline_kernel import keep_rows, report_end, report_releases, set_up, stops_later
 from bridge.couplings.inline_state import HOOK, InlineState, InlineStatus
 from traces.algorithms.copying import copy_first

@@ -1,7 +1,7 @@
 """The state of the inline coupling: room for one application, saved applications, and the outcome of each job.
 
 Running applications that may receive commands are saved at a past instant, or simulated again with a journal of their commands
-(``inline_kept``). Rows are those of the batch state.
+(``inline_commands``). Rows are those of the batch state.
 """
 
 from enum import IntEnum
@@ -109,7 +109,7 @@ class Sizes(State):
 
 
 class SavedStates(State, dim="rows"):
-    """Running applications that may receive commands, saved at a past instant (``inline_kept``); else empty."""
+    """Running applications that may receive commands, saved at a past instant (``inline_commands``); else empty."""
 
     used: int = 0  # words in use
     wanted: int = 0  # words for the application that did not fit

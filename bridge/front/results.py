@@ -45,9 +45,9 @@ def read(path: str | Path) -> ReadRun | Report | Study | Workload:
     Returns
     -------
     ReadRun, Report, Study or Workload
-        A run has ``jobs``, ``tasks``, ``metrics``, ``story(job)``, ``costs(signals)``, ``facility(pue)`` and ``report()``; a
-        study's folder ``results``, ``plot`` and ``report()``; a study's file can be given to ``twolevel.study``, a workload to
-        ``twolevel.simulate``.
+        A run has ``jobs``, ``tasks``, ``metrics``, ``story(job)``, ``report()`` and, as a ``Result``, ``costs(signals)`` and
+        other computations; a study's folder ``results``, ``plot`` and ``report()``; a study's file can be given to
+        ``twolevel.study``, a workload to ``twolevel.simulate``.
 
     Raises
     ------

@@ -5,63 +5,36 @@ Commands read the table of them for their help, so this module loads what comput
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from importlib import import_module
+from inspect import isfunction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
-from bls.options import FAIR_START, POWER, PUE, SIGNALS
+from bls.metrics.quantity import Quantity, named
+from bls.options import FAIR_START, POWER, SIGNALS
+from bls.power.features.pue.feature import FACILITY, WithFacility
 from bridge.runs.directory import read_record
 from traces.base.errors import InputError
-from traces.base.options import Option, built, check, places
+from traces.base.options import built, check, places
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from bls.power.costs import EnergyCosts, FinishedPower, Pue
+    from bls.metrics.quantity import Computed
+    from bls.power.costs import EnergyCosts, FinishedPower
     from bls.power.signals import Signals
     from bridge.runs.result import Result
     from bridge.scenarios.ready import ReadyScenario
     from traces.compiled import Array
     from traces.ledger import JobRecords, Ledger
 
-    #: Metrics, and columns with a value for each row of the table of jobs.
-    Computed = tuple[Mapping[str, Any], Mapping[str, Array]]
-
-
-@dataclass(frozen=True)
-class Quantity:
-    """Numbers that are computed from a finished run if a command or a study asks for them."""
-
-    option: Option[Any]  # of the commands; its name is also the key in ``[results]`` of a study
-    needs: Literal["power", "repetition"]  # of the run: its power, or that its batch level can be repeated
-    names: str  # where the names of its metrics are, ``MODULE:TUPLE``
-    reader: str  # the function that reads the value of the option, ``MODULE:FUNCTION``; it raises InputError
-    compute: Callable[[Result | StoredRun, Any], Computed]  # from the run and the value that was read
-
-    @property
-    def metrics(self) -> tuple[str, ...]:
-        """The names of its metrics."""
-        return tuple(_named(self.names))
-
-
-def _named(name: str) -> Any:
-    module, _, inside = name.partition(":")
-    return getattr(import_module(module), inside)
-
 
 def _costs(run: Result | StoredRun, signals: Signals) -> Computed:
     from bls.power.costs import costs
 
     return costs(run.finished_power, signals)
-
-
-def _facility(run: Result | StoredRun, pue: Pue) -> Computed:
-    from bls.power.costs import facility_metrics
-
-    return facility_metrics(run.finished_power, pue), {}
 
 
 def _fairness(run: Result | StoredRun, _: bool) -> Computed:
@@ -75,8 +48,16 @@ _FOR_COSTS = replace(SIGNALS, help=_SIGNALS)
 QUANTITIES: Final[Mapping[str, Quantity]] = {
     one.option.name: one
     for one in (
-        Quantity(_FOR_COSTS, "power", "bls.power.costs:COST_METRICS", "bls.power.signals:read_signals", _costs),
-        Quantity(PUE, "power", "bls.power.costs:FACILITY_METRICS", "bls.power.costs:parse_pue", _facility),
+        Quantity(
+            _FOR_COSTS,
+            "power",
+            "bls.power.costs:COST_METRICS",
+            "bls.power.signals:read_signals",
+            _costs,
+            rows="bls.power.words:cost_rows",
+            compared="bls.power.words:COMPARED_COSTS",
+        ),
+        FACILITY,
         Quantity(FAIR_START, "repetition", "bls.metrics.batch:UNFAIRNESS", "builtins:bool", _fairness),
     )
 }
@@ -94,8 +75,8 @@ class Afterwards:
     @classmethod
     def given(cls, values: Mapping[str, Any]) -> Afterwards:
         """Read the values of options, by their names or keys; None and False ask for nothing. Raises InputError."""
-        named = {key.replace("_", "-"): value for key, value in values.items() if value not in (None, False)}
-        return cls({name: _named(one.reader)(named[name]) for name, one in QUANTITIES.items() if name in named})
+        asked = {key.replace("_", "-"): value for key, value in values.items() if value not in (None, False)}
+        return cls({name: named(one.reader)(asked[name]) for name, one in QUANTITIES.items() if name in asked})
 
     def check(self, scenario: ReadyScenario) -> None:
         """Raise InputError if some numbers cannot be computed from a run of this scenario."""
@@ -116,8 +97,21 @@ class Afterwards:
         return metrics, columns
 
 
-class WithCosts:
-    """A finished run whose costs can be computed from its power."""
+def computed_rows(metrics: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The quantities of which the metrics are known, as (name, text)."""
+    functions = (named(one.rows) for one in QUANTITIES.values() if one.rows)
+    return [row for rows in functions for row in rows(metrics)]
+
+
+class WithCosts(WithFacility):
+    """A finished run whose costs, and whose facility's power, can be computed from its power."""
+
+    def __init_subclass__(cls) -> None:
+        # The documentation of a class has its own methods only.
+        for base in WithCosts.__mro__[:-1]:
+            for name, method in vars(base).items():
+                if isfunction(method) and not name.startswith("_"):
+                    setattr(cls, name, method)
 
     @property
     def finished_power(self) -> FinishedPower:
@@ -147,28 +141,6 @@ class WithCosts:
 
         return costs(self.finished_power, read_signals(signals))
 
-    def facility(self, pue: str) -> Mapping[str, float | None]:
-        """Compute the energy and the power of the whole facility (docs/reference/power.md#what-the-facility-draws).
-
-        Parameters
-        ----------
-        pue : str
-            The power usage effectiveness: ``1.4``, or at loads, ``0%:2 50%:1.5 100%:1.3``.
-
-        Returns
-        -------
-        mapping of str to float or None
-            ``facility_energy_j``, ``facility_mean_pue`` and ``facility_peak_w``.
-
-        Raises
-        ------
-        InputError
-            If the PUE is not valid, or the power of the run is not known.
-        """
-        from bls.power.costs import facility_metrics, parse_pue
-
-        return facility_metrics(self.finished_power, parse_pue(pue))
-
 
 def check_repeatable(ready: ReadyScenario) -> None:
     """Raise InputError if parts of a run of this scenario cannot be repeated, as fair start times need."""
@@ -183,11 +155,10 @@ def fair_starts_of(ready: ReadyScenario, jobs: JobRecords) -> Array:
     """The fair start time of each row: int64 (rows,). Raises InputError as :func:`check_repeatable`, RuntimeError if the
     scenario is not that of the jobs."""
     from bls.fair_start import FinishedRows, fair_starts
-    from bridge.runs.simulation import batch_simulator
 
     check_repeatable(ready)
     rows = FinishedRows(jobs.job_id, jobs.start_ns, jobs.end_ns, jobs.state, jobs.eligible_ns)
-    return fair_starts(rows, batch_simulator(ready.for_one_run()))
+    return fair_starts(rows, ready.for_one_run().batch_simulator())
 
 
 class StoredRun(WithCosts):

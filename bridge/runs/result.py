@@ -242,7 +242,6 @@ class Result(WithCosts):
     coupling: Mapping[str, Any]  # the coupling's name and its cost
     notes: BatchNotes
     application_notes: ApplicationNotes
-    costs, facility = WithCosts.costs, WithCosts.facility  # for the documentation of this class
 
     @property
     def further_columns(self) -> dict[str, Any]:

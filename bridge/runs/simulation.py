@@ -157,32 +157,6 @@ def application_notes(
     )
 
 
-def batch_simulator(
-    scenario: ReadyScenario,
-    observers: Sequence[AnyObserver] = (),
-    lasting: Workload | None = None,
-    *,
-    stranger: bool = False,
-) -> BatchSimulator:
-    """The batch level of a scenario; ``stranger``: another program runs its applications and may lose cores by itself."""
-    recorded = scenario.technique is None or lasting is not None
-    return BatchSimulator(
-        scenario.workload if lasting is None else lasting,
-        scenario.platform,
-        scenario.policy,
-        scenario.allocator,
-        rules=scenario.options.batch,
-        constraints=scenario.constraints,
-        observers=observers,
-        seed=scenario.options.seed,
-        slack=scenario.options.batch.slack,
-        recorded=recorded,
-        requested=scenario.requested,
-        loses=not recorded and (stranger or scenario.speeds.loses),
-        power=scenario.power,
-    )
-
-
 def _notes(scenario: ReadyScenario, simulator: BatchSimulator) -> BatchNotes:
     dependencies, workload, power = scenario.constraints.dependencies, scenario.workload, scenario.power
     rows = simulator.column("origin").tolist() if workload.names or workload.ids else None
@@ -276,7 +250,7 @@ def _simulated(
     began, coupling_name, lasting = working_s(), execution.coupling, None
     if like is not None:
         lasting = replace(scenario.workload, run_ns=like.ledger.jobs.end_ns - like.ledger.jobs.start_ns)
-    simulator = batch_simulator(scenario, scenario.observers, lasting, stranger=execution.als_command is not None)
+    simulator = scenario.batch_simulator(scenario.observers, lasting, stranger=execution.als_command is not None)
     simulated = like is None and scenario.technique is not None
     if check:
         few = max(1, len(scenario.workload) // _CHECKS)

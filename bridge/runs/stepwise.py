@@ -12,7 +12,7 @@ from bls.constraints.outages import drainable as drain_hosts
 from bridge.couplings.inline import InlineRun
 from bridge.runs.kernels import prepare_run
 from bridge.runs.result import Result
-from bridge.runs.simulation import ResultRequest, batch_simulator, result_of
+from bridge.runs.simulation import ResultRequest, result_of
 from bridge.scenarios.conflicts import RUN
 from bridge.scenarios.ready import ReadyScenario, check_ready
 from bridge.scenarios.scenario import Execution
@@ -53,7 +53,7 @@ class Simulation:
             scenario = replace(scenario, constraints=replace(scenario.constraints, outages=outages))
         prepare_run(applications=True)
         self.scenario, self._drainable = scenario.for_one_run(), drainable
-        self._simulator = batch_simulator(self.scenario, self.scenario.observers)
+        self._simulator = self.scenario.batch_simulator(self.scenario.observers)
         if self._simulator.is_seen:
             raise InputError(
                 f"batch policy {self.scenario.policy.name} decides in Python, or the run has observers, which may keep "

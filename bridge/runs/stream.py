@@ -26,7 +26,7 @@ from bls.workloads.workload import Workload
 from bridge.couplings import Watch, nothing_done
 from bridge.runs.kernels import prepare_run
 from bridge.runs.record import account_of_log
-from bridge.runs.simulation import batch_simulator, ledger_of
+from bridge.runs.simulation import ledger_of
 from bridge.runs.stored import IDS
 from bridge.scenarios.ready import ReadyScenario
 from bridge.watches import Pace
@@ -249,7 +249,7 @@ def _simulate(
     span = _Span(machine)
 
     def simulator(workload: Workload, constraints: JobConstraints) -> BatchSimulator:
-        return batch_simulator(replace(scenario, workload=workload, constraints=constraints))
+        return replace(scenario, workload=workload, constraints=constraints).batch_simulator()
 
     outages = scenario.constraints.outages
     with tables.JobsWriter(path) as writer:

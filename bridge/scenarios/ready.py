@@ -42,6 +42,7 @@ from traces.compiled import Array
 
 if TYPE_CHECKING:
     from bls.power.plan import PowerPlan
+    from bls.simulator import BatchSimulator
 
 T = TypeVar("T")
 
@@ -94,6 +95,30 @@ class ReadyScenario:
         found = policy(given) if isinstance(given, str) and isinstance(self.policy, DecidingPolicy) else self.policy
         own = for_one_run(given if isinstance(given, type) else found, named)
         return self if own is self.policy else replace(self, policy=own)
+
+    def batch_simulator(
+        self, observers: Sequence[AnyObserver] = (), lasting: Workload | None = None, *, stranger: bool = False
+    ) -> BatchSimulator:
+        """The batch level. ``lasting``: the jobs with the run times that they will have, if these are known; ``stranger``:
+        another program runs the applications and may lose cores by itself."""
+        from bls.simulator import BatchSimulator  # not needed to check a scenario
+
+        recorded = self.technique is None or lasting is not None
+        return BatchSimulator(
+            self.workload if lasting is None else lasting,
+            self.platform,
+            self.policy,
+            self.allocator,
+            rules=self.options.batch,
+            constraints=self.constraints,
+            observers=observers,
+            seed=self.options.seed,
+            slack=self.options.batch.slack,
+            recorded=recorded,
+            requested=self.requested,
+            loses=not recorded and (stranger or self.speeds.loses),
+            power=self.power,
+        )
 
     @property
     def bytes_per_gflop(self) -> float:

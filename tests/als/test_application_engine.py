@@ -18,11 +18,10 @@ from als.application import ApplicationSimulator
 from als.application_faults import lost_error
 from als.application_parts import Edges, GraphPart
 from als.engine.codes import SUSPENDED
-from als.engine.features.deferred_scales import hands_out, rescale_all
 from als.engine.injected_changes import MOST_FRUITLESS
 from als.engine.requests import set_loop_facts
 from als.engine.rule_table import MOMENTS
-from als.engine.scaling import rescale, set_scale
+from als.engine.scaling import hands_out, rescale, rescale_all, set_scale
 from als.engine.state import ApplicationState
 from als.engine.validation import validate
 from als.metrics.graphs import GRAPH_METRICS

@@ -20,7 +20,7 @@ from bls.engine.features.directions.records import ScaleRecords
 from bls.engine.state import BOOTING, OFF, OUT, SHUTTING, UP
 from bls.machine.host_power import HostPower
 from bls.power.accounting import PJ_PER_J, Energy, HostIntervals, host_energies, job_pieces
-from bls.power.costs import Pue, parse_pue
+from bls.power.features.pue.facility import Pue, parse_pue
 from bls.power.options import Power
 from bls.power.signals import read_signals
 from bls.power.table import MOST_MW, power_table

@@ -24,7 +24,7 @@ from bls.engine.features.directions.records import ScaleRecords
 from bls.machine.platform import HostGroup
 from bls.scheduler_options import ConstraintOptions, Rules
 from bridge.runs.result import Result
-from bridge.runs.simulation import batch_simulator, run
+from bridge.runs.simulation import run
 from bridge.scenarios.application_map import ApplicationMap, parse_application_map
 from bridge.scenarios.ready import ReadyScenario, load_workload
 from bridge.scenarios.scenario import Application, Scenario
@@ -205,7 +205,7 @@ def test_presets_are_not_among_the_starts_of_a_pass() -> None:
 
 
 def test_the_view_of_a_fork_shows_the_fork() -> None:
-    original = batch_simulator(scenario(), ())
+    original = scenario().batch_simulator()
     assert original.view.n_cores == original.platform.n_cores
     fork = original.fork()
     assert fork.view is not original.view

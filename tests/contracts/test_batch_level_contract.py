@@ -13,7 +13,6 @@ from bridge.replay.book import ReplayedRows
 from bridge.replay.course import Course
 from bridge.replay.level import SlurmLevel
 from bridge.replay.messages import SlurmLaunch
-from bridge.runs.simulation import batch_simulator
 from bridge.scenarios.ready import ReadyScenario
 from traces.lifecycle import Ending
 
@@ -52,7 +51,7 @@ class Controller:
 
 
 LEVELS: dict[str, Any] = {
-    "simulator": lambda: batch_simulator(SCENARIO),
+    "simulator": SCENARIO.batch_simulator,
     "slurm": lambda: SlurmLevel(SCENARIO, cast(Course, Controller())),
 }
 

@@ -14,6 +14,7 @@ from pages import ROOT
 
 import als.options
 import bls.options
+import bls.power.features.pue.feature
 import bridge
 import bridge.options.declared
 import traces.base.options
@@ -39,7 +40,7 @@ from traces.base.options import Choice, Conflict, Option, Real, Whole, check, nu
 from traces.base.retired import RETIRED, retired, unknown
 
 #: Where options are declared, and the one that lets none be written elsewhere.
-DECLARING = [als.options, bls.options, bridge.options.declared, traces.base.options]
+DECLARING = [als.options, bls.options, bls.power.features.pue.feature, bridge.options.declared, traces.base.options]
 _OPTIONS: dict[int, tuple[str, Option[Any]]] = {
     id(value): (f"{module.__name__}.{name}", value)
     for module in DECLARING

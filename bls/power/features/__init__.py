@@ -1,0 +1,1 @@
+"""Features computed from the power of a run, each in its folder."""

@@ -1,0 +1,1 @@
+"""The power of the whole facility, from its power usage effectiveness."""
