@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bls import options as o
+from bls.engine.features.switches.options import SWITCHES
+from bls.engine.features.widths.options import RESIZE, RESIZED
 from bls.scheduler_options import ConstraintOptions, Rules, switch_limit
 from traces.base.errors import InputError
 from traces.base.options import holds, knows_its_keywords, plain
@@ -32,7 +34,7 @@ class Batch(Rules, ConstraintOptions):
         ConstraintOptions.__post_init__(self)
         if self.switches is not None and self.switch_wait_ns is not None:
             raise InputError(
-                f"switch_wait_ns: {self.switch_wait_ns}; allowed: None with {o.SWITCHES}, which may have a time itself: 1@2h"
+                f"switch_wait_ns: {self.switch_wait_ns}; allowed: None with {SWITCHES}, which may have a time itself: 1@2h"
             )
 
     @property
@@ -43,7 +45,7 @@ class Batch(Rules, ConstraintOptions):
     @property
     def resized(self) -> str:
         """When the widths of running jobs change; by default ``expand+shrink`` if jobs are malleable."""
-        return self.resize or (o.RESIZE.default if self.malleable is None else o.RESIZED)
+        return self.resize or (RESIZE.default if self.malleable is None else RESIZED)
 
     @property
     def decides(self) -> str | AnyPolicy:

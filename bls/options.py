@@ -1,6 +1,7 @@
 """The options of the batch level, each declared once (``traces.base.options``), and the machine that is simulated by default.
 
-No large module is imported here, since the help of the command line is made from it.
+Those of a feature of the engine are in its folder, ``bls/engine/features/NAME/options.py``. No large module is imported here or
+there, since the help of the command line is made from them.
 """
 
 from dataclasses import replace
@@ -11,8 +12,7 @@ from traces.base.options import CORE_GFLOPS, Choice, Option, Panel, Real, Whole
 HOSTS, HOST_CORES = 4, 64
 HOST_GFLOPS = HOST_CORES * CORE_GFLOPS.default
 
-# The declarations are formatted by hand: names and values first, then the help.
-# fmt: off
+# Declarations are set by hand: names and values first, then the help.
 
 BLS = Option(
     name="bls", first=True, panel=Panel.BATCH, names="bls.policies:POLICIES", default="fcfs", metavar="NAME",
@@ -47,71 +47,18 @@ BACKFILL = Option(
 KILL_AT_WALLTIME = Option(
     name="kill-at-walltime", first=True, panel=Panel.BATCH, default=False,
     help="Kill jobs that reach their walltime, the requested time")
-ESTIMATES = Option(
-    name="estimates", first=True, panel=Panel.BATCH, names="bls.estimates:ESTIMATORS", default="requested", metavar="NAME",
-    help="Run times that the scheduler plans with: requested, exact, within:X%, last-two, profile, data-driven, application, "
-    "or FILE.py:NAME")
-ON_FAILURE = Choice(
-    name="on-failure", panel=Panel.CONSTRAINTS, default="requeue", choices=("requeue", "lose"),
-    what="treatment", metavar="HOW",
-    help="What happens to jobs that lose a host or all their cores: requeue, or lose (they fail)")
-COORDINATION = Choice(
-    name="coordination", first=True, panel=Panel.BATCH, default="none", what="coordination of the levels", metavar="HOW",
-    choices=("none", "release", "release:core", "release:host", "hint", "hint:core", "hint:host"),
-    help="Information exchanged between the levels about running jobs: none; release or release:core (jobs return cores that "
-    "they no longer need), release:host (only whole hosts); hint or hint:core (jobs also receive which of their cores the "
-    "queue waits for), hint:host")
-MALLEABLE = Option[str | None](
-    name="malleable", panel=Panel.CONSTRAINTS, default=None, metavar="WHICH",
-    help="Jobs whose width may change: SHARE[:MIN[:MAX]], e.g. 0.5:0.25:2 for half of the jobs, from 0.25 to 2 times their "
-    "requested cores; or a CSV file")
-RESIZED = "expand+shrink"  #: when running malleable jobs are given cores, or must return some, by default
-RESIZE = Choice(
-    name="resize", panel=Panel.CONSTRAINTS, default="none", what="change of widths",
-    choices=("none", "mold", "expand", "shrink", RESIZED, "equal", "evolve", "decide"), metavar="WHEN",
-    help="When the width of malleable jobs changes: none; mold (at the start); expand (when the queue is empty), shrink "
-    f"(when its head lacks cores), {RESIZED}; equal (shares of equal size); evolve (on request of the application); decide "
-    "(by a batch policy in Python, or a scheduler)",
-    rule=f"none, or {RESIZED} with {MALLEABLE}")
 POWER = Choice(
     name="power", panel=Panel.POWER, default="none", bare="held", choices=("none", "held", "working"),
     what="definition of active cores", metavar="CORES",
     help="Compute power and energy (power.parquet, energy_j): none; held (cores are active while a job holds them); or "
     "working (only while they work on a task); needs a platform with power data",
     rule="none, or held with other options about power")
-LIMITS = Option[str | None](
-    name="limits", panel=Panel.LIMITS, default=None, metavar="FILE",
-    help="Power limits of the machine or of parts of it, and when they are known: CSV, from,to,limit_w[,where,reaction,notice]")
-FALLBACK = Option(
-    name="fallback", panel=Panel.LIMITS, default="none", metavar="HOW",
-    help="How a power limit is kept: none (ignored); hold (jobs wait for power); submit:state=1 (jobs submitted under a "
-    "limit run slower); dvfs (running jobs are slowed; dvfs:slow=fewest: as few as needed); stop:idle or stop:off (hosts stop)")
-ALLOWED = Option(
-    name="allowed", panel=Panel.LIMITS, default="all", metavar="JOBS",
-    help="Jobs that may be slowed: none, all, a share such as 0.75 or 75%, users:3 17, or a CSV file")
 JOB_POWER = Option[str | None](
     name="job-power", panel=Panel.POWER, default=None, metavar="FILE",
     help="Power of jobs, and the part of their time that is independent of core speed: CSV, job_id,power,memory_bound")
-POWER_ESTIMATES = Choice(
-    name="power-estimates", panel=Panel.LIMITS, default="exact", choices=("exact", "platform", "last-two"),
-    what="estimates of power", metavar="NAME",
-    help="Job power that the scheduler plans with: exact, platform (typical power of the platform), or last-two (mean of the "
-    "user's last two jobs)")
 SIGNALS = Option[str | None](
     name="signals", panel=Panel.POWER, default=None, metavar="FILE",
     help="Prices and emissions of energy over time, for policies that use them: CSV, from,price_per_kwh,g_co2e_per_kwh")
-SLEEP_AFTER = Option[str | None](
-    name="sleep-after", python="sleep_after_ns", panel=Panel.POWER, default=None, metavar="TIME",
-    help="Shut down hosts that have been idle for this time; they boot when a job is placed on them")
-KEEP_AWAKE = Whole(
-    name="keep-awake", panel=Panel.POWER, default=0, lowest=0, highest=10**9, metavar="N",
-    help="Number of idle hosts that stay awake")
-MAX_ATTEMPTS = Whole(
-    name="max-attempts", panel=Panel.CONSTRAINTS, default=1000, lowest=1, highest=10**9, metavar="N",
-    help="Stop the run when a job has been interrupted this many times")
-DECISION_COST = Option[str | None](
-    name="decision-cost", python="decision_cost_ns", panel=Panel.BATCH, default=None, metavar="TIME",
-    help="Delay each start by the time of the decision: measured, or a fixed time, e.g. 50ms (a bare number is s)")
 MEMORY = Choice(
     name="memory", panel=Panel.CONSTRAINTS, default="none", choices=("none", "swf"),
     what="source", metavar="SOURCE",
@@ -119,31 +66,12 @@ MEMORY = Choice(
 REQUESTS = Option[str | None](
     name="requests", panel=Panel.CONSTRAINTS, default=None, metavar="FILE",
     help="CSV of job requests: units, resources, licences, switches")
-WINDOWS = Option[str | None](
-    name="windows", panel=Panel.CONSTRAINTS, default=None, metavar="FILE",
-    help="TOML of reservations and maintenance windows")
-FAILURES = Option[str | None](
-    name="failures", panel=Panel.CONSTRAINTS, default=None, metavar="WHAT",
-    help="Hosts that fail or are drained: a CSV file, or a model such as mtbf:30d,mttr:4h")
-DEPENDENCIES = Option(
-    name="dependencies", panel=Panel.CONSTRAINTS, default=False,
-    help="Start jobs after their preceding job and think time (SWF fields 17 and 18)")
-SWITCHES = Option[str | None](
-    name="switches", panel=Panel.BATCH, default=None, metavar="N[@TIME]",
-    help="Place each job on at most N leaf switches; wait for them at most TIME")
-PRESET = Option[bool | None](
-    name="preset", off="no-preset", panel=Panel.JOBS, default=None,
-    help="Start a window with the jobs that were running or queued according to the log, or with an empty machine",
-    rule="with the jobs, if the log records starts and its running jobs fit the platform")
 CANCELLED = Option(
     name="cancelled", panel=Panel.JOBS, default=False,
     help="Include jobs that were cancelled before they started")
 
 # Results of a run.
 
-DECISIONS = Option(
-    name="decisions", first=True, python="keep_decisions", panel=Panel.RESULTS, default=False,
-    help="Also write decisions.parquet, one row per scheduling pass")
 OBSERVE = Option[tuple[str, ...]](
     name="observe", python="observers", panel=Panel.RESULTS, default=(), metavar="FILE.py:NAME",
     help="Your own observer; may be repeated")

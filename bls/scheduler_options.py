@@ -13,6 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from bls import options as o
 from bls.engine.codes import Release, Resize
+from bls.engine.features.decisions.options import DECISION_COST, DECISIONS
+from bls.engine.features.dependencies.options import DEPENDENCIES
+from bls.engine.features.other_events.options import WINDOWS
+from bls.engine.features.outages.options import FAILURES, MAX_ATTEMPTS, ON_FAILURE
+from bls.engine.features.prediction.options import ESTIMATES
+from bls.engine.features.releases.options import COORDINATION
+from bls.engine.features.switches.options import SWITCHES
+from bls.engine.features.widths.options import MALLEABLE, RESIZE
 from traces.base.errors import InputError, parse_real, shown, whole
 from traces.base.options import check_fields, holds, knows_its_keywords, recorded
 
@@ -41,18 +49,18 @@ class Rules:
 
     backfill: str = holds(o.BACKFILL)
     kill_at_walltime: bool = holds(o.KILL_AT_WALLTIME)
-    on_failure: str = holds(o.ON_FAILURE)  #: treatment of a job that loses a host, or all its cores for good
-    coordination: str = holds(o.COORDINATION)
-    resize: str | None = holds(o.RESIZE, None)
+    on_failure: str = holds(ON_FAILURE)  #: treatment of a job that loses a host, or all its cores for good
+    coordination: str = holds(COORDINATION)
+    resize: str | None = holds(RESIZE, None)
     #: After this number of cuts of one job the simulation ends with an error; a job that lost all its cores has failed.
-    max_attempts: int = holds(o.MAX_ATTEMPTS)
+    max_attempts: int = holds(MAX_ATTEMPTS)
     #: Time of a decision, by which each start is delayed: in ns, as text such as ``50ms``, or ``measured``; None:
     #: starts are not delayed.
-    decision_cost_ns: int | str | None = holds(o.DECISION_COST)
-    keep_decisions: bool = holds(o.DECISIONS)  #: whether to keep a table of all decisions
+    decision_cost_ns: int | str | None = holds(DECISION_COST)
+    keep_decisions: bool = holds(DECISIONS)  #: whether to keep a table of all decisions
     #: The longest time that a job waits for its requested number of switches; None: forever. ``switches`` may contain a time.
     switch_wait_ns: int | None = None
-    estimates: str | AnyEstimator = holds(o.ESTIMATES)
+    estimates: str | AnyEstimator = holds(ESTIMATES)
 
     def __post_init__(self) -> None:
         from bls.estimates import estimator
@@ -65,10 +73,10 @@ class Rules:
             cost: object = self.decision_cost_ns
             if isinstance(cost, str):
                 try:
-                    cost = parse_duration_ns(cost, str(o.DECISION_COST))
+                    cost = parse_duration_ns(cost, str(DECISION_COST))
                 except InputError as error:
                     raise InputError(f"{error.text}, or {MEASURED}") from None
-            object.__setattr__(self, "decision_cost_ns", whole(str(o.DECISION_COST), cost, 0, MAX_NS))
+            object.__setattr__(self, "decision_cost_ns", whole(str(DECISION_COST), cost, 0, MAX_NS))
         estimator(self.estimates)
         if self.switch_wait_ns is not None:
             object.__setattr__(self, "switch_wait_ns", whole("switch_wait_ns", self.switch_wait_ns, 0, MAX_NS))
@@ -99,7 +107,7 @@ class Rules:
     @property
     def resized(self) -> str:
         """When the widths of running jobs change; by default never."""
-        return self.resize or o.RESIZE.default
+        return self.resize or RESIZE.default
 
     @property
     def resizing(self) -> int:
@@ -171,15 +179,15 @@ class Rules:
 @knows_its_keywords
 @dataclass(frozen=True, kw_only=True)
 class ConstraintOptions:
-    """Constraints of jobs in the user's form; ``bls.options`` declares them."""
+    """Constraints of jobs in the user's form; each is declared with its feature."""
 
     memory: str = holds(o.MEMORY)
     requests: str | os.PathLike[str] | None = holds(o.REQUESTS)
-    windows: str | os.PathLike[str] | None = holds(o.WINDOWS)
-    failures: str | None = holds(o.FAILURES)
-    dependencies: bool = holds(o.DEPENDENCIES)
-    switches: int | str | None = holds(o.SWITCHES)
-    malleable: str | os.PathLike[str] | None = holds(o.MALLEABLE)
+    windows: str | os.PathLike[str] | None = holds(WINDOWS)
+    failures: str | None = holds(FAILURES)
+    dependencies: bool = holds(DEPENDENCIES)
+    switches: int | str | None = holds(SWITCHES)
+    malleable: str | os.PathLike[str] | None = holds(MALLEABLE)
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -198,11 +206,11 @@ def switch_limit(text: int | str) -> tuple[int, int | None]:
     number, at, wait = str(text).partition("@")
     if not re.fullmatch("[0-9]{1,18}", number) or not 0 < int(number) < 2**24 or bool(at) != bool(wait):
         raise InputError(
-            f"{o.SWITCHES}: {shown(text)}; allowed: a number of switches from 1, as 1, or with a time, as 1@2h"
+            f"{SWITCHES}: {shown(text)}; allowed: a number of switches from 1, as 1, or with a time, as 1@2h"
         )
     from traces.base.time import parse_duration_ns
 
-    return int(number), parse_duration_ns(wait, str(o.SWITCHES)) if at else None
+    return int(number), parse_duration_ns(wait, str(SWITCHES)) if at else None
 
 
 def share_of(text: str) -> tuple[float, float, float] | None:
@@ -217,7 +225,7 @@ def share_of(text: str) -> tuple[float, float, float] | None:
     share, least, most = (*numbers, *(_LEAST, _MOST)[len(numbers) - 1 :])
     if not (0 < share <= 1 and 0 < least <= 1 <= most <= _HIGHEST):
         raise InputError(
-            f"{o.MALLEABLE}: {shown(text)}; allowed: SHARE above 0 up to 1, or SHARE:MIN:MAX with MIN above 0 up to 1 and "
+            f"{MALLEABLE}: {shown(text)}; allowed: SHARE above 0 up to 1, or SHARE:MIN:MAX with MIN above 0 up to 1 and "
             f"MAX from 1 to {_HIGHEST:g} times the cores that a job requests, as 0.5:0.25:2; or a CSV file"
         )
     return share, least, most

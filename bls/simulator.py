@@ -17,6 +17,7 @@ from bls.constraints.outages import Outages
 from bls.engine import loop as engine
 from bls.engine import state as b
 from bls.engine.features.order import FEATURES
+from bls.engine.features.outages.options import MAX_ATTEMPTS, ON_FAILURE
 from bls.engine.growing import GROW
 from bls.engine.hooks import ROLES
 from bls.engine.initial_state import new_state
@@ -26,7 +27,7 @@ from bls.inputs import check_rules, deadlines_ns, given_for, known_jobs, planned
 from bls.machine.platform import Platform
 from bls.metrics.schedule import NO_DOWNTIME, Downtime
 from bls.observers import AnyObserver, Observers
-from bls.options import MAX_ATTEMPTS, ON_FAILURE, SLACK
+from bls.options import SLACK
 from bls.policies import AnyPolicy, DecidingPolicy, Scoring, ScoringPolicy, contract, scoring, unscored
 from bls.policies.contract import no_account, no_decision, no_score
 from bls.running_jobs import RunningJobs

@@ -15,10 +15,12 @@ import numpy as np
 
 from bls.allocators import Allocator
 from bls.engine import state as b
+from bls.engine.features.releases.options import COORDINATION
+from bls.engine.features.widths.options import MALLEABLE, RESIZE
 from bls.engine.jobs import Jobs
 from bls.machine.platform import Platform
 from bls.observers import AdditionalData, DataOfNow
-from bls.options import COORDINATION, KILL_AT_WALLTIME, MALLEABLE, RESIZE
+from bls.options import KILL_AT_WALLTIME
 from bls.scheduler_options import Rules
 from bls.seen.answers import LONGEST_REASON, AnswerError, Cores, Directions, WakeUps, check_apart, placed, reason_text
 from bls.seen.columns import RunningColumns, WaitingColumns

@@ -20,7 +20,7 @@ _REGISTRIES: dict[str, tuple[str, ...]] = {
     "bls.allocators:ALLOCATORS": ("allocator",),
     "bls.estimates:ESTIMATORS": ("estimates",),
     "bls.scheduler_options:BACKFILL": ("backfill",),
-    "bls.options:ON_FAILURE": ("on_failure",),
+    "bls.engine.features.outages.options:ON_FAILURE": ("on_failure",),
     "bls.workloads:READERS": ("read",),
     "bls.workloads.generators.accasim:METHODS": ("method",),
     "als.techniques:TECHNIQUES": ("als",),

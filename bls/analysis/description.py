@@ -9,9 +9,10 @@ import numpy as np
 
 from bls.analysis import statistics as st
 from bls.analysis.statistics import ColumnSpread, Estimates, Members, Percentiles, Period, SubmitClocks, Users
+from bls.engine.features.prediction.options import ESTIMATES
 from bls.estimates import predictable_by_name
 from bls.machine.platform import Platform
-from bls.options import ESTIMATES, SELECT
+from bls.options import SELECT
 from bls.workloads.header import Calendar, header_facts, names_in
 from bls.workloads.selection import busiest_window, heaviest_window
 from bls.workloads.workload import Workload

@@ -14,10 +14,11 @@ from bls.constraints.dependencies import Dependencies, dependencies
 from bls.constraints.outages import Outages, outages
 from bls.constraints.resource_requests import Requests, fit_requests, requests
 from bls.constraints.widths import Widths, widths
+from bls.engine.features.switches.options import SWITCHES
 from bls.engine.state import NEVER
 from bls.machine.partitions import Partition, PartitionTable
 from bls.machine.platform import Platform
-from bls.options import BLS, MEMORY, SIGNALS, SWITCHES
+from bls.options import BLS, MEMORY, SIGNALS
 from bls.scheduler_options import ConstraintOptions, switch_limit
 from bls.workloads.columns import rejects_text
 from bls.workloads.selection import check_preset

@@ -13,8 +13,8 @@ from decimal import Decimal
 
 import numpy as np
 
+from bls.engine.features.outages.options import FAILURES
 from bls.machine.platform import Platform
-from bls.options import FAILURES
 from traces.base.columns import Columns
 from traces.base.errors import InputError, one_of, shown, whole
 from traces.base.given_file import read_csv

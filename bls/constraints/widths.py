@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from bls.constraints.resource_requests import read_request_file
+from bls.engine.features.widths.options import MALLEABLE
 from bls.machine.platform import Platform
-from bls.options import MALLEABLE
 from bls.scheduler_options import share_of
 from bls.workloads.workload import Workload
 from traces.base.columns import Columns

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bls.engine.features.prediction.options import ESTIMATES
 from bls.estimates.contract import ALIKE, CORRECTIONS_NS, AnyEstimator, HistoryEstimator, KnowingEstimator
-from bls.options import ESTIMATES
 from bls.workloads.columns import distinct
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError, PluginError, at, blamed_on, parse_real, shown, with_value

@@ -18,7 +18,8 @@ from typing import Any, Final
 import numpy as np
 
 from bls.constraints.resource_requests import read_request_file
-from bls.options import ALLOWED, JOB_POWER
+from bls.engine.features.limits.options import ALLOWED
+from bls.options import JOB_POWER
 from bls.power.table import MOST_MW, PowerTable
 from bls.workloads.workload import Workload
 from traces.base.columns import Columns

@@ -12,6 +12,8 @@ from typing import Any, Final
 from bls import options as o
 from bls.conflicts import POWER
 from bls.engine.codes import SlowOrder
+from bls.engine.features.limits.options import ALLOWED, FALLBACK, LIMITS, POWER_ESTIMATES
+from bls.engine.features.sleep.options import KEEP_AWAKE, SLEEP_AFTER
 from traces.base.errors import InputError, at, one_of, real, shown, whole
 from traces.base.options import Implied, Option, check, check_fields, holds, knows_its_keywords, places, recorded
 
@@ -37,32 +39,32 @@ class Power:
     of: str = holds(o.POWER, Implied(o.POWER.default))
     #: Rows (from_ns, to_ns, W), optionally followed by where, reaction_ns, notice_ns, or a CSV file (``bls.power.limits``);
     #: ``to_ns`` None is for ever. ``where``: by default the machine, or ``partition:NAME``, ``switch:NAME``, ``hosts:4-7``.
-    limits: str | os.PathLike[str] | Sequence[Sequence[float | str | None]] | None = holds(o.LIMITS)
-    fallback: str = holds(o.FALLBACK)
+    limits: str | os.PathLike[str] | Sequence[Sequence[float | str | None]] | None = holds(LIMITS)
+    fallback: str = holds(FALLBACK)
     #: Jobs that may be slowed (``bls.power.job_power``); a number is a share of them, 0 to 1.
-    allowed: str | os.PathLike[str] | float = holds(o.ALLOWED)
+    allowed: str | os.PathLike[str] | float = holds(ALLOWED)
     #: The power of jobs, and the share of their time that is independent of speed (``bls.power.job_power``): a CSV
     #: file, or its columns, ``job_id`` and ``power`` or ``memory_bound`` or both; also a DataFrame of them.
     job_power: str | os.PathLike[str] | Mapping[str, Sequence[float | None]] | None = holds(o.JOB_POWER)
     #: The scheduler's prediction of the power of jobs: the actual power; that of the platform; or the mean of the
     #: latest two ended jobs of the same user (that of the platform until there are two).
-    estimates: str = holds(o.POWER_ESTIMATES)
+    estimates: str = holds(POWER_ESTIMATES)
     signals: str | os.PathLike[str] | None = holds(o.SIGNALS)
     #: The idle time, in ns or as ``10min``, after which a host shuts down until a job is given it; None: never.
-    sleep_after_ns: int | None = holds(o.SLEEP_AFTER)
-    keep_awake: int = holds(o.KEEP_AWAKE)  #: the number of idle hosts that are kept awake
+    sleep_after_ns: int | None = holds(SLEEP_AFTER)
+    keep_awake: int = holds(KEEP_AWAKE)  #: the number of idle hosts that are kept awake
 
     def __post_init__(self) -> None:
         from traces.base.time import MAX_NS, parse_duration_ns
 
         after: object = self.sleep_after_ns
         if after is not None:
-            after = parse_duration_ns(after, str(o.SLEEP_AFTER)) if isinstance(after, str) else after
-            object.__setattr__(self, "sleep_after_ns", whole(str(o.SLEEP_AFTER), after, 0, MAX_NS))
+            after = parse_duration_ns(after, str(SLEEP_AFTER)) if isinstance(after, str) else after
+            object.__setattr__(self, "sleep_after_ns", whole(str(SLEEP_AFTER), after, 0, MAX_NS))
         object.__setattr__(self, "of", o.POWER.named(self.of))
         check_fields(self)
         if not isinstance(self.allowed, str | os.PathLike):
-            object.__setattr__(self, "allowed", repr(real(str(o.ALLOWED), self.allowed, 0, 1)))
+            object.__setattr__(self, "allowed", repr(real(str(ALLOWED), self.allowed, 0, 1)))
         if not isinstance(self.job_power, str | os.PathLike | None):
             from bls.power.job_power import given_columns
 
@@ -107,8 +109,8 @@ class Power:
             if given.startswith(_SLOW):
                 allowed = tuple(_SLOW + rule for rule in SLOW)
             elif given.partition(":")[0] != "submit":
-                raise one_of("fallback", given, _SHOWN, at(str(o.FALLBACK), given))
-        raise InputError(f"{o.FALLBACK}: {shown(given)}; allowed: {', '.join(allowed)}")
+                raise one_of("fallback", given, _SHOWN, at(str(FALLBACK), given))
+        raise InputError(f"{FALLBACK}: {shown(given)}; allowed: {', '.join(allowed)}")
 
     @property
     def slow_order(self) -> int:

@@ -12,6 +12,8 @@ from bls.conflicts import PLAN
 from bls.engine import state as b
 from bls.engine.features.domains.state import DomainState
 from bls.engine.features.draws.state import PowerState
+from bls.engine.features.limits.options import FALLBACK, LIMITS, POWER_ESTIMATES
+from bls.engine.features.sleep.options import SLEEP_AFTER
 from bls.engine.features.stops.state import StopState
 from bls.estimates import LAST_TWO, check_predicts, groups
 from bls.machine.partitions import PartitionTable
@@ -55,7 +57,7 @@ class PowerPlan:
     @property
     def predicts(self) -> bool:
         """Whether jobs are planned with a predicted instead of their actual power."""
-        return self.options.estimates != o.POWER_ESTIMATES.default
+        return self.options.estimates != POWER_ESTIMATES.default
 
     @property
     def most_total_mw(self) -> int:
@@ -248,7 +250,7 @@ def power_plan(
     Raises InputError if the platform has no power data, or a limit, a state, the jobs or a signal cannot be used.
     """
     given = (options.limits, options.signals, options.job_power, options.sleep_after_ns, options)
-    needing = zip((o.LIMITS, o.SIGNALS, o.JOB_POWER, o.SLEEP_AFTER, o.POWER), given, strict=True)
+    needing = zip((LIMITS, o.SIGNALS, o.JOB_POWER, SLEEP_AFTER, o.POWER), given, strict=True)
     parts = platform.partition_table
     table = power_table(platform, next(str(option) for option, value in needing if value is not None))
     name, state = options.fallback_of
@@ -258,7 +260,7 @@ def power_plan(
     check(PLAN, PlannedLimits(options.fallback_of, domains, limits.noticed))
     if name == "submit" and not 1 <= state < table.n_states:
         allowed = f"1 to {table.n_states - 1}" if table.n_states > 1 else "none, as the platform's cores have one state"
-        raise InputError(f"{o.FALLBACK}: {shown(options.fallback)}: state {state}; allowed: {allowed}")
+        raise InputError(f"{FALLBACK}: {shown(options.fallback)}: state {state}; allowed: {allowed}")
     allowed_rows = allowed_jobs(options.jobs_allowed, workload, known_jobs, seed)
     allowed_rows = allowed_rows if said is None else said(allowed_rows)
     planned = np.zeros(len(workload), np.int64)
@@ -276,7 +278,7 @@ def power_plan(
     classes = None if draws is None else power_classes(table, draws, workload.job_id)
     of_user = None
     if options.estimates == "last-two":
-        check_predicts(LAST_TWO, workload, where=str(o.POWER_ESTIMATES), allowed=("exact", "platform"))
+        check_predicts(LAST_TWO, workload, where=str(POWER_ESTIMATES), allowed=("exact", "platform"))
         of_user = groups(LAST_TWO, workload)[0][0]
     return PowerPlan(
         options, table, parts, limits, name, allowed_rows, planned, signals, domains, draws, classes, of_user

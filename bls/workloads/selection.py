@@ -10,7 +10,8 @@ from operator import mul
 
 import numpy as np
 
-from bls.options import OVERSIZE, PRESET, SELECT
+from bls.engine.features.presets.options import PRESET
+from bls.options import OVERSIZE, SELECT
 from bls.workloads.header import Calendar, with_start
 from bls.workloads.workload import TOO_WIDE, LogWindow, Workload
 from traces.base.errors import InputError, at, shown

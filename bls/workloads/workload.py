@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from bls.options import PRESET
+from bls.engine.features.presets.options import PRESET
 from bls.workloads import columns as col
 from bls.workloads.columns import COLUMNS, KEPT, OPTIONAL, RejectedLine, first_rejects, rejects_text, taken_rows
 from bls.workloads.plain_jobs import job_row, numbered, with_one_preceding

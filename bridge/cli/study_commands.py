@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from als.options import ALS, VARIATION
-from bls.options import BACKFILL, BLS, DECISIONS
+from bls.engine.features.decisions.options import DECISIONS
+from bls.options import BACKFILL, BLS
 from bridge.cli import INTERRUPTED
 from bridge.options import declared as d
 from bridge.options.bundles import TakenOptions, argument, bundled, option, switch

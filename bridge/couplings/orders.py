@@ -16,7 +16,9 @@ from als.programs.program import Graph, Loop, Program, Serial
 from als.programs.table import drawn_program
 from als.programs.text import absolute_name
 from als.schedulers import AnyScheduler, scheduler_name
-from bls.options import BLS, COORDINATION, RESIZE
+from bls.engine.features.releases.options import COORDINATION
+from bls.engine.features.widths.options import RESIZE
+from bls.options import BLS
 from bls.running_jobs import RunningJobs
 from bridge.couplings import BatchLevel, core_gflop
 from bridge.couplings.places import Places

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bls.engine.features.limits.options import FALLBACK
 from bls.engine.features.retries.retries import CAME_AND_WENT
 from bls.engine.status import BatchStatus
-from bls.options import BLS, FALLBACK
+from bls.options import BLS
 from bls.policies.contract import OtherProgram
 from bls.running_jobs import RunningJobs
 from bridge.couplings import Applications, BatchLevel

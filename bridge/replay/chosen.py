@@ -4,8 +4,8 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from bls.engine.features.switches.options import SWITCHES
 from bls.machine.platform import Platform
-from bls.options import SWITCHES
 from bridge.couplings import Watch
 from bridge.options.declared import PHASE
 from bridge.options.slurm import SlurmOptions

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from bls.constraints.outages import NEVER as NEVER_UP
-from bls.options import MAX_ATTEMPTS
+from bls.engine.features.outages.options import MAX_ATTEMPTS
 from bridge.replay.agenda import DRAIN, END, LOOK, NODE, SUBMIT, WITHDRAWN, Agenda, Answers, Dependents, NodeStates
 from bridge.replay.book import ReplayedRows
 from bridge.replay.clock import NEVER, ClockPace

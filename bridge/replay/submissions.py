@@ -12,8 +12,8 @@ import numpy as np
 
 from bls.constraints.advance_reservations import Windows
 from bls.constraints.resource_requests import Requests
+from bls.engine.features.other_events.options import WINDOWS
 from bls.machine.platform import MEMORY, Platform
-from bls.options import WINDOWS
 from bls.workloads import format_of
 from bls.workloads.columns import distinct
 from bls.workloads.header import FACT

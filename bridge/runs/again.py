@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from bls.engine.features.decisions.options import DECISIONS
 from bls.metrics.batch import bounded_slowdown
-from bls.options import DECISIONS, OBSERVE, SIGNALS
+from bls.options import OBSERVE, SIGNALS
 from bls.policies import reads_signals
 from bls.workloads import read_workload
 from bls.workloads.header import Calendar

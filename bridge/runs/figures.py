@@ -8,9 +8,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from bls.engine.features.decisions.options import DECISIONS
 from bls.engine.features.releases.records import ReleaseRecords
 from bls.engine.features.widths.records import WidthRecords
-from bls.options import DECISIONS, POWER
+from bls.options import POWER
 from bridge.options.declared import ONLY
 from bridge.runs.directory import read_record
 from bridge.runs.stored import hosts, job_words, no_tasks, run_title

@@ -19,11 +19,12 @@ from als.metrics.loops import LOOP_METRICS, application_metrics, distributions
 from bls.constraints.job_constraints import unaware_of
 from bls.engine.features.directions.records import ScaleRecords
 from bls.engine.features.hints.records import HintRecords
+from bls.engine.features.limits.options import LIMITS
 from bls.engine.features.releases.records import ReleaseRecords
 from bls.engine.features.widths.records import WidthRecords
 from bls.metrics.batch import main_metrics, schedule_metrics
 from bls.metrics.schedule import Allocations, Downtime, Schedule
-from bls.options import LIMITS, POWER
+from bls.options import POWER
 from bridge.options.declared import TRACE_DETAIL, TRACE_FORMATS
 from bridge.runs.afterwards import WithCosts, fair_starts_of, fairness
 from bridge.runs.tracing import technique_labels

@@ -7,6 +7,17 @@ from typing import Any, Final, TypeAlias
 from als import options as a
 from bls import options as b
 from bls.conflicts import STREAMED
+from bls.engine.features.decisions.options import DECISION_COST, DECISIONS
+from bls.engine.features.dependencies.options import DEPENDENCIES
+from bls.engine.features.limits.options import ALLOWED, FALLBACK, LIMITS, POWER_ESTIMATES
+from bls.engine.features.other_events.options import WINDOWS
+from bls.engine.features.outages.options import FAILURES, MAX_ATTEMPTS, ON_FAILURE
+from bls.engine.features.prediction.options import ESTIMATES
+from bls.engine.features.presets.options import PRESET
+from bls.engine.features.releases.options import COORDINATION
+from bls.engine.features.sleep.options import KEEP_AWAKE, SLEEP_AFTER
+from bls.engine.features.switches.options import SWITCHES
+from bls.engine.features.widths.options import MALLEABLE, RESIZE
 from bridge.options import declared as d
 from bridge.scenarios.scenario import RECORDED, Application, Scenario
 from traces.base.errors import InputError, at
@@ -54,13 +65,13 @@ def _without_applications(feature: ChosenFeature, allowed: str = "") -> Conflict
 
 
 _RESIZES: Final = has(
-    f"{b.RESIZE} except none", lambda scenario: scenario.batch.resizing or scenario.batch.molds,
-    lambda scenario: f"{b.RESIZE:{scenario.batch.resized}}", malleable="1", resize="shrink"
+    f"{RESIZE} except none", lambda scenario: scenario.batch.resizing or scenario.batch.molds,
+    lambda scenario: f"{RESIZE:{scenario.batch.resized}}", malleable="1", resize="shrink"
 )
 
 #: Also checked when a study is read, before anything runs.
 UNRESIZED: Final = needs(
-    _RESIZES, b.MALLEABLE, lambda scenario: scenario.batch.malleable is None, ", the jobs whose width may change",
+    _RESIZES, MALLEABLE, lambda scenario: scenario.batch.malleable is None, ", the jobs whose width may change",
     example={"malleable": None}
 )
 
@@ -72,8 +83,8 @@ SCENARIO: Final[tuple[Conflict, ...]] = (
     ),
     _without_applications(
         has(
-            f"{b.COORDINATION} except none", lambda scenario: scenario.batch.releases,
-            lambda scenario: f"{b.COORDINATION:{scenario.batch.coordination}}", coordination="release",
+            f"{COORDINATION} except none", lambda scenario: scenario.batch.releases,
+            lambda scenario: f"{COORDINATION:{scenario.batch.coordination}}", coordination="release",
         ),
         "none"
     ),
@@ -81,7 +92,7 @@ SCENARIO: Final[tuple[Conflict, ...]] = (
     UNRESIZED,
     needs(
         has(str(a.RESIZE_COST), lambda scenario: scenario.application.resize_ns, resize_ns=5),
-        b.MALLEABLE, lambda scenario: scenario.batch.malleable is None, ", the jobs whose width may change"
+        MALLEABLE, lambda scenario: scenario.batch.malleable is None, ", the jobs whose width may change"
     ),
     _without_applications(
         has(f"{b.POWER:working}", lambda scenario: scenario.power.of == "working", power="working"),
@@ -105,7 +116,7 @@ def _network(ready: Any) -> str:
 
 READY: Final[tuple[Conflict, ...]] = (
     Conflict(
-        has(str(b.SWITCHES), lambda ready: ready.options.batch.switches is not None, switches="1"),
+        has(str(SWITCHES), lambda ready: ready.options.batch.switches is not None, switches="1"),
         has(
             f"an {b.ALLOCATOR} that ignores switches", lambda ready: ready.blind_to_switches,
             lambda ready: f"allocator {ready.allocator.name}",
@@ -115,7 +126,7 @@ READY: Final[tuple[Conflict, ...]] = (
     Conflict(
         has(
             _RESIZES.name, lambda ready: ready.options.batch.resizing,
-            lambda ready: f"{b.RESIZE:{ready.options.batch.resized}}", **_RESIZES.example,
+            lambda ready: f"{RESIZE:{ready.options.batch.resized}}", **_RESIZES.example,
         ),
         has(
             f"a {a.NETWORK} between tasks of graphs", lambda ready: ready.sends, _network, applications="graphs.toml",
@@ -197,7 +208,7 @@ def _again(other: ChosenFeature, reason: str, allowed: str) -> Conflict:
 FAIR_START: Final[tuple[Conflict, ...]] = (
     _again(
         has(
-            f"{b.DEPENDENCIES} on several jobs",
+            f"{DEPENDENCIES} on several jobs",
             lambda ready: ready.constraints.dependencies is not None and ready.constraints.dependencies.several,
             "jobs that wait for several others", dependencies=True, several=True,
         ),
@@ -205,13 +216,13 @@ FAIR_START: Final[tuple[Conflict, ...]] = (
     ),
     _again(
         has(
-            f"{b.LIMITS} with a {b.FALLBACK}", lambda ready: ready.power is not None and ready.power.limits_jobs,
-            str(b.FALLBACK), limits=[(0, None, 1000)], fallback="hold",
+            f"{LIMITS} with a {FALLBACK}", lambda ready: ready.power is not None and ready.power.limits_jobs,
+            str(FALLBACK), limits=[(0, None, 1000)], fallback="hold",
         ),
-        "as slowed jobs have other run times", f"{b.FALLBACK:none}"
+        "as slowed jobs have other run times", f"{FALLBACK:none}"
     ),
     _again(
-        has(str(b.SLEEP_AFTER), lambda ready: ready.power is not None and ready.power.sleeps, sleep_after_ns=5),
+        has(str(SLEEP_AFTER), lambda ready: ready.power is not None and ready.power.sleeps, sleep_after_ns=5),
         "as it is unknown which hosts would sleep", "without it"
     ),
 )
@@ -264,10 +275,10 @@ def _seeded(given: Values) -> bool:
 
 #: Options that need all jobs at once, or jobs that are not in the order of their submits.
 _WHOLE: Final[tuple[Option[Any], ...]] = (
-    b.OBSERVE, d.LIVE, d.CHECK, d.NODES, b.DECISIONS, d.SAME_AS,
-    b.SELECT, b.PRESET, b.CANCELLED, b.REQUESTS, b.WINDOWS, b.DEPENDENCIES, b.SWITCHES,
-    b.LIMITS, b.FALLBACK, b.ALLOWED, b.JOB_POWER, b.POWER_ESTIMATES, b.SIGNALS,
-    b.SLEEP_AFTER, b.KEEP_AWAKE, b.POWER,  # implied by any of them
+    b.OBSERVE, d.LIVE, d.CHECK, d.NODES, DECISIONS, d.SAME_AS,
+    b.SELECT, PRESET, b.CANCELLED, b.REQUESTS, WINDOWS, DEPENDENCIES, SWITCHES,
+    LIMITS, FALLBACK, ALLOWED, b.JOB_POWER, POWER_ESTIMATES, b.SIGNALS,
+    SLEEP_AFTER, KEEP_AWAKE, b.POWER,  # implied by any of them
 )
 
 TYPED: Final[tuple[Conflict, ...]] = (
@@ -332,20 +343,20 @@ REPLAY: Final[tuple[Conflict, ...]] = (
 )
 
 #: Options of a scenario that no cell has: a study has its own seeds and workloads, and other hosts do not join its runs.
-NOT_OF_CELLS: Final = tuple(one.name for one in (SEED, d.WORKLOAD, b.DECISIONS, d.LISTEN, d.TOKEN_FILE, d.CERTIFICATE))
+NOT_OF_CELLS: Final = tuple(one.name for one in (SEED, d.WORKLOAD, DECISIONS, d.LISTEN, d.TOKEN_FILE, d.CERTIFICATE))
 
 WITHOUT_EFFECT: Final = (d.COUPLING.name, d.WORKERS.name, d.TIMEOUT.name)  #: options that cannot change a result
 
 #: Options for scheduling in our engine; a cell that the real Slurm schedules ignores them.
 OF_ENGINE: Final = tuple(
     option.name
-    for option in (b.BLS, b.BLS_COMMAND, b.BACKFILL, b.ALLOCATOR, b.ESTIMATES, b.KILL_AT_WALLTIME, b.DECISION_COST)
+    for option in (b.BLS, b.BLS_COMMAND, b.BACKFILL, b.ALLOCATOR, ESTIMATES, b.KILL_AT_WALLTIME, DECISION_COST)
 )
 
 #: A replay's options of a scenario.
 REPLAYED: Final[tuple[Option[Any], ...]] = (
-    b.SELECT, b.OVERSIZE, b.PLATFORM, b.PRESET, b.CANCELLED,
-    b.MEMORY, b.REQUESTS, b.WINDOWS, b.FAILURES, b.ON_FAILURE, b.MAX_ATTEMPTS, b.DEPENDENCIES, b.SWITCHES,
+    b.SELECT, b.OVERSIZE, b.PLATFORM, PRESET, b.CANCELLED,
+    b.MEMORY, b.REQUESTS, WINDOWS, FAILURES, ON_FAILURE, MAX_ATTEMPTS, DEPENDENCIES, SWITCHES,
     a.ALS, a.VARIATION, a.TASKS_PER_CORE, a.LENGTHS, a.APPLICATIONS, a.OVERHEAD, a.LATENCY, a.ASSIGNMENT, a.NETWORK,
 )
 
@@ -367,7 +378,7 @@ SLURM_CELLS: Final[tuple[Conflict, ...]] = tuple(
 REPLAYED_JOBS: Final[tuple[Conflict, ...]] = (
     Conflict(
         has(
-            f"{b.DEPENDENCIES} on several jobs", lambda found: found is not None and found.several, str(b.DEPENDENCIES),
+            f"{DEPENDENCIES} on several jobs", lambda found: found is not None and found.several, str(DEPENDENCIES),
             dependencies=True, several=True,
         ),
         has("a replay", lambda _: True), reason="jobs that wait for several others cannot be replayed",
@@ -414,9 +425,9 @@ def _policy_given(run: Values) -> str:
 
 
 def _no_loss(option: Option[Any], example: Any) -> Conflict:
-    lacking: ChosenFeature = has(f"no {b.FAILURES}, {b.WINDOWS}, {a.SPEEDS} or {d.ALS_COMMAND}", _loses_nothing)
-    without = f"without it, {b.WINDOWS}, {a.SPEEDS} or {d.ALS_COMMAND} no job loses its cores"
-    return Conflict(_companion(option, example), lacking, reason=f"needs {b.FAILURES}; {without}")
+    lacking: ChosenFeature = has(f"no {FAILURES}, {WINDOWS}, {a.SPEEDS} or {d.ALS_COMMAND}", _loses_nothing)
+    without = f"without it, {WINDOWS}, {a.SPEEDS} or {d.ALS_COMMAND} no job loses its cores"
+    return Conflict(_companion(option, example), lacking, reason=f"needs {FAILURES}; {without}")
 
 
 COMPANIONS: Final[tuple[Conflict, ...]] = (
@@ -431,17 +442,17 @@ COMPANIONS: Final[tuple[Conflict, ...]] = (
         reason="no effect on {second}; only policies that read prices or emissions use it",
         allowed="a policy that reads them, or twolevel power afterwards"
     ),
-    _no_loss(b.ON_FAILURE, "lose"),
-    _no_loss(b.MAX_ATTEMPTS, 3),
+    _no_loss(ON_FAILURE, "lose"),
+    _no_loss(MAX_ATTEMPTS, 3),
     Conflict(
         _companion(a.RESIZE_COST, 5),
         # Without malleable jobs a scenario reports it.
         has(
-            f"a {b.RESIZE} that changes no width of running jobs",
+            f"a {RESIZE} that changes no width of running jobs",
             lambda run: run["malleable"] is not None and run["resize"] in ("none", "mold"), malleable="1",
             resize="none"
         ),
-        reason=f"needs a {b.RESIZE} that changes the width of running jobs",
+        reason=f"needs a {RESIZE} that changes the width of running jobs",
         allowed="all except none and mold",
     ),
 )

@@ -25,6 +25,7 @@ from als.techniques import Selection, Technique
 from bls import options as b
 from bls.allocators import ALLOCATORS, Allocator, allocator
 from bls.constraints.job_constraints import JobConstraints, constrain
+from bls.engine.features.presets.options import PRESET
 from bls.inputs import check_rules
 from bls.machine.platform import Platform
 from bls.observers import AnyObserver, Observer, gives_data
@@ -284,7 +285,7 @@ def load_workload(
     *,
     selection: str = b.SELECT.default,
     oversize: str = b.OVERSIZE.default,
-    preset: bool | None = b.PRESET.default,
+    preset: bool | None = PRESET.default,
 ) -> Workload:
     """A workload, fitted to the platform and selected. Raises InputError if it cannot be read, or nothing is left."""
     whole = workload if isinstance(workload, Workload) else read_workload(workload)

@@ -9,6 +9,10 @@ import numpy as np
 
 from als.options import APPLICATIONS, TASKS_PER_CORE
 from bls import options as b
+from bls.engine.features.limits.options import ALLOWED, FALLBACK, LIMITS, POWER_ESTIMATES
+from bls.engine.features.prediction.options import ESTIMATES
+from bls.engine.features.sleep.options import SLEEP_AFTER
+from bls.engine.features.widths.options import RESIZE
 from bls.estimates import recommended
 from bls.machine.platform import Platform
 from bls.policies import policy
@@ -103,7 +107,7 @@ def time_limit_words(jobs: Workload, options: Iterable[Scenario]) -> str:
         return ""
     who: dict[str, None] = {}
     for one in options:
-        if one.batch.estimates != b.ESTIMATES.default:
+        if one.batch.estimates != ESTIMATES.default:
             continue
         order = policy(bls) if isinstance(bls := one.batch.decides, str) else bls
         if goes_by_estimates(order):
@@ -140,9 +144,9 @@ def wish_words(scenario: ReadyScenario) -> str:
     wishes = any(any(program.wishes) for program in scenario.applications)
     evolves = scenario.options.batch.evolves
     if wishes and not evolves:
-        return f"applications request cores without effect: {b.RESIZE:evolve} grants them"
+        return f"applications request cores without effect: {RESIZE:evolve} grants them"
     if evolves and not wishes:
-        return f"{b.RESIZE:evolve}: no application requests cores"
+        return f"{RESIZE:evolve}: no application requests cores"
     return ""
 
 
@@ -178,19 +182,19 @@ def power_words(scenario: ReadyScenario) -> Iterator[str]:
         if below := [one.power_mw for one in limits.limits if one.power_mw < least_mw]:
             which = f"{name}{len(below)} of {len(limits.limits)} cannot be kept"
             lowest = f"the lowest is {min(below) / 1000:g} W"
-            yield f"{b.LIMITS}: {which}: {draws} {least_mw / 1000:g} W, and {lowest}"
+            yield f"{LIMITS}: {which}: {draws} {least_mw / 1000:g} W, and {lowest}"
     options = plan.options
-    if plan.stops and options.allowed != b.ALLOWED.default:
-        yield f"{b.ALLOWED}: no effect, since {b.FALLBACK:{options.fallback}} slows no job"
+    if plan.stops and options.allowed != ALLOWED.default:
+        yield f"{ALLOWED}: no effect, since {FALLBACK:{options.fallback}} slows no job"
     if plan.fallback == "none" and plan.limits.noticed:
-        yield f"{b.LIMITS}: notices have no effect, since {b.FALLBACK:none} ignores limits"
+        yield f"{LIMITS}: notices have no effect, since {FALLBACK:none} ignores limits"
     if plan.predicts and plan.fallback == "none":
-        yield f"{b.POWER_ESTIMATES}: no effect, since {b.FALLBACK:none} ignores limits"
+        yield f"{POWER_ESTIMATES}: no effect, since {FALLBACK:none} ignores limits"
     elif plan.predicts and plan.job_power is None:
-        yield f"{b.POWER_ESTIMATES}: no effect, since the power of jobs is not given"
+        yield f"{POWER_ESTIMATES}: no effect, since the power of jobs is not given"
     if unknown := unknown_users(options.jobs_allowed, scenario.workload):
         named = " ".join(map(str, unknown[:_MOST])) + (" …" if len(unknown) > _MOST else "")
-        yield f"{b.ALLOWED}: no job belongs to {'user' if len(unknown) == 1 else 'users'} {named}"
+        yield f"{ALLOWED}: no job belongs to {'user' if len(unknown) == 1 else 'users'} {named}"
 
 
 def _sleep_words(plan: PowerPlan) -> Iterator[str]:
@@ -198,7 +202,7 @@ def _sleep_words(plan: PowerPlan) -> Iterator[str]:
     after = plan.options.sleep_after_ns
     if after is None:
         return
-    said, n_hosts = f"{b.SLEEP_AFTER:{format_ns(after)}}", plan.table.n_hosts
+    said, n_hosts = f"{SLEEP_AFTER:{format_ns(after)}}", plan.table.n_hosts
     for group, even in enumerate(plan.table.break_even_ns):
         hosts = f"hosts[{group}]"
         if even is None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from als import options as a
 from bls import options as b
 from bls.batch import Batch
+from bls.engine.features.presets.options import PRESET
 from bls.power.options import Power
 from bls.scheduler_options import ConstraintOptions, Rules
 from bridge.options import declared as d
@@ -163,7 +164,7 @@ class JobSelection:
     source: Workload | str | Path | None = holds(d.WORKLOAD)
     select: str = holds(b.SELECT)
     oversize: str = holds(b.OVERSIZE)
-    preset: bool | None = holds(b.PRESET)
+    preset: bool | None = holds(PRESET)
     cancelled: bool = holds(b.CANCELLED)
 
 

@@ -14,7 +14,10 @@ import socket as sockets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from bls.options import BLS_COMMAND, COORDINATION, FALLBACK, MALLEABLE, RESIZE
+from bls.engine.features.limits.options import FALLBACK
+from bls.engine.features.releases.options import COORDINATION
+from bls.engine.features.widths.options import MALLEABLE, RESIZE
+from bls.options import BLS_COMMAND
 from bridge.options.declared import ALS_COMMAND
 from bridge.protocol.application_book import IS_SCHEDULER
 from bridge.protocol.messages import OVER, Hello

@@ -7,7 +7,8 @@ import pytest
 from conversation import hello, start
 from tables import table_rows
 
-from bls.options import BLS, FALLBACK
+from bls.engine.features.limits.options import FALLBACK
+from bls.options import BLS
 from bridge.protocol.task_payload import TaskPayload
 from bridge.standard_error import on_command_line
 from bridge.workers.assignment import Assignment, Order, Worker

@@ -217,7 +217,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
         '        "utilisation": ',
         '        "mean_run_ns": exact_mean(np.concatenate([part.times[2] - part.times[1] for part in parts])),\n',
     )
-    inserted(tree / "bls/options.py", "MAX_ATTEMPTS = Whole(\n", DECLARATION)
+    inserted(tree / "bls/options.py", "MEMORY = Choice(\n", DECLARATION)
     scenario = tree / "bridge/scenarios/scenario.py"
     inserted(scenario, "    oversize: str = holds(b.OVERSIZE)", OPTION)
     replaced(scenario, "selection=chosen.select,", 'selection=f"first:{chosen.few}" if chosen.few else chosen.select,')

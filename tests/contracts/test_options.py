@@ -4,6 +4,7 @@ import ast
 import inspect
 import pickle
 import re
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -19,8 +20,10 @@ import bridge
 import bridge.options.declared
 import traces.base.options
 from bls import Batch, BatchSimulator, ConstraintOptions, HostGroup, Platform, Rules, Workload, allocator, policy
-from bls.conflicts import RUN, STREAM
+from bls.conflicts import RUN, STREAM, TABLE
 from bls.constraints.job_constraints import constrain
+from bls.engine.features.presets.options import PRESET
+from bls.engine.features.widths.options import RESIZE
 from bls.machine.host_power import HostPower
 from bls.machine.partitions import Partition, Switch
 from bls.stream import check_streamed
@@ -40,7 +43,18 @@ from traces.base.options import Choice, Conflict, Option, Real, Whole, check, nu
 from traces.base.retired import RETIRED, retired, unknown
 
 #: Where options are declared, and the one that lets none be written elsewhere.
-DECLARING = [als.options, bls.options, bls.power.features.pue.feature, bridge.options.declared, traces.base.options]
+OF_FEATURES = [
+    import_module(f"bls.engine.features.{path.parent.name}.options")
+    for path in sorted((ROOT / "bls/engine/features").glob("*/options.py"))
+]
+DECLARING = [
+    als.options,
+    bls.options,
+    bls.power.features.pue.feature,
+    *OF_FEATURES,
+    bridge.options.declared,
+    traces.base.options,
+]
 _OPTIONS: dict[int, tuple[str, Option[Any]]] = {
     id(value): (f"{module.__name__}.{name}", value)
     for module in DECLARING
@@ -147,7 +161,7 @@ def test_the_change_log_lists_every_retired_option() -> None:
 
 
 def test_each_surface_spells_what_a_text_mentions() -> None:
-    resize, preset = bls.options.RESIZE, bls.options.PRESET
+    resize, preset = RESIZE, PRESET
     text = f"{resize:none}: not with {als.options.OVERHEAD:5}, {preset:False} or {bls.options.CANCELLED}; allowed: no {resize}"
     error = InputError(text)
     assert str(error) == "resize='none': not with overhead_ns=5, preset=False or cancelled=True; allowed: no resize"
@@ -266,6 +280,10 @@ def refused(row: Conflict, given: dict[str, Any]) -> None:
         check_repeatable(bridge.ReadyScenario.of(jobs, machine, decided(bridge.Scenario.flat(**given))))
     else:
         bridge.simulate(jobs, machine, **given)
+
+
+def test_the_page_has_every_conflict_of_the_batch_level() -> None:
+    assert {id(row) for row in TABLE} <= {id(row) for row in TABLES}
 
 
 @pytest.mark.parametrize("row", TABLES, ids=PAIRS)

@@ -1,9 +1,9 @@
 """Options, each declared once: its name, default, unit, limits and meaning.
 
 Help, defaults of the Python API and checks come from these declarations, and tests compare the pages' tables with them. Options
-of both levels are declared here, those of one level in ``bls/options.py`` and ``als/options.py``, those of commands in
-``bridge/options/declared.py``. Dataclasses, possibly nested, hold the values: a field declares its option with :func:`holds`,
-and a nested dataclass with :func:`part`.
+of both levels are declared here, those of one level in ``bls/options.py``, ``als/options.py`` or the folder of their feature,
+those of commands in ``bridge/options/declared.py``. Dataclasses, possibly nested, hold the values: a field declares its option
+with :func:`holds`, and a nested dataclass with :func:`part`.
 
 Features that exclude each other are rows of a table (:class:`Conflict`), the source of errors, a page, and a test.
 """
@@ -380,6 +380,11 @@ def has(
 ) -> ChosenFeature:
     """Return a feature, with its example as keywords."""
     return ChosenFeature(name, found, given, example)
+
+
+def said(option: Option[Any], value: Callable[[Any], object]) -> Callable[[Any], str]:
+    """Return a function that gives an option and its chosen value as text."""
+    return lambda chosen: f"{option:{value(chosen)}}"
 
 
 def option_given(option: Option[Any], value: Callable[[Any], Any], example: Any) -> ChosenFeature:

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from typing import ClassVar
 
-from bls.options import BLS, PRESET
+from bls.engine.features.presets.options import PRESET
+from bls.options import BLS
 from bls.policies.slurm.cycle import NEVER, Threads
 from bls.policies.slurm.parameters import SlurmCycle
 from bls.policies.slurm.places import ConsTres, Linear, SlurmJob

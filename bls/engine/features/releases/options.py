@@ -1,0 +1,41 @@
+"""The option of what the levels exchange about running jobs, releases and hints; and what these conflict with."""
+
+from typing import Final
+
+from bls.engine.features.core_choices import NO_HEAD, headless
+from bls.engine.features.prediction.options import PROMISED
+from bls.options import ALLOCATOR, REQUESTS
+from traces.base.options import Choice, Conflict, Panel, has, said
+
+COORDINATION = Choice(
+    name="coordination", first=True, panel=Panel.BATCH, default="none", what="coordination of the levels", metavar="HOW",
+    choices=("none", "release", "release:core", "release:host", "hint", "hint:core", "hint:host"),
+    help="Information exchanged between the levels about running jobs: none; release or release:core (jobs return cores that "
+    "they no longer need), release:host (only whole hosts); hint or hint:core (jobs also receive which of their cores the "
+    "queue waits for), hint:host")
+
+coordination_text: Final = said(COORDINATION, lambda one: one.rules.coordination)
+RELEASES: Final = has(
+    f"{COORDINATION} except none", lambda one: one.rules.releases, coordination_text, coordination="release")
+_HINTS: Final = has(
+    f"{COORDINATION:hint}, hint:core or hint:host", lambda one: one.rules.hints, coordination_text, coordination="hint")
+_NO_RELEASES: Final = "none, release, release:core, release:host"
+_UNIT_WORDS: Final = "units of several cores, or amounts of their hosts"
+
+POLICY: Final[tuple[Conflict, ...]] = (
+    Conflict(_HINTS, PROMISED, "as a hint invalidates what the job has promised", _NO_RELEASES),
+    Conflict(
+        _HINTS, headless("hints", ", and directs no hints"), reason=NO_HEAD,
+        allowed=f"{_NO_RELEASES}; or a policy or a scheduler that directs 'hints'"),
+)
+
+RUN: Final[tuple[Conflict, ...]] = (
+    Conflict(
+        has(f"{COORDINATION} of cores", lambda run: run.releases_cores, coordination_text, coordination="release"),
+        has(
+            f"{ALLOCATOR} of whole hosts, or {REQUESTS} of units of several cores or of amounts of their hosts",
+            lambda run: run.allocator.whole_hosts or run.asks("per_unit") or run.asks("unit_cores", 1),
+            lambda run: "hosts that are not shared" if run.allocator.whole_hosts else _UNIT_WORDS,
+            allocator="whole-host"),
+        "which cannot be released core by core", "none, release:host, hint:host"),
+)

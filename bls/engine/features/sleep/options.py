@@ -1,0 +1,37 @@
+"""The options of hosts that fall asleep, and what these conflict with."""
+
+from typing import Final
+
+from bls.engine.features.limits.options import FALLBACK, LIMITED, LIMITS, STOPPING, UNSTOPPED
+from bls.engine.features.other_events.options import RESERVES, WINDOWS
+from bls.engine.features.widths.options import ALL_MALLEABLE, CHANGES, RESIZE, resize_text
+from traces.base.options import Conflict, Option, Panel, Whole, has, needs
+
+SLEEP_AFTER = Option[str | None](
+    name="sleep-after", python="sleep_after_ns", panel=Panel.POWER, default=None, metavar="TIME",
+    help="Shut down hosts that have been idle for this time; they boot when a job is placed on them")
+KEEP_AWAKE = Whole(
+    name="keep-awake", panel=Panel.POWER, default=0, lowest=0, highest=10**9, metavar="N",
+    help="Number of idle hosts that stay awake")
+
+_SLEEP_AFTER: Final = has(str(SLEEP_AFTER), lambda power: power.sleep_after_ns is not None, sleep_after_ns=5)
+_SLEEPS: Final = has(str(SLEEP_AFTER), lambda run: run.sleeps, sleep_after_ns=5)
+
+POWER: Final[tuple[Conflict, ...]] = (
+    needs(
+        has(str(KEEP_AWAKE), lambda power: power.keep_awake, keep_awake=1),
+        SLEEP_AFTER, lambda power: power.sleep_after_ns is None, ", the idle time after which hosts sleep"),
+    Conflict(_SLEEP_AFTER, STOPPING, "which shuts down and boots hosts itself", UNSTOPPED),
+)
+
+RUN: Final[tuple[Conflict, ...]] = (
+    Conflict(_SLEEPS, RESERVES, "as the wait for booting hosts could delay a job into a window", f"no {WINDOWS}"),
+    Conflict(_SLEEPS, has(
+        f"{RESIZE:mold} and {LIMITS} with a {FALLBACK}",
+        lambda run: run.limits is not None and run.rules.molds, lambda run: f"{resize_text(run)} and {LIMITS}",
+        **LIMITED, **ALL_MALLEABLE, fallback="hold", resize="mold",
+    ), "as no width is found on sleeping hosts under a limit", f"one of them, or {FALLBACK:none}"),
+    Conflict(
+        _SLEEPS, CHANGES, "as running jobs get cores at once, which a sleeping host cannot give",
+        f"{RESIZE:none} or mold"),
+)
