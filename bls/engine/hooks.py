@@ -38,9 +38,12 @@ INSTANT, HOST, ARRIVED, BEFORE_PASS, TAKEN, PASSED, STARTED, END_KNOWN, AFTER_PA
 NEXT, BLOCKED, BUSY = range(11, 14)
 EVENTS = 14  #: events and queries
 
-# Roles, each played by at most one feature of a run.
-PLAN, ORDER, WIDTH, EARLIEST, PLACE_NOW, SLOT_NOW, OFFER = range(7)
-MOVE_PROFILE, HOLD_POOL, HOLD_KEPT, HOLD_HOST, GIVE_BACK, RETRY = range(7, 13)
+# Roles, each played by at most one feature of a run. Those of PROFILE, of PLACEMENT and of ATTEMPTS are played by one feature.
+PLAN, DROP_PLAN, ORDER, WIDTH = range(4)  # a pass
+PROFILE = MOVE_PROFILE, HOLD_POOL, HOLD_KEPT, HOLD_HOST, EARLIEST = range(4, 9)  # free cores over time
+PLACEMENT = PLACE_NOW, SLOT_NOW = range(9, 11)  # cores for a start
+OFFER, GIVE_BACK = range(11, 13)
+ATTEMPTS = MAY_RETRY, RETRY = range(13, 15)  # later attempts of cut jobs
 
 #: The roles, with their parameters and results. The error for a role that no feature plays shows this text.
 ROLES = Hooks(
@@ -48,20 +51,22 @@ ROLES = Hooks(
     HOOK,
     {
         PLAN: ("making a pass: begin, the jobs in ``state.order``, where scores order them; returns a BatchStatus", ""),
+        DROP_PLAN: ("giving up the reservations that last from pass to pass", ""),
         ORDER: ("ordering the queue into ``state.order``; returns how many jobs, -1 where a score is no number", ""),
         WIDTH: ("setting the width with which ``job`` starts: begin, 1 if the plan is a copy; stop, its slot at the requested "
                 "width; returns the end of the reservation that it gives up, 0 without one", ""),
+        MOVE_PROFILE: ("bringing the profile of cores to the instant begin", ""),
+        HOLD_POOL: ("taking (sign -1) cores of running ``job`` from that profile for [begin, stop), or giving them back", ""),
+        HOLD_KEPT: ("the same with the cores of its reservation", ""),
+        HOLD_HOST: ("the same with the cores of host ``job``", ""),
         EARLIEST: ("finding the slot of ``job`` before stop, its cores in ``n_placed`` intervals; returns it or NEVER", ""),
         PLACE_NOW: ("placing ``job`` now, instead of on any free cores: begin, the head's slot; stop, extra cores; "
                     "returns the number of intervals, -1 if it would delay the head", ""),
         SLOT_NOW: ("checking a slot of now and placing ``job`` in it: stop, as of EARLIEST; sign, 1 if the plan is a copy; "
                    "returns the slot, with its cores in ``n_placed`` intervals if it is now", ""),
         OFFER: ("checking ``stop`` intervals against the limits of parts; returns 1, 0 to try again, -1 if none fits", ""),
-        MOVE_PROFILE: ("bringing the profile of cores to the instant begin", ""),
-        HOLD_POOL: ("taking (sign -1) cores of running ``job`` from that profile for [begin, stop), or giving them back", ""),
-        HOLD_KEPT: ("the same with the cores of its reservation", ""),
-        HOLD_HOST: ("the same with the cores of host ``job``", ""),
         GIVE_BACK: ("freeing the cores that ``job`` still holds as it ends", ""),
+        MAY_RETRY: ("whether the cut ``job`` gets another attempt; returns RUNNING, 0 if not, or another BatchStatus", ""),
         RETRY: ("another attempt of ``job`` at the instant begin", ""),
     },
 )  # fmt: skip

@@ -20,7 +20,7 @@ from bls.availability.free_cores import (
 )
 from bls.engine import hooks as h
 from bls.engine import state as b
-from bls.engine.profile import drop_slot, hold_pool
+from bls.engine.profile import hold_pool
 from traces.algorithms.event_heap import push
 from traces.compiled import Array, compiled, value_from
 
@@ -43,23 +43,11 @@ def next_in_order(state: b.BatchState, place: int, n_order: int) -> tuple[int, i
     return place + 1, int(state.order[place + 1]) if place + 1 < n_order else -1
 
 
-@compiled(inner=True)
-def drop_slots(state: b.BatchState) -> None:
-    """Give up all kept reservations."""
-    jobs = state.jobs
-    job = waiting_from(state, 0)
-    while job >= 0:
-        if jobs.slot_ns[job] != b.NEVER:
-            drop_slot(state, job)
-        job = waiting_from(state, jobs.rank[job] + 1)
-    state.kept_used = state.hull_ns = 0
-
-
-@compiled(inner=True)
+@compiled(merged=True)
 def drop_plan(state: b.BatchState) -> None:
     """Give up the kept reservations, if any: their cores may be taken now."""
-    if state.settings.keeps_reservations == 1:
-        drop_slots(state)
+    if h.is_played(state, h.DROP_PLAN):
+        h.call_hook(state.roles[h.DROP_PLAN], (state, -1, 0, 0, 0))
 
 
 @compiled(merged=True)
@@ -219,14 +207,16 @@ def send_away(state: b.BatchState, job: int, ending: int) -> None:
 
 
 @compiled(merged=True)
-def tried_again(state: b.BatchState, reason: int) -> bool:
-    """Whether a job that is cut for a reason gets another attempt."""
-    return bool(reason == b.REQUEUED or (reason == b.FAILED and state.settings.requeues == 1))
+def tried_again(state: b.BatchState, job: int) -> int:
+    """``RUNNING`` if a job that ends now gets another attempt, 0 if not, or the status with which the engine stops instead."""
+    if state.jobs.cut[job] != b.BY_OTHERS or not h.is_played(state, h.MAY_RETRY):
+        return 0
+    return int(h.call_hook(state.roles[h.MAY_RETRY], (state, job, 0, 0, 0)))
 
 
 @compiled(merged=True)
-def end_job(state: b.BatchState, job: int, now: int) -> None:
-    """End a running job: free its cores and call the subscribers."""
+def end_job(state: b.BatchState, job: int, now: int, again: bool) -> None:
+    """End a running job: free its cores and call the subscribers; ``again``: whether it gets another attempt."""
     jobs, settings = state.jobs, state.settings
     first, count = jobs.held_first[job], jobs.held_count[job]
     if h.is_played(state, h.GIVE_BACK):
@@ -252,13 +242,11 @@ def end_job(state: b.BatchState, job: int, now: int) -> None:
     h.publish(state, h.FREED, job, now, jobs.released[job] - jobs.cores[job], -1)
     jobs.held_cores[job] += jobs.released_held[job]
     log_job(state, job, b.LOG_LEFT)
-    cut = jobs.cut[job]
-    state_now = jobs.stop_state[job] if cut != b.BY_ITSELF else b.COMPLETED
-    if cut == b.BY_OTHERS and tried_again(state, state_now):
+    if again:
         jobs.state[job] = b.REQUEUED
         h.call_hook(state.roles[h.RETRY], (state, job, now, now, 0))
     else:
-        jobs.state[job] = state_now
+        jobs.state[job] = jobs.stop_state[job] if jobs.cut[job] != b.BY_ITSELF else b.COMPLETED
         state.n_ended += 1
         h.publish(state, h.ENDED, job, now, now, 0)
 

@@ -131,14 +131,12 @@ def _end_jobs(state: b.BatchState, t: int) -> int:
         if later > t:
             replace_top(running, later, job)
             continue
-        if jobs.cut[job] == b.BY_OTHERS and tried_again(state, jobs.stop_state[job]):
+        again = tried_again(state, job)
+        if again != 0 and again != BatchStatus.RUNNING:
             state.due_job = job
-            if state.n_rows == jobs.number.size:
-                return BatchStatus.ROWS_FULL
-            if jobs.attempt[job] + 1 >= state.settings.max_attempts:
-                return BatchStatus.ATTEMPTS
+            return again
         drop_top(running)
-        end_job(state, job, t)
+        end_job(state, job, t, again != 0)
     return BatchStatus.RUNNING
 
 

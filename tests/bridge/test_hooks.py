@@ -14,10 +14,10 @@ from directors import Director
 import bridge
 from als.engine import hooks as a
 from als.programs import table as program_drawing
+from bls.engine import hooks as h
 from bls.engine import initial_state
 from bls.engine.feature import Feature
 from bls.engine.features import order
-from bls.engine.hooks import ROLES
 from bls.machine.host_power import HostPower
 from bls.machine.partitions import Partition
 from bls.machine.platform import HostGroup, Platform
@@ -31,7 +31,7 @@ from traces.compiled import REFUSED, Hooks, as_value, compiled, types
 from traces.kernels import store
 
 TABLES = {
-    "batch": ROLES,
+    "batch": h.ROLES,
     "application": a.HOOKS,
     "graphs": a.GRAPH_HOOKS,
     "drawing": program_drawing.HOOKS,
@@ -243,6 +243,13 @@ def test_every_feature_and_every_slot_of_every_table_is_in_a_case_here() -> None
     assert batch == set(NAMES.values()) - {"DEPENDENCIES", "SWITCHES"}
     assert GRAPHS | CHANGES | WIDTHS | {a.SELECT, a.SERVE_LAST, a.REQUEST_WIDTH} == set(a.HOOKS.slots)
     assert {i.SPEEDS, i.VARYING, i.GRAPHS, *KEPT, i.WIDTH_REQUESTS} == set(i.HOOKS.slots)
+
+
+@pytest.mark.parametrize("roles", [h.PROFILE, h.PLACEMENT, h.ATTEMPTS])
+def test_a_feature_plays_all_roles_that_belong_together(roles: tuple[int, ...]) -> None:
+    players = [feature for feature in order.FEATURES if feature.plays.keys() & set(roles)]
+    assert players
+    assert all(set(roles) <= feature.plays.keys() for feature in players)
 
 
 SMALL = types.int64(types.int64, types.float64)

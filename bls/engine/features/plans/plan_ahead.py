@@ -10,11 +10,31 @@ doi:10.1109/71.932708 (conservative, compression).
 from bls.engine import state as b
 from bls.engine.features.draws.draws import planned_ns
 from bls.engine.hooks import EARLIEST, HOLD_KEPT, HOOK, SLOT_NOW, WIDTH, call_hook, is_played
-from bls.engine.job_lifecycle import drop_slots, held_back, next_in_order, start, suggest, waiting_from, why_now
+from bls.engine.job_lifecycle import held_back, next_in_order, start, suggest, waiting_from, why_now
 from bls.engine.profile import count_cores, drop_slot, earliest_by_counts, hold_pool
 from bls.engine.status import BatchStatus
 from traces.algorithms.copying import copy_first
 from traces.compiled import compiled
+
+
+@compiled(inner=True)
+def _drop_slots(state: b.BatchState) -> None:
+    """Give up all reservations."""
+    jobs = state.jobs
+    job = waiting_from(state, 0)
+    while job >= 0:
+        if jobs.slot_ns[job] != b.NEVER:
+            drop_slot(state, job)
+        job = waiting_from(state, jobs.rank[job] + 1)
+    state.kept_used = state.hull_ns = 0
+
+
+@compiled(HOOK)
+def drop_kept(state: b.BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
+    """Give up the reservations that last from pass to pass."""
+    if state.settings.keeps_reservations == 1:
+        _drop_slots(state)
+    return 0
 
 
 @compiled(inner=True)
@@ -45,7 +65,7 @@ def _begin(state: b.BatchState, is_copied: bool) -> None:
             lost = state.jobs.slot_ns[job] < now
             job = waiting_from(state, state.jobs.rank[job] + 1)
         if lost:
-            drop_slots(state)
+            _drop_slots(state)
     if state.overdue_cores > 0:
         _hold_overdue(state, -1)
     if is_copied:
@@ -199,7 +219,7 @@ def plan(state: b.BatchState, _job: int, n_order: int, _stop: int, _sign: int) -
             if keep:
                 wake = min(wake, slot if slot > awake else b.NEVER)
     if by_cores and not keep and depth > 0:
-        drop_slots(state)
+        _drop_slots(state)
     if overdue:
         _hold_overdue(state, 1)
     state.wake_ns = wake

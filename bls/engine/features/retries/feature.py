@@ -4,8 +4,10 @@ from bls.engine import hooks as h
 from bls.engine import state as b
 from bls.engine.feature import Feature
 
+_HERE = "bls.engine.features.retries"
+
 RETRIES = Feature(
     ("outages", "loses", "directs"),
     lambda run: run.has("outages") or run.settings.loses or run.settings.directs & b.CUTS,
-    plays={h.RETRY: "bls.engine.features.retries.retries:again"},
+    plays={h.MAY_RETRY: f"{_HERE}.retries:may_retry", h.RETRY: f"{_HERE}.retries:again"},
 )

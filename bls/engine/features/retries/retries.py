@@ -4,6 +4,7 @@ from bls.engine import state as b
 from bls.engine.hooks import HOOK
 from bls.engine.job_lifecycle import answer, arrive, is_open
 from bls.engine.jobs import copy_given
+from bls.engine.status import BatchStatus
 from traces.compiled import compiled
 
 CAME_AND_WENT = -1  #: instead of the core lost last: the job's width has changed
@@ -30,6 +31,17 @@ def report_loss(state: b.BatchState, job: int, end_ns: int, core: int) -> bool:
     if before < 0:
         answer(state, job, end_ns)
     return True
+
+
+@compiled(HOOK)
+def may_retry(state: b.BatchState, job: int, _begin: int, _stop: int, _sign: int) -> int:
+    """``RUNNING`` if a cut job gets another attempt, 0 if not; or the status with which the engine stops."""
+    settings, reason = state.settings, state.jobs.stop_state[job]
+    if reason != b.REQUEUED and (reason != b.FAILED or settings.requeues == 0):
+        return 0
+    if state.n_rows == state.jobs.number.size:
+        return BatchStatus.ROWS_FULL
+    return BatchStatus.ATTEMPTS if state.jobs.attempt[job] + 1 >= settings.max_attempts else BatchStatus.RUNNING
 
 
 @compiled(HOOK)
