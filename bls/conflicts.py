@@ -1,6 +1,6 @@
 """The table of features of the batch level that exclude each other, each pair once (``traces.base.options``).
 
-Rows of an option of a feature of the engine are next to it, in ``bls/engine/features/NAME/options.py``.
+Rows of an option of a feature of the engine are next to it, in ``options.py`` in the folder of the feature.
 :data:`POWER` concerns options alone, :data:`POLICY` the policy and the rules, :data:`FAIR_START` runs that are repeated in
 part, and :data:`STREAM` logs that are never in memory as a whole. :data:`UNAWARE`, :data:`RUN` and :data:`PLAN` concern all
 features of a run: its jobs, its allocator and its power.

@@ -1,7 +1,7 @@
 """The options of the batch level, each declared once (``traces.base.options``), and the machine that is simulated by default.
 
-Those of a feature of the engine are in its folder, ``bls/engine/features/NAME/options.py``. No large module is imported here or
-there, since the help of the command line is made from them.
+Those of a feature of the engine are in ``options.py`` in its folder (``bls.engine.features``). No large module is imported here
+or there, since the help of the command line is made from them.
 """
 
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The option of what the levels exchange about running jobs, releases and hints; and what these conflict with."""
+"""The option of the exchange between the levels about running jobs, by releases and hints; and its conflicts."""
 
 from typing import Final
 
