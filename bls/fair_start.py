@@ -125,7 +125,7 @@ class _Replay:
         fresh = self.fresh
         fresh.state.observe_after_ns = t - 1
         while True:
-            status = self._advance()
+            status = self._advance(fresh)
             if status == BatchStatus.LOOK:
                 return
             if status == BatchStatus.STARTED:
@@ -138,8 +138,8 @@ class _Replay:
             elif self._settle(status) and status != BatchStatus.PAUSED:
                 raise RuntimeError(f"the run ended before {t} ns, when jobs joined")
 
-    def _advance(self) -> int:
-        return self.fresh.enter(max(1, self.n))
+    def _advance(self, simulator: BatchSimulator) -> int:
+        return simulator.enter(max(1, self.n))
 
     def _settle(self, status: int) -> bool:
         settled = self.fresh.settle(status)
@@ -157,17 +157,16 @@ class _Replay:
             leaving = self.absent[np.searchsorted(self.leaves, t) : np.searchsorted(self.leaves, t, "right")]
             rows = np.unique(np.concatenate([_waiting(main), running, joining, leaving]))
             self.snapshot.keep(_places(main, rows))
-            fresh.state = self._without_others(rows, joining, row, t)
+            fork = fresh.at(self._without_others(rows, joining, row, t))
             try:
-                while (status := self._advance()) == BatchStatus.PAUSED:
+                while (status := self._advance(fork)) == BatchStatus.PAUSED:
                     pass
                 if status in _ENDS:
                     return int(main.jobs.start_ns[row])
                 if status in FAULTS:
-                    fresh.settle(status)
+                    fork.settle(status)
             finally:
-                self.snapshot.put_back({"rows": slice(main.n_rows, fresh.state.n_rows)})
-                fresh.state = main
+                self.snapshot.put_back({"rows": slice(main.n_rows, fork.state.n_rows)})
             # A table is too small, or a list too short: it is extended in the run itself.
             self._settle(status)
 

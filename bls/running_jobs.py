@@ -54,18 +54,18 @@ class Dealings:
     awaits_outcomes: bool = False  # … need an outcome, not only a promise, from their start on
 
 
+@dataclass(frozen=True, eq=False)
 class RunReader:
     """Reads the jobs of a batch simulation, by row."""
 
-    state: b.BatchState
-    # Constants of the run:
+    state: b.BatchState  # filled by the engine; all else is constant
     workload: Workload  # includes recorded run times, which no view shows
-    platform: Platform
-    allocator: Allocator
-    rules: Rules
-    constraints: JobConstraints
-    deadline_ns: Array  # int64 (n,)
-    _core_mw: Array  # int64 (n,): the draw of a core of each job at full speed, mW, -1 unknown
+    platform: Platform  # the machine
+    allocator: Allocator  # chooses cores if the policy does not
+    rules: Rules  # options of the scheduler
+    constraints: JobConstraints  # where and when jobs may run
+    deadline_ns: Array  # int64 (n,): deadlines of the workload's jobs, instants
+    core_mw: Array  # int64 (n,): the draw of a core of each job at full speed, mW, -1 unknown
     signals: Signals | None  # cost and emissions of energy over time
 
     @cached_property
@@ -73,7 +73,7 @@ class RunReader:
         """The draw above idle of a core of each job, mW, -1 unknown: int64 (n,)."""
         from bls.power.table import idle_mw  # not needed by most runs
 
-        return np.where(self._core_mw < 0, -1, np.maximum(0, self._core_mw - idle_mw(self.platform)))
+        return np.where(self.core_mw < 0, -1, np.maximum(0, self.core_mw - idle_mw(self.platform)))
 
     @cached_property
     def dealings(self) -> Dealings:

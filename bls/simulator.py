@@ -5,7 +5,8 @@ from __future__ import annotations
 import ctypes
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -49,6 +50,14 @@ _MAX_IDLE_WAKES = 100_000  #: most wake-ups in a row without a start after all o
 
 #: Most wake-ups in a row within _SOON_NS of each other without any event: the policy must be using another unit.
 _MAX_SOON_WAKES, _SOON_NS = 100_000, 10_000
+
+
+@dataclass(eq=False)
+class _WakeUpsInARow:
+    # The latest wake-ups that a policy requested, without a start.
+    idle: int = 0  # number after all other events
+    soon: int = 0  # number within _SOON_NS of each other, without any event
+    so_far: tuple[int, ...] = ()  # the progress at the last one of these
 
 
 class BatchSimulator(RunningJobs):
@@ -99,44 +108,42 @@ class BatchSimulator(RunningJobs):
         recorded: bool = False, requested: Mapping[int, str] | None = None, observers: Sequence[AnyObserver] = (),
         seed: int = SEED.default, loses: bool = False, power: PowerPlan | None = None,
     ) -> None:  # fmt: skip
-        self.workload, self.platform, self.policy = workload, platform, policy
-        self.allocator = with_parameters(allocator, seed=seed % 2**63)
-        self.rules, self.constraints = rules or Rules(), constraints or JobConstraints()
-        check_rules(self.rules, policy)
+        self.policy = policy
+        allocator = with_parameters(allocator, seed=seed % 2**63)
+        rules, constraints = rules or Rules(), constraints or JobConstraints()
+        check_rules(rules, policy)
         #: Names of the parts of the machine with their own power limits.
         self._parts = () if power is None else tuple(one.name for one in power.domains)
-        self.deadline_ns = deadlines_ns(workload, slack)
+        deadline_ns = deadlines_ns(workload, slack)
         n_cores, widest = platform.n_cores, int(workload.cores.argmax())
         if (asked := workload.cores[widest]) > n_cores:
             raise errors.InputError(f"job {workload.job_id[widest]} requests {asked} cores; the platform has {n_cores}")
-        self.deadline_ns.flags.writeable = False  # policies may read it
-        self.planned_ns = planned_with(workload, self.rules, self.constraints, seed)
+        deadline_ns.flags.writeable = False  # policies may read it
+        self.planned_ns = planned_with(workload, rules, constraints, seed)
         self.planned_ns.flags.writeable = False
-        known = known_jobs(workload, platform, self.planned_ns, self.deadline_ns, power)
-        self.signals = None if power is None else power.signals
-        self._core_mw = known.core_mw
-        if self.rules.predicted:
+        known = known_jobs(workload, platform, self.planned_ns, deadline_ns, power)
+        if rules.predicted:
             policy = contract.by_prediction(policy)
         self._scoring: Scoring | None = None
-        self._outages: Outages | None = self.constraints.outages
+        self._outages: Outages | None = constraints.outages
         self._looks = Observers(observers)
         #: The policy's reasons of rejections, by row; and of starts, if it has given any.
         self.rejections: dict[int, str] = {}
         self._because: dict[int, str] = {}
         self._decides = isinstance(policy, DecidingPolicy)
-        self._idle_wakes = self._soon_wakes = 0
-        self._soon_so_far: tuple[int, ...] = ()
+        self._in_a_row = _WakeUpsInARow()
         self._entered = 0
         if isinstance(policy, ScoringPolicy) and not isinstance(policy, DecidingPolicy):
             self._scoring = scoring(policy, known)
-        parts = workload, platform, policy, self.allocator, self.rules, self.constraints, known
+        parts = workload, platform, policy, allocator, rules, constraints, known
         given = given_for(*parts, scored=self._scoring, recorded=recorded, requested=requested, power=power)
         given.settings |= {"logs": int(self.is_seen), "more_outages": int(self._may_go_on()), "loses": int(loses)}
-        self.state = new_state(given)
+        of_jobs, signals = (deadline_ns, known.core_mw), None if power is None else power.signals
+        super().__init__(new_state(given), workload, platform, allocator, rules, constraints, *of_jobs, signals)
         self._pause_ns = b.NEVER
         self.state.observe_after_ns = self._looks.next_ns
         self._looks.so_far = self._so_far()
-        self.place = placing(self.allocator)
+        self.place = placing(allocator)
         self.score = self._scoring.score if self._scoring else as_value(no_score, SCORE)
         self.account = self._scoring.account if self._scoring else as_value(no_account, ACCOUNT)
         self.clock = wall_clock()
@@ -161,17 +168,36 @@ class BatchSimulator(RunningJobs):
             who = f"batch policy {self.policy.name} decides in Python" if self._decides else "the run has observers"
             allowed = "policies of keys or scores, no observers"
             raise errors.InputError(f"fork: {who}, and may have its own state; allowed: {allowed}")
-        other = type(self).__new__(type(self))
-        other.__dict__.update(self.__dict__, state=self.state.fork())
-        other.__dict__.pop("view", None)  # it reads the original's state
+        other = self.at(self.state.fork())
         other.rejections, other._because = dict(self.rejections), dict(self._because)
+        return other
+
+    def at(self, state: b.BatchState) -> Self:
+        """Return the same simulator at another state. Not for a policy that decides in Python: it would read this one."""
+        other = copy(self)
+        object.__setattr__(other, "state", state)
+        vars(other).pop("view", None)  # it reads the original's state
         return other
 
     @cached_property
     def view(self) -> View:
         """The view of Python policies and observers, made at its first use."""
         follows = isinstance(self.policy, contract.FollowingPolicy)
-        return View(RunView(self), self._looks.data, contract.columns_declared(self.policy), follows)
+        return View(self.run_view(), self._looks.data, contract.columns_declared(self.policy), follows)
+
+    def run_view(self) -> RunView:
+        """The run as a view reads it."""
+        return RunView(
+            state=self.state,
+            workload=self.workload,
+            platform=self.platform,
+            allocator=self.allocator,
+            rules=self.rules,
+            constraints=self.constraints,
+            deadline_ns=self.deadline_ns,
+            core_mw=self.core_mw,
+            signals=self.signals,
+        )
 
     @property
     def outages(self) -> Outages | None:
@@ -323,7 +349,7 @@ class BatchSimulator(RunningJobs):
                 self.state.chosen[: len(rows)] = rows
         waits = self.state.settings.may_not_fit == 1  # perhaps no chosen job starts
         if self.state.n_chosen and not waits:
-            self._idle_wakes = self._soon_wakes = 0
+            self._in_a_row.idle = self._in_a_row.soon = 0
         if view._wake_ups.pending:
             wake = view._wake_ups.next_after(self.now_ns)
             self.state.wake_ns = b.NEVER if wake is None else wake
@@ -353,20 +379,20 @@ class BatchSimulator(RunningJobs):
         # Stop a policy that requests wake-ups forever without starting jobs.
         state = self.state
         idle = state.running.n == state.arriving.n == 0 and state.next_arrival == state.arrivals.size
-        self._idle_wakes = self._idle_wakes + 1 if idle else 0
-        if self._idle_wakes > _MAX_IDLE_WAKES:
+        self._in_a_row.idle = self._in_a_row.idle + 1 if idle else 0
+        if self._in_a_row.idle > _MAX_IDLE_WAKES:
             woken = f"was woken {_MAX_IDLE_WAKES} times in a row, and started nothing"
             raise self._wrong(f"{woken}; nothing runs or arrives any more, and {_waiting(state)}")
 
     def _awake_soon(self, wake_ns: int) -> None:
         # Also stop a policy that confuses seconds with nanoseconds: it would not finish in any useful time.
         if wake_ns - self.now_ns > _SOON_NS:
-            self._soon_wakes = 0
+            self._in_a_row.soon = 0
             return
         so_far = self._so_far()[1:]  # all but the passes
-        self._soon_wakes = self._soon_wakes + 1 if so_far == self._soon_so_far else 0
-        self._soon_so_far = so_far
-        if self._soon_wakes > _MAX_SOON_WAKES:
+        self._in_a_row.soon = self._in_a_row.soon + 1 if so_far == self._in_a_row.so_far else 0
+        self._in_a_row.so_far = so_far
+        if self._in_a_row.soon > _MAX_SOON_WAKES:
             woken = f"was woken {_MAX_SOON_WAKES} times in a row, and started nothing, and nothing else happened"
             asks = f"it asks to be woken again {wake_ns - self.now_ns} ns later"
             raise self._wrong(f"{woken}; {asks}: wake-ups are in ns, and a second is 10**9")

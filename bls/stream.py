@@ -26,7 +26,6 @@ from bls.metrics.schedule import Allocations, Schedule
 from bls.policies import AnyPolicy, ScorePolicy
 from bls.policies.contract import FollowingPolicy, OtherProgram, no_account
 from bls.scheduler_options import Rules
-from bls.seen.run_view import RunView
 from bls.simulator import BatchSimulator
 from bls.workloads.columns import COLUMNS, OPTIONAL, rejects_text
 from bls.workloads.selection import fit
@@ -237,7 +236,7 @@ def stretches(
             begin_ns = before.end_ns
             if run.is_seen:
                 run.view = before.simulator.view
-                run.view.go_on(RunView(run), left, number)
+                run.view.go_on(run.run_view(), left, number)
                 gc.collect()  # a simulator and its Python callbacks keep each other alive
         until_ns = None if arrivals.next is None else int(arrivals.next.submit_ns[0])
         run.state.observe_after_ns = b.NEVER if until_ns is None else until_ns - 1

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from batch_cases import FEATURES, BatchCase, finishes, seeded_cases
-from inside import column, number
+from inside import column, number, put_state
 from reference.machine import MINUTES, Attempt, Job, Machine, Predictor
 from reference.machine import Rules as CaseRules
 
@@ -271,7 +271,7 @@ def simulator_of(case: BatchCase, *, by_cores: bool = False, **options: Any) -> 
     allocator = replace(allocator, countable=allocator.countable and not by_cores)
     simulator = BatchSimulator(workload, platform, policy, allocator, **(usual | options))
     if case.rules.corrections != MINUTES:  # of other lengths than the usual ones, so that small cases have some
-        simulator.state = simulator.state._replace(corrections_ns=int64(case.rules.corrections))
+        put_state(simulator, simulator.state._replace(corrections_ns=int64(case.rules.corrections)))
     return simulator
 
 

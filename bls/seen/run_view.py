@@ -14,12 +14,9 @@ from bls.running_jobs import RunReader
 from traces.compiled import Array
 
 
-@dataclass(frozen=True, eq=False, init=False)
+@dataclass(frozen=True, eq=False)
 class RunView(RunReader):
-    """A run as its views read it. Its constants are fixed; the engine fills its columns."""
-
-    def __init__(self, run: RunReader) -> None:
-        self.__dict__.update({name: getattr(run, name) for name in RunReader.__annotations__})
+    """A run as its views read it: without the methods that advance or answer it."""
 
     @property
     def now_ns(self) -> int:

@@ -40,8 +40,8 @@ class BatchLevel(Protocol):
     calls. A ``bls.running_jobs.RunningJobs`` may also send commands to running jobs; other levels only start and end jobs.
     """
 
-    deadline_ns: Array  # by job of the workload
-
+    @property
+    def deadline_ns(self) -> Array: ...  # by job of the workload
     @property
     def now_ns(self) -> int: ...
     @property

@@ -14,7 +14,7 @@ from batch_cases import FEATURES, BatchCase, cases, expected, finishes
 from batch_drives import as_users_say, attempts, finish, rules_of, said_cases, simulator_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from inside import column, held, number
+from inside import column, held, number, put_state
 from reference.cluster import Cluster, NeverFinishes
 from reference.machine import Attempt, Host, Job, Machine, Rules
 from reference.room import only_counts
@@ -204,7 +204,7 @@ def test_room_that_is_just_enough_or_grows_changes_nothing(keep: bool) -> None:
         if len(profile.ns):
             of_slices = ("ns", "free", "first", "lo", "hi", "amount", "after")
             small["cores_profile"] = profile._replace(**{name: getattr(profile, name)[:n].copy() for name in of_slices})
-        tight.state = state._replace(**small)
+        put_state(tight, state._replace(**small))
         columns = ("decisions.at_ns", "kept.lo", "jobs.number", "pool.lo")
         sizes = {name: len(column(tight.state, name)) for name in columns}
         assert finish(tight) == answer, case

@@ -30,7 +30,6 @@ from bls.constraints.job_constraints import constrain
 from bls.machine.partitions import Switch
 from bls.machine.platform import HostGroup
 from bls.policies import AnyPolicy
-from bls.seen.run_view import RunView
 from bls.workloads.workload import Workload
 from tools.bench.engines import FcfsByHand
 from traces.base.errors import PluginError
@@ -362,7 +361,7 @@ def test_holds_that_cannot_be(answer: Callable[[View], Any], message: str) -> No
 
 def test_a_view_neither_advances_nor_answers_its_run() -> None:
     simulator = BatchSimulator(JOBS, machine(4), policy("fcfs"), allocator("first-fit"), recorded=True)
-    seen = RunView(simulator)
+    seen = simulator.run_view()
     assert not {"advance", "finish", "release", "take_back", "interrupted"} & {*dir(seen)}
     for name in ("state", "rules", "anything"):
         with pytest.raises(FrozenInstanceError):
