@@ -18,6 +18,7 @@ import numpy as np
 
 from bls.conflicts import FAIR_START
 from bls.engine import state as b
+from bls.engine.features.order import FEATURES
 from bls.engine.status import FAULTS, BatchStatus
 from bls.inputs import Chosen
 from bls.policies import AnyPolicy
@@ -107,10 +108,8 @@ class _Replay:
             settings.order == b.STATIC
             and np.array_equal(state.jobs.rank[: self.n], np.arange(self.n))
             and np.array_equal(state.jobs.begin_ns[: self.n], state.jobs.submit_ns[: self.n])
-            and settings.max_reservations == settings.by_cores == settings.limited == settings.charges_decisions == 0
-            and state.presets_left == 0
-            and settings.switch_wait_ns == b.NEVER
-            and not len(state.child_first)
+            and settings.max_reservations == 0
+            and not any(feature.overtakes for feature, there in zip(FEATURES, state.features, strict=True) if there)
         )
 
     def _may_differ(self, row: int) -> bool:

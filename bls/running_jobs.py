@@ -18,6 +18,7 @@ from bls.engine import loop as engine
 from bls.engine import state as b
 from bls.engine.features.commands.commands import take_back
 from bls.engine.features.commands.state import CommandLog
+from bls.engine.features.order import FEATURES
 from bls.engine.features.records import EVENTS
 from bls.engine.features.releases.releases import report_job_releases, stop_after
 from bls.engine.features.report_results import ACCEPTED, FULL
@@ -52,6 +53,7 @@ class Dealings:
     cuts: bool = False  # … may be cut before their end: at their walltime, by their user, by a host failure
     loses: bool = False  # … may lose all their cores
     awaits_outcomes: bool = False  # … need an outcome, not only a promise, from their start on
+    promises: bool = False  # … promise their ends to the scheduler, which uses these
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,21 +80,12 @@ class RunReader:
     @cached_property
     def dealings(self) -> Dealings:
         """The features of this run that concern running jobs."""
-        state, settings = self.state, self.state.settings
-        releases, directs = settings.releases in (b.BY_CORE, b.BY_HOST), settings.directs != 0
-        return Dealings(
-            releases=releases,
-            hints=settings.hints != b.NO_HINTS,
-            resizes=settings.resizing != b.NO_RESIZE,
-            evolves=settings.resizing == b.EVOLVE,
-            scales=settings.directs & (b.SCALES | b.SLOWS) != 0,
-            directs=directs,
-            commanded=settings.command_sources > 0,
-            molds=settings.molds == 1,
-            cuts=settings.kills == 1 or directs or state.cancel_order.size > 0 or self.has_outages,
-            loses=settings.loses == 1,
-            awaits_outcomes=releases or directs or settings.promises == 1,
-        )
+        state = self.state
+        of_run = [feature for feature, there in zip(FEATURES, state.features, strict=True) if there]
+        found = dict.fromkeys((name for feature in of_run for name in feature.deals(state)), True)
+        if state.settings.kills:
+            found["cuts"] = True
+        return Dealings(commanded=any(feature.commands for feature in of_run), **found)
 
     @property
     def rows(self) -> int:
@@ -123,7 +116,7 @@ class RunReader:
         first = jobs.held_first.item(row)
         stop = first + jobs.held_count.item(row)
         held = zip(state.pool.lo[first:stop].tolist(), state.pool.hi[first:stop].tolist(), strict=True)
-        if state.settings.releases == b.NO_RELEASES:
+        if not len(state.holder):
             return held
         cores = (core for lo, hi in held for core in range(lo, hi))
         return ((core, core + 1) for core in cores if state.holder[core] == row)
@@ -134,7 +127,7 @@ class RunReader:
         count = state.jobs.held_count[rows]
         at = intervals_of(state.jobs.held_first[rows], count)
         row, lo, hi = np.repeat(rows, count), state.pool.lo[at], state.pool.hi[at]
-        if state.settings.releases == b.NO_RELEASES:
+        if not len(state.holder):
             return row, lo, hi
         row, core = np.repeat(row, hi - lo), intervals_of(lo, hi - lo)
         still = state.holder[core] == row

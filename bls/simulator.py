@@ -137,9 +137,10 @@ class BatchSimulator(RunningJobs):
             self._scoring = scoring(policy, known)
         parts = workload, platform, policy, allocator, rules, constraints, known
         given = given_for(*parts, scored=self._scoring, recorded=recorded, requested=requested, power=power)
-        given.settings |= {"logs": int(self.is_seen), "more_outages": int(self._may_go_on()), "loses": int(loses)}
+        given.settings |= {"logs": int(self.is_seen), "loses": int(loses)}
         of_jobs, signals = (deadline_ns, known.core_mw), None if power is None else power.signals
         super().__init__(new_state(given), workload, platform, allocator, rules, constraints, *of_jobs, signals)
+        self.state.host_status.goes_on = int(self._may_go_on())
         self._pause_ns = b.NEVER
         self.state.observe_after_ns = self._looks.next_ns
         self._looks.so_far = self._so_far()
@@ -347,7 +348,7 @@ class BatchSimulator(RunningJobs):
             self.state.n_chosen = len(rows)
             if rows:
                 self.state.chosen[: len(rows)] = rows
-        waits = self.state.settings.may_not_fit == 1  # perhaps no chosen job starts
+        waits = contract.may_not_fit(self.policy)  # perhaps no chosen job starts
         if self.state.n_chosen and not waits:
             self._in_a_row.idle = self._in_a_row.soon = 0
         if view._wake_ups.pending:
@@ -448,7 +449,7 @@ class BatchSimulator(RunningJobs):
         self.state.host_status.next_outage += first[:-1] - self.state.outage_first[:-1]
         self.state.outage_first, self.state.outage_down, self.state.outage_up = first, down, up
         self._outages = longer
-        self.state.settings.more_outages = int(self._may_go_on())
+        self.state.host_status.goes_on = int(self._may_go_on())
 
     def drain(self, hosts: Array, from_ns: int, until_ns: int | None) -> None:
         """Drain hosts: their running jobs continue, and no other job starts there.
@@ -504,7 +505,7 @@ class BatchSimulator(RunningJobs):
             asked, free = self.state.jobs.cores[row], self.state.free_cores
             reason = f"it requests {asked} cores, and {free} are free"
             if asked <= free:
-                power = ", the power limit" if self.state.settings.powered != b.UNPOWERED else ""
+                power = ", the power limit" if len(self.state.domains.limit_mw) else ""
                 reason += f", but its partition, a window{power} or another requested resource does not allow it now"
             return self._wrong(f"gave job {job}, which does not fit: {reason}")
         if status == BatchStatus.ATTEMPTS:
@@ -579,7 +580,7 @@ class BatchSimulator(RunningJobs):
         passes, total = int(self.state.passes), int(self.state.decide_ns)
         mean, most = total / passes if passes else None, int(self.state.max_decide_ns)
         found = {"decisions": passes, "decision_total_ns": total, "decision_mean_ns": mean, "decision_max_ns": most}
-        if self.state.settings.may_not_fit:
+        if contract.may_not_fit(self.policy):
             found["did_not_fit"] = int(self.state.did_not_fit)
         return found | contract.policy_totals(self.policy)
 
@@ -587,7 +588,7 @@ class BatchSimulator(RunningJobs):
         """One row per kept scheduling pass: instant, waiting jobs before it, started jobs, wall time (ns), chosen jobs that did
         not fit, and the policy's notes (``traces.tables.Values``)."""
         n = int(self.state.n_decisions)
-        names = contract.PASS_COLUMNS if self.state.settings.may_not_fit else contract.PASS_COLUMNS[:-1]
+        names = contract.PASS_COLUMNS if contract.may_not_fit(self.policy) else contract.PASS_COLUMNS[:-1]
         found: dict[str, Any] = dict(zip(names, self.state.decisions.front(n), strict=False))
         return found | (self.view._notes.columns(n) if self._decides and self.rules.keep_decisions else {})
 

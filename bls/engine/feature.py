@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -67,3 +67,6 @@ class Feature:
     stuck: Callable[[BatchState], str] = lambda state: ""
     check: str = ""  # ``"module:function"`` that checks its invariants, called with a ``BatchChecks``
     commands: int = 0  # most commands per core after one pass
+    # Fields of ``bls.running_jobs.Dealings`` that are true in a run with this feature
+    deals: Callable[[BatchState], Iterable[str]] = lambda state: ()
+    overtakes: bool = False  # whether a later job may delay an earlier one in order of arrival without backfilling

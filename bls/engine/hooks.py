@@ -13,7 +13,7 @@ ARRIVED        ``job`` is about to join the queue
 BEFORE_PASS    a pass follows; untimed: tables get room, and Python policies decide
 TAKEN          ``job`` has ``stop`` cores more since ``begin``; ``sign`` 1: it will start on them, or is tried; 0: it runs
 PASSED         a pass has taken ``begin`` ns; ``stop`` jobs had waited; ``sign`` presets come first in ``started``
-STARTED        ``job`` starts at ``begin``; a subscriber may change ``start_ns``
+STARTED        ``job`` starts at ``begin`` on ``stop`` cores; a subscriber may change ``start_ns``
 END_KNOWN      the end of the running ``job`` has just become known
 AFTER_PASS     the jobs of a pass have started: features find the commands to running jobs
 FREED          ``job`` has given back cores at ``begin``: ``stop``, not positive, is the change of the number that it uses;

@@ -77,6 +77,7 @@ def _size(run: FeatureRun, features: list[Feature], columns: dict[str, Any], bou
 def _call_features(state: b.BatchState, features: list[Feature]) -> None:
     # Register the kernels of features.
     roles = {role: where for feature in features for role, where in feature.plays.items()}
+    state.features = np.array([feature in features for feature in FEATURES], np.int64)
     state.roles = h.ROLES.filled_with(roles)
     state.played = np.array([role in roles for role in h.ROLES.slots], np.int64)
     of_events = [[feature.on[event] for feature in features if event in feature.on] for event in range(h.EVENTS)]

@@ -41,7 +41,7 @@ def _begin(state: b.BatchState) -> int:
     n, unanswered, status = state.n_started, 0, BatchStatus.RUNNING
     for k in range(n):
         job = state.started[k]
-        h.publish(state, h.STARTED, job, jobs.start_ns[job], 0, 0)
+        h.publish(state, h.STARTED, job, jobs.start_ns[job], jobs.cores[job], 0)
         start = jobs.start_ns[job]
         set_stop(state, job, start + jobs.walltime_ns[job] if settings.kills == 1 else b.NEVER)
         run = jobs.run_ns[job]

@@ -137,21 +137,24 @@ def earliest_by_counts(state: b.BatchState, n: int, length: int, before: int, is
 
 
 @compiled(merged=True)
+def _hold(state: b.BatchState, role: int, one: int, cores: int, begin: int, stop: int, sign: int) -> None:
+    """Take (-1) cores from the profile for [begin, stop), or give them back (1); ``role``: the same if cores differ."""
+    if h.is_played(state, role):
+        h.call_hook(state.roles[role], (state, one, begin, stop, sign))
+    else:
+        count_cores(state.profile, begin, stop, sign * cores)
+
+
+@compiled(merged=True)
 def hold_pool(state: b.BatchState, job: int, begin: int, stop: int, sign: int) -> None:
     """Take (-1) a running job's cores from the profile for [begin, stop), or give them back (1)."""
-    if h.is_played(state, h.HOLD_POOL):
-        h.call_hook(state.roles[h.HOLD_POOL], (state, job, begin, stop, sign))
-    else:
-        count_cores(state.profile, begin, stop, sign * state.jobs.held_cores[job])
+    _hold(state, h.HOLD_POOL, job, state.jobs.held_cores[job], begin, stop, sign)
 
 
 @compiled(inner=True)
 def hold_host(state: b.BatchState, host: int, begin: int, stop: int, sign: int) -> None:
-    """Take (-1) a host's cores from the profile for [begin, stop), or give them back (1)."""
-    if h.is_played(state, h.HOLD_HOST):
-        h.call_hook(state.roles[h.HOLD_HOST], (state, host, begin, stop, sign))
-    else:
-        count_cores(state.profile, begin, stop, sign * (state.host_first[host + 1] - state.host_first[host]))
+    """The same for all cores of a host."""
+    _hold(state, h.HOLD_HOST, host, state.host_first[host + 1] - state.host_first[host], begin, stop, sign)
 
 
 @compiled(inner=True)
@@ -176,8 +179,5 @@ def drop_slot(state: b.BatchState, job: int) -> None:
     """Give back the cores of a kept reservation."""
     jobs, slot = state.jobs, state.jobs.slot_ns[job]
     begin, stop = max(slot, state.now_ns), slot + jobs.estimate_ns[job]
-    if h.is_played(state, h.HOLD_KEPT):
-        h.call_hook(state.roles[h.HOLD_KEPT], (state, job, begin, stop, 1))
-    else:
-        count_cores(state.profile, begin, stop, jobs.cores[job])
+    _hold(state, h.HOLD_KEPT, job, jobs.cores[job], begin, stop, 1)
     jobs.slot_ns[job] = b.NEVER

@@ -33,7 +33,6 @@ class Settings(State):
     n_resources: int = 0  # resources per host
     n_licences: int = 0  # kinds of licences
     widest: int = 0  # cores of the widest job
-    more_outages: int = 0  # the lists of outages can be continued
 
     # Ends of jobs:
     kills: int = 0  # jobs are killed at their walltime

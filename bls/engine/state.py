@@ -92,6 +92,7 @@ class WindowColumns(State, dim="windows"):
 class HostStatus(State, dim="outages"):
     """A row for each list of outages, as in ``BatchState.outage_first``."""
 
+    goes_on: int = 0  # 1 if the lists can be continued
     down_until_ns: Ints = column()  # end of the present outage; 0 if the host is up
     next_outage: Ints = column()  # the next or present one in the list
     next_down_ns: Ints = column(fill=NEVER)  # begin of the next one
@@ -149,8 +150,6 @@ class BatchState(State):
     next_passage_ns: int = NEVER  # next end of a shutdown or boot
     power_at_ns: int = NEVER  # next event of these
     stops_again: int = 0  # 1 if hosts failed or returned, so that others may have to be stopped
-    # Sleeping hosts:
-    late_ns: int = 0  # while a job is placed on sleeping hosts: the time by which it exceeds its estimate
 
     # Counts:
     n_rows: int = 0  # rows in use: jobs and their later attempts
@@ -261,6 +260,7 @@ class BatchState(State):
     host_log: HostLog = column(used=("n_host_log",))  # states of hosts that are stopped or sleep
     sleep: SleepState = column()  # empty if no host sleeps
     functions: Ints  # (FUNCTIONS,): the allocator, a policy's score and account, the clock, a decision
+    features: Ints  # (F,): 1 if the run has that feature of ``bls.engine.features.order``
     roles: Ints  # (ROLES,): kernel of each role (``bls.engine.hooks``)
     played: Ints  # (ROLES,): 1 if a feature plays it
     first_subscriber: Ints  # (EVENTS + 1,): event e calls subscribers[first_subscriber[e]:first_subscriber[e + 1]]

@@ -7,6 +7,7 @@ import numpy as np
 from bls.engine import state as b
 from bls.engine.cores import Pool
 from bls.engine.features.order import FEATURES
+from traces.algorithms.event_heap import Heap
 from traces.checks.faults import Checks
 from traces.compiled import Array
 from traces.intervals import intervals_of
@@ -25,6 +26,7 @@ class BatchChecks(Checks):
     - ``owner``, ``held_cores``, int64 (k,): the row that holds each allocated core, and that core
     - ``holder``, int64 (M,): the row that holds each core, -1 none; set after the check that no two rows do
     - ``held``, ``kept``, int64 (k,): the rows that hold cores, and those that keep a reservation
+    - ``stopped``, bool (H,), ``stopped_until``, int64 (H,): hosts that a feature takes out of service, and their known return
     """
 
     def __init__(self, state: b.BatchState) -> None:
@@ -40,6 +42,8 @@ class BatchChecks(Checks):
         self.holder: Array = np.full(self.n_cores, -1)
         self.owner: Array = np.zeros(0, np.int64)
         self.held_cores: Array = self.owner
+        self.stopped: Array = np.zeros(self.n_hosts, np.bool_)
+        self.stopped_until: Array = np.zeros(self.n_hosts, np.int64)
 
     def name(self, row: int) -> str:
         """The name of a row's job in errors."""
@@ -110,9 +114,17 @@ class BatchChecks(Checks):
 
     def down_until(self) -> Array:
         """The known end of each host's outage, ns; 0 if it is up."""
-        status, stops = self.state.host_status, self.state.stops.host
-        until: Array = status.down_until_ns.reshape(-1, self.n_hosts).max(axis=0, initial=0)
-        return np.maximum(until, stops.until_ns) if stops.state.size else until
+        until = self.state.host_status.down_until_ns.reshape(-1, self.n_hosts).max(axis=0, initial=0)
+        return np.asarray(np.maximum(until, self.stopped_until))
+
+    def check_heap(self, what: str, heap: Heap, keys: int) -> None:
+        """Check the size and order of a heap, whose keys are below ``keys``."""
+        if not 0 <= heap.n <= len(heap.ns):
+            self.fault(f"heap of {what}: {heap.n} entries, room for {len(heap.ns)}")
+        ns, key = heap.entries()
+        self.heap(what, ns, key)
+        for k in np.flatnonzero((key < 0) | (key >= keys))[:1].tolist():
+            self.fault(f"heap of {what}: entry {k} is about {key[k]}; allowed: 0 to {keys - 1}")
 
 
 def validate(state: b.BatchState) -> None:
@@ -129,13 +141,13 @@ class _Batch(BatchChecks):
         self._check_queue()
         self._check_held()
         self.holder[self.held_cores] = self.owner
-        self._check_free(self.holder)
-        self._check_ends()
-        self._check_heaps()
         for feature in FEATURES:
             if feature.check:
                 module, _, name = feature.check.partition(":")
                 getattr(import_module(module), name)(self)
+        self._check_free(self.holder)
+        self._check_ends()
+        self._check_heaps()
         self.count("cores of overdue jobs", state.overdue_cores, int(jobs.held_cores[jobs.overdue == 1].sum()))
         if self.settings.plans == 1 and len(state.profile.ns):
             used = slice(state.profile.first, state.profile.end)
@@ -200,8 +212,8 @@ class _Batch(BatchChecks):
         what = "runs and has no cores in the pool of allocations"
         owner, cores = self.in_pool(state.pool, state.pool_used, self.held, jobs.held_first, jobs.held_count, what)
         given = left = np.bincount(owner, minlength=n_rows)
-        resizes = settings.resizing != b.NO_RESIZE
-        if settings.releases != b.NO_RELEASES:
+        resizes = len(state.asked) > 0
+        if len(state.holder):  # jobs may hold only some of their cores
             there = state.holder[cores] == owner
             owner, cores = owner[there], cores[there]
             left = np.bincount(owner, minlength=n_rows)
@@ -222,14 +234,10 @@ class _Batch(BatchChecks):
         free = self.numbers_in(state.free_words, state.free_starts, "free cores")
         if free[n_cores:].any():
             self.fault(f"a core beyond the last of {n_cores} is free")
-        free, stopped = free[:n_cores], np.zeros(self.n_hosts, np.bool_)
-        if state.stops.host.state.size:  # hosts that a power limit takes out of service
-            stopped = state.stops.host.state != b.UP
-            out_of_service = stopped & (state.stops.host.state != b.BOOTING)
-            self.count("hosts that are stopped", state.n_stopped, int(out_of_service.sum()))
-        down = (self.down_until() > 0) & ~stopped
+        free = free[:n_cores]
+        down = (self.down_until() > 0) & ~self.stopped
         self.count("hosts that are down", state.n_down, int(down.sum()))
-        gone, held = (down | stopped)[host_of], holder >= 0
+        gone, held = (down | self.stopped)[host_of], holder >= 0
         self.none(gone & held, lambda c: f"{self.name(holder[c])} holds core {c}, whose host {host_of[c]} is down")
         for core in np.flatnonzero(free != ~(held | gone))[:1].tolist():
             whose = f"held by {self.name(holder[core])}" if held[core] else "held by no job"
@@ -263,13 +271,5 @@ class _Batch(BatchChecks):
             ("expected ends", state.expected, used),
             ("later arrivals", state.arriving, 2 * rows),
             ("events of hosts", state.host_events, 2 * state.host_status.next_outage.size),
-            ("releases", state.releasing, b.WIDTH_REQUEST_KEY + used),
-            ("hosts that may fall asleep", state.sleep.sleepy, self.n_hosts),
-            ("hosts that boot", state.sleep.boots, self.n_hosts),
         ):
-            if not 0 <= heap.n <= len(heap.ns):
-                self.fault(f"heap of {what}: {heap.n} entries, room for {len(heap.ns)}")
-            ns, key = heap.entries()
-            self.heap(what, ns, key)
-            for k in np.flatnonzero((key < 0) | (key >= keys))[:1].tolist():
-                self.fault(f"heap of {what}: entry {k} is about {key[k]}; allowed: 0 to {keys - 1}")
+            self.check_heap(what, heap, keys)

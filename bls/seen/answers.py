@@ -351,7 +351,7 @@ def _holder(state: b.BatchState, core: int) -> str:
     for row in np.flatnonzero((jobs.start_ns >= 0) & (jobs.state < 0)).tolist():
         first = int(jobs.held_first[row])
         for k in range(first, first + int(jobs.held_count[row])):
-            released = state.settings.releases != b.NO_RELEASES and state.holder[core] != row
+            released = len(state.holder) > 0 and state.holder[core] != row
             if state.pool.lo[k] <= core < state.pool.hi[k] and not released:
                 return f"is held by job {jobs.number[row]}"
     return f"is on host {state.host_of[core]}, which is down"

@@ -36,7 +36,7 @@ class RunView(RunReader):
     @cached_property
     def ends_change(self) -> bool:
         """Whether expected ends of running jobs may change."""
-        return self.dealings.scales or self.dealings.resizes or self.state.settings.promises == 1
+        return self.dealings.scales or self.dealings.resizes or self.dealings.promises
 
     def may(self, part: int) -> bool:
         """Whether the policy directs this part of running jobs: ``SCALES`` or ``CUTS`` of ``bls.engine.state``."""
@@ -55,7 +55,7 @@ class RunView(RunReader):
     @property
     def limits_power(self) -> bool:
         """Whether starts depend on a power limit."""
-        return self.state.settings.powered != b.UNPOWERED
+        return bool(len(self.state.domains.limit_mw))
 
     @property
     def power_limit_mw(self) -> int:

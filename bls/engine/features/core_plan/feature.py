@@ -50,4 +50,5 @@ BY_CORES = Feature(
     carried=("core_slices", "changes"),
     carry=_carry_profile,
     check=f"{_HERE}.validation:check_core_profile",
+    overtakes=True,
 )

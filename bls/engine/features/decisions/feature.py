@@ -20,4 +20,5 @@ CHARGES = Feature(
         h.BUSY: f"{_HERE}.decisions:is_deciding",
         h.PASSED: f"{_HERE}.decisions:charge",
     },
+    overtakes=True,
 )

@@ -6,5 +6,6 @@ from bls.engine.feature import Feature
 DEPENDENCIES = Feature(
     ("child_first",),
     on={h.ENDED: "bls.engine.features.dependencies.dependencies:let_children_come"},
+    overtakes=True,
     sizes=lambda run: {"arriving": 2 * run.jobs},
 )

@@ -8,6 +8,7 @@ SLOWS = Feature(
     ("powered",),
     lambda run: run.settings.powered > b.HOLD,
     on={h.AFTER_PASS: "bls.engine.features.levels.slowing:set_states"},
+    deals=lambda state: ("scales", "directs", "cuts", "awaits_outcomes"),
     sizes=lambda run: {"directed": 3 * run.cores, "scaled": run.cores, "scaling": run.jobs},
     commands=2,
 )

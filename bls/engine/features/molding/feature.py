@@ -7,6 +7,7 @@ MOLDS = Feature(
     ("molds",),
     lambda run: run.settings.max_reservations <= 1,
     plays={h.WIDTH: "bls.engine.features.molding.molding:mold"},
+    deals=lambda state: ("molds",),
     settings=lambda run: {"widest": run.cores},  # a job may get all cores
 )
 
@@ -14,5 +15,6 @@ MOLDS_WITH_PLANS = Feature(
     ("molds",),
     lambda run: run.settings.max_reservations > 1,
     plays={h.WIDTH: "bls.engine.features.molding.molding:mold_with_plans"},
+    deals=MOLDS.deals,
     settings=MOLDS.settings,
 )

@@ -18,4 +18,5 @@ OTHERS = Feature(
     (*_OTHERS, "keeps_reservations", "order"),
     _have_others,
     on={h.NEXT: f"{_HERE}.other_events:next_other", h.INSTANT: f"{_HERE}.other_events:others"},
+    deals=lambda state: ("cuts",) if state.cancel_order.size else (),
 )

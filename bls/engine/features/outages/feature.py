@@ -21,4 +21,5 @@ OUTAGES = Feature(
     ("outages",),
     begin=_next_outages,
     on={h.NEXT: f"{_HERE}.host_events:next_host_event", h.INSTANT: f"{_HERE}.host_events:handle_host_events"},
+    deals=lambda state: ("cuts",),
 )

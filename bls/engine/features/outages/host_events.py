@@ -46,7 +46,7 @@ def handle_host_events(state: b.BatchState, _job: int, now: int, _stop: int, _si
     """Handle repairs, then outages, of the instant ``begin``; jobs on hosts that go down have ended before."""
     settings, status = state.settings, state.host_status
     n_hosts, n = state.host_first.size - 1, state.outage_first.size - 1
-    if settings.more_outages == 1 and _lists_end(state, now):
+    if status.goes_on == 1 and _lists_end(state, now):
         return BatchStatus.OUTAGES_SHORT
     if state.host_events.n > 0 and state.host_events.ns[0] <= now:
         state.changed = 1

@@ -13,4 +13,5 @@ PARTITION_LIMITS = Feature(
     carried=("users",),
     carry=carry_tallies,
     check=f"{_HERE}.limits:check_tallies",
+    overtakes=True,
 )

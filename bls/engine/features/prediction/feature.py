@@ -15,4 +15,8 @@ PREDICTS = Feature(
     },
 )
 
-PROMISES = Feature(("promises",), on={h.END_KNOWN: f"{_HERE}.promises:use_known_end"})
+PROMISES = Feature(
+    ("promises",),
+    on={h.END_KNOWN: f"{_HERE}.promises:use_known_end"},
+    deals=lambda state: ("promises", "awaits_outcomes"),
+)

@@ -20,4 +20,5 @@ RELEASES = Feature(
     ("releases",),
     lambda run: run.settings.releases != b.BY_DRAIN,
     on={h.NEXT: f"{_HERE}.releases:next_release", h.INSTANT: f"{_HERE}.releases:handle_releases"},
+    deals=lambda state: ("releases", "awaits_outcomes"),
 )

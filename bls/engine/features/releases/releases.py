@@ -233,6 +233,7 @@ def check_releases(checks: BatchChecks) -> None:
     if checks.settings.releases == b.NO_RELEASES:
         return
     state, n_cores = checks.state, checks.n_cores
+    checks.check_heap("releases", state.releasing, b.WIDTH_REQUEST_KEY + len(checks.jobs.number))
     ns, key = state.releasing.entries()
     key = key[key < b.WIDTH_REQUEST_KEY]
     for row, core in zip(*divmod(np.setdiff1d(key, checks.owner * n_cores + checks.held_cores), n_cores), strict=True):

@@ -8,6 +8,7 @@ REQUESTS = Feature(
     ("resizing",),
     lambda run: run.settings.resizing == b.EVOLVE,
     on={h.INSTANT: "bls.engine.features.requests.requests:make_width_requests"},
+    deals=lambda state: ("evolves",),
     check="bls.engine.features.requests.requests:check_requests",
     sizes=lambda run: {"releasing": 2 * run.cores, "width_requests": 4 * run.cores},
 )

@@ -13,13 +13,7 @@ SCORES = Feature(
     sizes=lambda run: {"scored": run.jobs},
 )
 
-ACCOUNTS = Feature(
-    ("accounts",),
-    on={
-        h.STARTED: f"{_HERE}.orders:begin_account",
-        **dict.fromkeys((h.TAKEN, h.FREED), f"{_HERE}.orders:keep_account"),
-    },
-)
+ACCOUNTS = Feature(("accounts",), on=dict.fromkeys((h.TAKEN, h.STARTED, h.FREED), f"{_HERE}.orders:keep_account"))
 
 TURNS_AWAY = Feature(
     ("order",), lambda run: run.settings.order == b.REJECTED, plays={h.PLAN: f"{_HERE}.orders:turn_away"}

@@ -68,18 +68,11 @@ def turn_away(state: b.BatchState, _job: int, _begin: int, _stop: int, _sign: in
 
 
 @compiled(HOOK)
-def begin_account(state: b.BatchState, job: int, _begin: int, _stop: int, _sign: int) -> int:
-    """Report the cores of a starting job to the policy's account function."""
-    account = _account(state.functions[b.ACCOUNT_AT])
-    account(state.jobs.start_ns[job], job, state.jobs.cores[job], 1, state.numbers, state.memory)
-    return 0
-
-
-@compiled(HOOK)
 def keep_account(state: b.BatchState, job: int, instant: int, more: int, sign: int) -> int:
-    """Report cores that a running job is given (``stop`` above 0) or gives back to the policy's account function."""
+    """Report cores that a job starts on, is given (``stop`` above 0) or gives back to the policy's account function."""
     if sign == 1:
         return 0  # reported when it starts
+    instant = max(instant, state.jobs.start_ns[job])  # the start may have been delayed
     account = _account(state.functions[b.ACCOUNT_AT])
     account(instant, job, abs(more), 1 if more > 0 else -1, state.numbers, state.memory)
     return 0

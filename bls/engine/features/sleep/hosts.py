@@ -232,6 +232,8 @@ def check_sleep(checks: "BatchChecks") -> None:
     if not checks.settings.sleeps:
         return
     state, sleep, n_hosts, host_of = checks.state, checks.state.sleep, checks.n_hosts, checks.state.host_of
+    checks.check_heap("hosts that may fall asleep", sleep.sleepy, n_hosts)
+    checks.check_heap("hosts that boot", sleep.boots, n_hosts)
     what, sleepy = sleep.host.state, sleep.sleepy.entries()[1]
     away, boots, idles = what != b.UP, what == b.BOOTING, sleep.host.idle_since_ns != b.NEVER
     down = np.asarray((state.host_status.down_until_ns > 0).reshape(-1, n_hosts).any(axis=0))

@@ -25,4 +25,5 @@ STOPS = Feature(
     settings=lambda run: {"host_log_room": 2 * run.hosts} | stairs(run),
     state=first_limit,
     stuck=_out_of_service,
+    check=f"{_HERE}.stops:check_stops",
 )

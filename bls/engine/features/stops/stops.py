@@ -5,6 +5,8 @@ numbers first, and others when they become idle. They return, lowest numbers fir
 stay idle or are shut down; a host that shuts down must be off before it boots. An outage ends the stop of a host.
 """
 
+from typing import TYPE_CHECKING
+
 from bls.availability.free_cores import free_all
 from bls.engine import state as b
 from bls.engine.features.draws.draws import next_limit_ns
@@ -12,6 +14,9 @@ from bls.engine.hooks import HOOK
 from bls.engine.job_lifecycle import drop_plan, log_host, set_host_free
 from bls.engine.profile import hold_host
 from traces.compiled import compiled
+
+if TYPE_CHECKING:
+    from bls.engine.validation import BatchChecks
 
 
 @compiled(inner=True)
@@ -172,3 +177,13 @@ def stop_hosts(state: b.BatchState, host: int, now: int, _stop: int, sign: int) 
     if state.settings.profiled == 1:
         _plan_again(state, now)
     return 0
+
+
+def check_stops(checks: "BatchChecks") -> None:
+    """Set the hosts that are out of service, and check their number."""
+    state, host = checks.state, checks.state.stops.host
+    if not host.state.size:
+        return
+    checks.stopped, checks.stopped_until = host.state != b.UP, host.until_ns
+    out_of_service = checks.stopped & (host.state != b.BOOTING)
+    checks.count("hosts that are stopped", state.n_stopped, int(out_of_service.sum()))

@@ -7,4 +7,5 @@ SWITCHES = Feature(
     ("switch_wait_ns",),
     on={h.ARRIVED: "bls.engine.features.switches.switches:wait_for_switches"},
     sizes=lambda run: {"arriving": 2 * run.jobs},
+    overtakes=True,
 )

@@ -6,6 +6,7 @@ from bls.engine.feature import Feature
 WIDTHS = Feature(
     ("resizing",),
     on={h.AFTER_PASS: "bls.engine.features.widths.widths:resize_running"},
+    deals=lambda state: ("resizes",),
     settings=lambda run: {"widest": run.cores},  # a job may get all cores
     sizes=lambda run: {"resizing": run.cores, "requested_widths": run.jobs},
     commands=1,
