@@ -154,7 +154,7 @@ class Run(Chosen):
     allocator: Allocator
     constraints: JobConstraints
     limits: PowerPlan | None
-    sleeps: bool
+    power: PowerPlan | None  # also without limits
     recorded: bool
     countable: bool
     workload: Workload
@@ -222,12 +222,10 @@ def given_for(
     limits = power if power is not None and power.limits_jobs else None
     countable = allocator.countable and constraints.interchangeable(platform)
     check_signals(policy, None if power is None else power.signals)
-    asleep = power if power is not None and power.sleeps else None
-    sleeps = asleep is not None
-    run = Run(rules, policy, allocator, constraints, limits, sleeps, recorded, countable, workload, platform)
+    run = Run(rules, policy, allocator, constraints, limits, power, recorded, countable, workload, platform)
     check(UNAWARE.values(), run)
     if limits is not None:
-        countable = countable and (limits.stops or (run.counts_power and not limits.domains and asleep is None))
+        countable = countable and (limits.stops or (run.counts_power and not limits.by_cores()))
     run = replace(run, countable=countable)
     check(RUN, run)
     given = RunColumns(
@@ -257,7 +255,7 @@ def given_for(
                 **{f"switch_{name}": own(getattr(platform.topology, name), np.int64) for name in _SWITCHES},
             ),
         },
-        settings=_settings(run, scored, table, order) | ({} if power is None else power.settings()),
+        settings=_settings(run, scored, table, order),
     )
     names = ("wanted_first", "wanted_lo", "wanted_hi", "outage_first", "outage_down", "outage_up")
     wanted = _wanted(workload, platform.n_cores, requested, allocator)
@@ -271,23 +269,9 @@ def given_for(
         given.jobs.min_cores[:], given.jobs.max_cores[:] = constraints.widths.min_cores, constraints.widths.max_cores
     _add_history(given, workload, rules, constraints)
     _add_constraints(given, workload, platform, constraints)
-    if asleep is not None:
-        given.others["sleep"] = asleep.sleep_rules()
-    if limits is not None:
-        _add_limits(given, limits, platform.n_hosts)
+    if power is not None:
+        power.give(given)
     return given
-
-
-def _add_limits(given: RunColumns, limits: PowerPlan, n_hosts: int) -> None:
-    given.state["power"] = limits.state()
-    if limits.stops:
-        given.state |= {"stops": limits.stop_state(), "max_mw": limits.most_total_mw}
-        return
-    given.state["domains"] = limits.domain_state()
-    place = given.state["power"].amount = n_hosts * given.settings["n_resources"]
-    most = [limits.most_total_mw - limits.table.idle_total_mw]
-    most += [limits.most_mw_of(one) - one.idle_mw for one in limits.domains]
-    given.state["totals"] = np.insert(given.state.get("totals", np.zeros(0, np.int64)), place, most)
 
 
 def _order(policy: AnyPolicy, scored: Scoring | None) -> int:
@@ -310,7 +294,6 @@ def _settings(run: Run, scored: Scoring | None, table: PartitionTable, order: in
     asked, wait_ns, cost = constraints.requests, rules.waits_for_switches_ns, rules.decision_cost_ns
     kept = b.BY_DRAIN if constraints.drains else rules.releases
     releases = b.BY_CORE if rules.resizing != b.NO_RESIZE else kept
-    slows = run.limits is not None and run.limits.slows and not run.limits.stops
     return {
         "max_reservations": rules.depth,
         "keeps_reservations": int(rules.keeps),
@@ -333,7 +316,7 @@ def _settings(run: Run, scored: Scoring | None, table: PartitionTable, order: in
         "promises": int(rules.promised),
         "resizing": rules.resizing,
         "molds": int(rules.molds),
-        "directs": b.SCALES * ("speeds" in directs) + b.CUTS * ("ends" in directs) + b.SLOWS * slows,
+        "directs": b.SCALES * ("speeds" in directs) + b.CUTS * ("ends" in directs),
         "hints": (b.BY_POLICY if "hints" in directs else b.OF_HEAD) if rules.hints else b.NO_HINTS,
         "may_not_fit": int(may_not_fit(run.policy)),
     }

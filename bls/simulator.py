@@ -555,12 +555,13 @@ class BatchSimulator(RunningJobs):
         cores = np.diff(self.platform.first_core)[host]
         return Downtime(host[begun], cores[begun], down_ns[begun], up_ns[begun])
 
-    def host_states(self) -> tuple[Array, Array, Array]:
-        """The log of hosts that were stopped or slept: instants, hosts, and states of ``bls.engine.codes.HostState``."""
-        if self.state.settings.sleeps:
-            from bls.engine.features.sleep.hosts import let_sleep  # few runs need it
-
-            let_sleep(self.state, -1, self.now_ns, 0, 0)
+    def host_states(self) -> tuple[Array, Array, Array] | None:
+        """The log of hosts that do not stay up: instants, hosts, and states of ``bls.engine.codes.HostState``; None if all
+        do."""
+        if not len(self.state.host_log.at_ns):
+            return None
+        for feature in FEATURES:
+            feature.up_to_now(self.state)
         log = self.state.host_log.front(self.state.n_host_log)
         log = log.take(log.at_ns <= self.now_ns)  # without future transitions
         return log.at_ns, log.host, log.state
@@ -570,9 +571,9 @@ class BatchSimulator(RunningJobs):
         predicted = self.state.power.predicted
         return predicted[: int(self.state.n_rows)].copy() if len(predicted) else None
 
-    def boot_wait_ns(self) -> Array:
-        """The time that each row waited for booting hosts, ns: int64, -1 if it has not started."""
-        return np.where(self.column("start_ns") >= 0, self.column("boot_wait_ns"), -1)
+    def feature_columns(self) -> dict[str, Array]:
+        """Columns of the table of jobs that features of this run have filled."""
+        return {name: column for feature in FEATURES for name, column in feature.columns(self.state).items()}
 
     def decisions(self) -> dict[str, Any]:
         """The cost of decisions so far: number of passes; mean, longest and total wall time (ns); and the totals of a Python

@@ -14,6 +14,8 @@ from traces.kernels.state import State, fields_of
 
 if TYPE_CHECKING:
     from bls.engine.state import BatchState
+    from bls.power.plan import PowerPlan
+    from bls.power.report import PowerReport
 
 
 @dataclass
@@ -47,6 +49,21 @@ class FeatureRun:
 
 
 @dataclass(frozen=True, eq=False)
+class PowerFacts:
+    """Additions of a feature to the power of a run, outside of the engine; none where a run does not use it."""
+
+    give: Callable[[PowerPlan, RunColumns], None] = lambda plan, given: None  # adds its input of the engine
+    by_cores: Callable[[PowerPlan], bool] = lambda plan: False  # whether counts of cores do not suffice for limits
+    remarks: Callable[[PowerPlan], Iterable[str]] = lambda plan: ()  # lines about options without use
+    # The time, ns, for which each row of the table of jobs held its cores before its start; None: 0
+    waits: Callable[[PowerReport], Array | None] = lambda report: None
+    metrics: tuple[str, ...] = ()  # the names of all its metrics
+    measured: Callable[[PowerReport], Mapping[str, Any]] = lambda report: {}  # those of a run
+    rows: Callable[[PowerReport], Iterable[tuple[str, str]]] = lambda report: ()  # the summary, as (name, text)
+    record: Callable[[PowerReport], Mapping[str, Any]] = lambda report: {}  # entries in the record of the run
+
+
+@dataclass(frozen=True, eq=False)
 class Feature:
     """A feature of the batch engine. Only runs that have any of the names in ``needs`` (``FeatureRun.has``) may have it."""
 
@@ -65,6 +82,10 @@ class Feature:
     carry: Callable[[BatchState, BatchState], None] = lambda old, new: None
     # The reason why no job starts any more, if this feature is the cause
     stuck: Callable[[BatchState], str] = lambda state: ""
+    # Columns of the table of jobs that it fills, by name
+    columns: Callable[[BatchState], Mapping[str, Array]] = lambda state: {}
+    up_to_now: Callable[[BatchState], None] = lambda state: None  # brings the log of hosts to the present
+    power: str = ""  # ``"module:NAME"`` of its :class:`PowerFacts`, in runs whose power is known
     check: str = ""  # ``"module:function"`` that checks its invariants, called with a ``BatchChecks``
     commands: int = 0  # most commands per core after one pass
     # Fields of ``bls.running_jobs.Dealings`` that are true in a run with this feature

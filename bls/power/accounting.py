@@ -135,8 +135,8 @@ class JobPieces(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class HostPassages:
-    """State changes of hosts that were stopped, or slept: int64 (k,) each; the changes of a host are in the order of time. The
-    states are those of ``bls.engine.state``."""
+    """State changes of hosts that did not stay up: int64 (k,) each; the changes of a host are in the order of time. The states
+    are those of ``bls.engine.state``."""
 
     instant_ns: Array
     host: Array
@@ -163,7 +163,7 @@ class PowerRun(NamedTuple):
     ledger: Ledger
     table: PowerTable
     downtime: Downtime  # when hosts were down: they draw as if they were off
-    stopped: HostPassages | None  # when hosts were out of service, as power was limited, or asleep
+    stopped: HostPassages | None  # when hosts did not stay up, except for outages
     of: str  # {"held", "working"}: whether cores are active while they are held, or while they are in a task
     begin_ns: int  # begin of the accounts
     until_ns: int  # their end
@@ -367,14 +367,6 @@ def working_cores(ledger: Ledger) -> tuple[Array, ...]:
         *found_columns, scale = _scaled(found, unit, spread[order], scales.command_ns[at], scales.scale[at])
         found = tuple(found_columns)
     return *found, scale
-
-
-def sleep_totals(states: HostPassages, until_ns: int) -> tuple[int, int, int]:
-    """Numbers of sleeps and boots of hosts until an instant, and the total time for which hosts were off, ns."""
-    _, state, start, end = states.spans(until_ns)
-    off = state == b.OFF
-    lasts = np.maximum(np.minimum(end, until_ns) - start, 0)[off]
-    return int((state == b.SHUTTING).sum()), int((state == b.BOOTING).sum()), sum(lasts.tolist())
 
 
 class HostIntervals(NamedTuple):

@@ -262,9 +262,9 @@ _ALLOWED = "allowed: nothing, for the machine, partition:NAME, switch:NAME, or h
 
 @dataclass(frozen=True, eq=False)
 class Domain(Columns):
-    """A part of the machine that has its own limits: some of its hosts."""
+    """The machine, or a part of it that has its own limits: some of its hosts."""
 
-    name: str  # as in the file: ``partition:a``, ``switch:s0``, ``hosts:4-7``
+    name: str  # as in the file: ``partition:a``, ``switch:s0``, ``hosts:4-7``; empty: the machine
     hosts: Array  # bool (H,): the hosts of the part
     # int64 (k,): the same as half-open intervals, and their cores
     host_lo: Array
@@ -320,7 +320,10 @@ def _intervals(text: str, platform: Platform, where: str) -> tuple[str, list[tup
 def domain_named(text: str, platform: Platform, table: PowerTable, where: str) -> Domain:
     """The domain of a limit, ``partition:NAME``, ``switch:NAME`` or ``hosts:4-7``, without limits. Raises
     InputError if there is no such partition, switch or host."""
-    name, intervals = _intervals(text, platform, where)
+    return _domain(*_intervals(text, platform, where), platform, table)
+
+
+def _domain(name: str, intervals: Sequence[tuple[int, int]], platform: Platform, table: PowerTable) -> Domain:
     lo, hi = (np.array(column, np.int64) for column in zip(*intervals, strict=True))
     hosts = np.zeros(platform.n_hosts, np.bool_)
     for first, stop in intervals:
@@ -330,10 +333,10 @@ def domain_named(text: str, platform: Platform, table: PowerTable, where: str) -
     return Domain(name, hosts, lo, hi, platform.first_core[lo], platform.first_core[hi], idle_mw, full_mw, Limits())
 
 
-def domains_of(limits: Sequence[Limit], platform: Platform, table: PowerTable) -> tuple[Limits, tuple[Domain, ...]]:
-    """The limits of the machine, and of domains in the order of their first mention. The instants of each include all
+def domains_of(limits: Sequence[Limit], platform: Platform, table: PowerTable) -> tuple[Domain, ...]:
+    """The machine, and its parts in the order of their first mention, with their limits. The instants of each include all
     instants at which any of them changes."""
-    found: dict[str, Domain] = {}
+    found = {"": _domain("", [(0, platform.n_hosts)], platform, table)}
     mine: dict[str, list[Limit]] = {"": []}
     for one in limits:
         name = ""
@@ -343,11 +346,6 @@ def domains_of(limits: Sequence[Limit], platform: Platform, table: PowerTable) -
             found.setdefault(name, domain)
         mine.setdefault(name, []).append(one)
     every, noticed = Limits(tuple(limits)).instants, any(one.notice_ns for one in limits)
-    also = tuple(every.tolist()) if found else ()
+    also = tuple(every.tolist()) if len(found) > 1 else ()
     made = {name: Limits(tuple(some), also, noticed) for name, some in mine.items()}
-    return made[""], tuple(replace(domain, limits=made[name]) for name, domain in found.items())
-
-
-def limits_of(limits: Limits, domains: Sequence[Domain]) -> tuple[Limit, ...]:
-    """All limits, those of the machine first."""
-    return (*limits.limits, *(one for domain in domains for one in domain.limits.limits))
+    return tuple(replace(domain, limits=made[name]) for name, domain in found.items())

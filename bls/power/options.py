@@ -13,9 +13,9 @@ from bls import options as o
 from bls.conflicts import POWER
 from bls.engine.codes import SlowOrder
 from bls.engine.features.limits.options import ALLOWED, FALLBACK, LIMITS, POWER_ESTIMATES
-from bls.engine.features.sleep.options import KEEP_AWAKE, SLEEP_AFTER
-from traces.base.errors import InputError, at, one_of, real, shown, whole
-from traces.base.options import Implied, Option, check, check_fields, holds, knows_its_keywords, places, recorded
+from bls.engine.features.sleep.rules import SleepRules
+from traces.base.errors import InputError, at, one_of, real, shown
+from traces.base.options import Implied, Option, check, check_fields, holds, knows_its_keywords, places, plain
 
 FALLBACKS: Final = ("none", "hold", "submit", "dvfs", "stop:idle", "stop:off")  #: how a limit is kept
 
@@ -32,7 +32,7 @@ _SHOWN: Final = tuple(form for name in FALLBACKS for form in _FORMS.get(name, (n
 
 @knows_its_keywords
 @dataclass(frozen=True)
-class Power:
+class Power(SleepRules):
     """Power and power limits of a run; by default power is not computed. Raises InputError if a value is not allowed."""
 
     #: the active cores: none, held by jobs (also True), or working on a task; if not given, held with another option here
@@ -50,17 +50,9 @@ class Power:
     #: latest two ended jobs of the same user (that of the platform until there are two).
     estimates: str = holds(POWER_ESTIMATES)
     signals: str | os.PathLike[str] | None = holds(o.SIGNALS)
-    #: The idle time, in ns or as ``10min``, after which a host shuts down until a job is given it; None: never.
-    sleep_after_ns: int | None = holds(SLEEP_AFTER)
-    keep_awake: int = holds(KEEP_AWAKE)  #: the number of idle hosts that are kept awake
 
     def __post_init__(self) -> None:
-        from traces.base.time import MAX_NS, parse_duration_ns
-
-        after: object = self.sleep_after_ns
-        if after is not None:
-            after = parse_duration_ns(after, str(SLEEP_AFTER)) if isinstance(after, str) else after
-            object.__setattr__(self, "sleep_after_ns", whole(str(SLEEP_AFTER), after, 0, MAX_NS))
+        super().__post_init__()
         object.__setattr__(self, "of", o.POWER.named(self.of))
         check_fields(self)
         if not isinstance(self.allowed, str | os.PathLike):
@@ -119,4 +111,6 @@ class Power:
 
     def names(self) -> dict[str, Any]:
         """The options as plain values, for a record of the run; empty if power is not computed."""
-        return recorded(self) if self.asked else {}
+        if not self.asked:
+            return {}
+        return {place.option.keyword.lower(): plain(getattr(self, place.path[0])) for place in places(Power)}

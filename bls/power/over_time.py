@@ -71,7 +71,7 @@ def excesses_of(
 
 
 def domain_series(run: a.PowerRun, domain: Domain) -> a.PowerSeries:
-    """The power of the hosts of a domain over time."""
+    """The power of the hosts of a domain over time; that of the machine is in its accounts."""
     columns = [(one.start_ns, one.end_ns, one.more_mw) for one in a.job_pieces(run, clipped=domain.clipped)]
     down, stopped = run.downtime.within(run.begin_ns, run.until_ns), run.stopped
     down = replace(down, **{name: column[domain.hosts[down.host]] for name, column in vars(down).items()})

@@ -10,14 +10,15 @@ import numpy as np
 from bls import options as o
 from bls.conflicts import PLAN
 from bls.engine import state as b
+from bls.engine.feature import RunColumns
 from bls.engine.features.domains.state import DomainState
 from bls.engine.features.draws.state import PowerState
 from bls.engine.features.limits.options import FALLBACK, LIMITS, POWER_ESTIMATES
-from bls.engine.features.sleep.options import SLEEP_AFTER
 from bls.engine.features.stops.state import StopState
 from bls.estimates import LAST_TWO, check_predicts, groups
 from bls.machine.partitions import PartitionTable
 from bls.machine.platform import Platform
+from bls.power.facts import FACTS
 from bls.power.job_power import JobPower, PowerClasses, Said, allowed_jobs, job_power, power_classes
 from bls.power.limits import Domain, Limit, Limits, domain_named, domains_of, given_limits, read_limits
 from bls.power.options import Power
@@ -38,21 +39,30 @@ class PowerPlan:
     options: Power
     table: PowerTable
     partitions: PartitionTable
-    limits: Limits  # of the machine
+    parts: tuple[Domain, ...]  # the machine, and parts of it that have their own limits
     fallback: str  # one of :data:`bls.power.options.FALLBACKS`
     allowed: Array  # bool (n,): jobs that may be slowed
     planned: Array  # int64 (n,): the planned state of each job
     signals: Signals | None = None  # prices and emissions of energy
-    domains: tuple[Domain, ...] = ()  # parts of the machine that have their own limits
     job_power: JobPower | None = None  # the given power of jobs, if any
     classes: PowerClasses | None = None  # the classes that follow from ``job_power`` and the platform
     # int64 (n,): equal for jobs of one user, -1 for unknown users; None if nothing is predicted from ended jobs
     of_user: Array | None = None
 
     @property
+    def limits(self) -> Limits:
+        """The limits of the machine."""
+        return self.parts[0].limits
+
+    @property
+    def domains(self) -> tuple[Domain, ...]:
+        """The parts of the machine that have their own limits."""
+        return self.parts[1:]
+
+    @property
     def limited(self) -> bool:
         """Whether there are any limits."""
-        return bool(self.limits) or bool(self.domains)
+        return any(one.limits for one in self.parts)
 
     @property
     def predicts(self) -> bool:
@@ -63,7 +73,7 @@ class PowerPlan:
     def most_total_mw(self) -> int:
         """The highest planned power of the machine: with all cores working for the job that draws most, or with the platform's
         power if it is higher; if hosts are stopped, with the power that the scheduler knows."""
-        return int((self.table.n_hosts * self._host_most_mw).sum())
+        return self.most_mw_of(self.parts[0])
 
     @property
     def _host_most_mw(self) -> Array:
@@ -88,11 +98,6 @@ class PowerPlan:
         return self.limits_jobs and self.fallback.startswith("stop:")
 
     @property
-    def sleeps(self) -> bool:
-        """Whether idle hosts fall asleep."""
-        return self.options.sleep_after_ns is not None
-
-    @property
     def slows(self) -> bool:
         """Whether any job may be slowed."""
         return self.limits_jobs and bool(self.planned.any())
@@ -103,12 +108,13 @@ class PowerPlan:
         return self.fallback == "dvfs" and (self.options.slow_order != b.TOGETHER or bool(self.domains))
 
     @property
-    def least_mw(self) -> int:
-        """The lowest power of the machine without jobs: all hosts idle, or off if they shut down."""
+    def least_mw(self) -> list[int]:
+        """The lowest power of each of the parts without jobs: all hosts idle, or off if they shut down."""
         table = self.table
         if self.fallback != "stop:off":
-            return table.idle_total_mw
-        return int((table.n_hosts * np.minimum(table.off_mw, table.host_idle_mw)).sum())
+            return [one.idle_mw for one in self.parts]
+        least = np.minimum(table.off_mw, table.host_idle_mw)
+        return [int(least[table.group_of_host(np.flatnonzero(one.hosts))].sum()) for one in self.parts]
 
     @property
     def alike(self) -> bool:
@@ -116,25 +122,30 @@ class PowerPlan:
         table = self.table
         return all(bool((column == column[..., :1]).all()) for column in (table.speed, table.active_mw, table.idle_mw))
 
-    def settings(self) -> dict[str, int]:
-        """The settings of the engine (``bls.engine.settings``)."""
-        found, table = dict[str, int](), self.table
-        if self.sleeps:
-            found = {"sleeps": 1, "max_boot_wait_ns": int((table.shutdown_ns + table.boot_ns).max())}
-        if self.stops or not self.limits_jobs:
-            return found
+    def by_cores(self) -> bool:
+        """Whether counts of cores do not suffice for the limits, as it matters which cores a job has."""
+        return bool(self.domains) or any(one.by_cores(self) for one in FACTS)
+
+    def give(self, given: RunColumns) -> None:
+        """Add the limits, and the input of features that need the power of hosts, to the input of the engine."""
+        for one in FACTS:
+            one.give(self, given)
+        if not self.limits_jobs:
+            return
+        given.state["power"] = self.state()
+        if self.stops:
+            given.state |= {"stops": self.stop_state(), "max_mw": self.most_total_mw}
+            return
         slowing = {"submit": b.FIXED, "dvfs": b.LEVELS} if self.slows else {}
-        return found | {"powered": slowing.get(self.fallback, b.HOLD)}
+        given.settings["powered"] = slowing.get(self.fallback, b.HOLD)
+        given.settings["directs"] |= b.SLOWS * self.slows
+        given.state["domains"] = self.domain_state()
+        place = given.state["power"].amount = int(self.table.first_host[-1]) * given.settings["n_resources"]
+        most = [self.most_mw_of(one) - one.idle_mw for one in self.parts]
+        given.state["totals"] = np.insert(given.state.get("totals", np.zeros(0, np.int64)), place, most)
 
-    def sleep_rules(self) -> dict[str, Any]:
-        """The given columns of ``bls.engine.features.sleep.state.SleepState``; ``passages``: int64 (2, H), in ns."""
-        passages = np.repeat(np.stack([self.table.shutdown_ns, self.table.boot_ns]), self.table.n_hosts, axis=1)
-        return {"passages": passages, "after_ns": self.options.sleep_after_ns, "keep_awake": self.options.keep_awake}
-
-    def stop_state(self) -> StopState | None:
-        """The engine's state of hosts that are to be stopped; None without any."""
-        if not self.stops:
-            return None
+    def stop_state(self) -> StopState:
+        """The engine's state of hosts that are to be stopped."""
         stairs, table, off = self.limits.stairs, self.table, self.fallback == "stop:off"
         group = np.repeat(np.arange(len(table.cores)), table.n_hosts)
         return StopState.new(
@@ -147,31 +158,28 @@ class PowerPlan:
             shuts_down=int(off),
         )
 
-    def domain_state(self) -> DomainState | None:
-        """The engine's state of the machine and its parts with limits; None if hosts are stopped."""
-        if self.stops:
-            return None
-        n_cores, n = int(self.table.first_core[-1]), len(self.domains)
+    def domain_state(self) -> DomainState:
+        """The engine's state of the machine and its parts with limits."""
+        n_cores, n = int(self.table.first_core[-1]), len(self.parts)
         inside = np.zeros((n, n_cores + 1), np.int64)
-        for row, one in enumerate(self.domains):
+        for row, one in enumerate(self.parts):
             for lo, hi in zip(one.core_lo.tolist(), one.core_hi.tolist(), strict=True):
                 inside[row, lo + 1 : hi + 1] = 1
         before = np.cumsum(inside, axis=1)  # number of cores of each domain below each core number
         ends = np.array([0, n_cores]) if self.alike else self.table.first_core
-        whole = np.array([0]), np.array([n_cores])
-        parts = [_in_groups(lo, hi, ends) for lo, hi in (whole, *((one.core_lo, one.core_hi) for one in self.domains))]
+        intervals = [_in_groups(one.core_lo, one.core_hi, ends) for one in self.parts]
         partitions = self.partitions
-        covers = np.ones((len(partitions), 1 + n), np.int64)
+        covers = np.ones((len(partitions), n), np.int64)
         for row in range(len(partitions)):
             for k in range(int(partitions.first[row]), int(partitions.first[row + 1])):
                 lo, hi = int(partitions.core_lo[k]), int(partitions.core_hi[k])
-                covers[row, 1:] &= before[:, hi] - before[:, lo] == hi - lo
-        hosts = np.array([one.hosts for one in self.domains], np.bool_).reshape(n, int(self.table.first_host[-1])).T
+                covers[row] &= before[:, hi] - before[:, lo] == hi - lo
+        hosts = np.array([one.hosts for one in self.parts]).T[:, 1:]
         return DomainState.new(
-            {"domains": 1 + n},
-            first=np.cumsum([0] + [part.shape[1] for part in parts]),
-            **dict(zip(("lo", "hi", "group"), np.concatenate(parts, axis=1), strict=True)),
-            idle_mw=np.array([self.table.idle_total_mw, *(one.idle_mw for one in self.domains)], np.int64),
+            {"domains": n},
+            first=np.cumsum([0] + [part.shape[1] for part in intervals]),
+            **dict(zip(("lo", "hi", "group"), np.concatenate(intervals, axis=1), strict=True)),
+            idle_mw=np.array([one.idle_mw for one in self.parts], np.int64),
             covers=covers,
             of_first=np.append(0, np.cumsum(hosts.sum(axis=1))),
             of_host=1 + np.nonzero(hosts)[1],
@@ -180,7 +188,7 @@ class PowerPlan:
     def state(self) -> PowerState:
         """The engine's state of power."""
         table = self.table
-        limits = [(self.limits, self.most_total_mw), *((one.limits, self.most_mw_of(one)) for one in self.domains)]
+        limits = [(one.limits, self.most_mw_of(one)) for one in self.parts]
         stairs = [_steps(*one) for one in limits]
         offset = np.cumsum([0] + [int(first[-1]) for first, _ in stairs])
         groups = slice(0, 1) if self.alike else slice(None)
@@ -249,15 +257,14 @@ def power_plan(
 
     Raises InputError if the platform has no power data, or a limit, a state, the jobs or a signal cannot be used.
     """
-    given = (options.limits, options.signals, options.job_power, options.sleep_after_ns, options)
-    needing = zip((LIMITS, o.SIGNALS, o.JOB_POWER, SLEEP_AFTER, o.POWER), given, strict=True)
-    parts = platform.partition_table
-    table = power_table(platform, next(str(option) for option, value in needing if value is not None))
+    given = ((LIMITS, options.limits), (o.SIGNALS, options.signals), (o.JOB_POWER, options.job_power))
+    needing = (*(option for option, value in given if value is not None), *options.others, o.POWER)
+    partitions = platform.partition_table
+    table = power_table(platform, str(needing[0]))
     name, state = options.fallback_of
-    limits, domains = Limits(), tuple[Domain, ...]()
-    if options.limits is not None:
-        limits, domains = domains_of(_limits(options.limits, platform, table), platform, table)
-    check(PLAN, PlannedLimits(options.fallback_of, domains, limits.noticed))
+    limits = () if options.limits is None else _limits(options.limits, platform, table)
+    parts = domains_of(limits, platform, table)
+    check(PLAN, PlannedLimits(options.fallback_of, parts[1:], parts[0].limits.noticed))
     if name == "submit" and not 1 <= state < table.n_states:
         allowed = f"1 to {table.n_states - 1}" if table.n_states > 1 else "none, as the platform's cores have one state"
         raise InputError(f"{FALLBACK}: {shown(options.fallback)}: state {state}; allowed: {allowed}")
@@ -267,11 +274,12 @@ def power_plan(
     if name == "dvfs":
         planned[allowed_rows] = table.n_states - 1
     elif name == "submit":
-        known = limits.any_known(workload.submit_ns)
+        known = np.zeros(len(workload), np.bool_)
         mine = np.zeros(len(workload), np.int64) if partition is None else partition
-        for domain in domains:
-            met = [bool((parts.hosts(row, platform.n_hosts) & domain.hosts).any()) for row in range(len(parts))]
-            known |= domain.limits.any_known(workload.submit_ns) & np.array(met)[mine]
+        of_partitions = [partitions.hosts(row, platform.n_hosts) for row in range(len(partitions))]
+        for part in parts:
+            met = [bool((hosts & part.hosts).any()) for hosts in of_partitions]
+            known |= part.limits.any_known(workload.submit_ns) & np.array(met)[mine]
         planned[allowed_rows & known] = state
     signals = None if options.signals is None else read_signals(options.signals)
     draws = job_power(cast(Any, options.job_power), workload, known_jobs, drawn)  # its columns are lists
@@ -280,9 +288,7 @@ def power_plan(
     if options.estimates == "last-two":
         check_predicts(LAST_TWO, workload, where=str(POWER_ESTIMATES), allowed=("exact", "platform"))
         of_user = groups(LAST_TWO, workload)[0][0]
-    return PowerPlan(
-        options, table, parts, limits, name, allowed_rows, planned, signals, domains, draws, classes, of_user
-    )
+    return PowerPlan(options, table, partitions, parts, name, allowed_rows, planned, signals, draws, classes, of_user)
 
 
 def _by_class(values: Array) -> Array:

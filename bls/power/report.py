@@ -1,7 +1,7 @@
 """Power and energy of a finished run: over time, in total, and the times above a limit with their reasons."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
@@ -12,17 +12,18 @@ from bls.metrics.exact import exact_mean
 from bls.metrics.schedule import Downtime
 from bls.power import accounting as a
 from bls.power.costs import FinishedPower
+from bls.power.facts import FACTS
 from bls.power.job_power import JobPower, PowerClasses, power_classes
 from bls.power.limits import Domain, Limits, joined
 from bls.power.over_time import Excess, ExcessFacts, domain_series, every_instant, excesses_of, slowed_over_time
 from bls.power.plan import PowerPlan
-from bls.power.words import LIMIT_METRICS, PREDICTION_METRICS, SLEEP_METRICS, summary_of
+from bls.power.words import LIMIT_METRICS, PREDICTION_METRICS, summary_of
 from traces.base.scale import WHOLE
 from traces.base.time import MAX_NS
 from traces.compiled import Array
 from traces.holdings import Holdings, holdings
 from traces.ledger import STATES, WHY, Ledger, PowerRecords
-from traces.tables import ALLOWED, BOOT_WAIT, ENERGY, PREDICTED_POWER
+from traces.tables import ALLOWED, ENERGY, PREDICTED_POWER
 
 NO_LIMIT: Final = -1  #: entry of tables for no limit
 _LISTED: Final = 1000  #: largest number of times above a limit that the record of a run lists
@@ -35,13 +36,12 @@ class PowerReport:
     ledger: Ledger
     plan: PowerPlan
     downtime: Downtime  # when hosts were down
-    stopped: a.HostPassages | None  # when hosts were out of service, as power was limited, or asleep
+    stopped: a.HostPassages | None  # when hosts did not stay up, except for outages
     begin_ns: int  # the first submit
     until_ns: int  # the last end
-    # int64 (rows,), by rows of the table of jobs: the predicted power, relative to the platform's, parts per billion; and
-    # the wait for hosts to boot, -1 if the job has not started, None where no host sleeps
+    # int64 (rows,), by rows of the table of jobs: the predicted power, relative to the platform's, parts per billion
     predicted: Array | None = None
-    boot_wait_ns: Array | None = None
+    observed: Mapping[str, Array] = field(default_factory=dict)  # columns of that table that features have filled
 
     @cached_property
     def accounts(self) -> a.PowerAccounts:
@@ -92,7 +92,7 @@ class PowerReport:
             found[PREDICTED_POWER] = self.predicted / WHOLE
         if self.plan.limited:
             found[ALLOWED] = self.allowed
-        return found | ({} if self.boot_wait_ns is None else {BOOT_WAIT: self.boot_wait_ns})
+        return {**found, **self.observed}
 
     @cached_property
     def _instants(self) -> Array:
@@ -123,8 +123,9 @@ class PowerReport:
         slowed = plan.planned[self._origin[held.job]] > 0
         draws = [_by_state(self.run, held, np.where(slowed, level, 0)) for level in range(table.n_states)]
         start_ns = held.start_ns
-        if self.boot_wait_ns is not None:  # jobs whose hosts boot count as if they ran
-            start_ns = start_ns - np.maximum(self.boot_wait_ns, 0)[held.job]
+        for one in FACTS:
+            if (waits := one.waits(self)) is not None:
+                start_ns = start_ns - waits[held.job]  # a job that holds its cores counts as if it ran
         every = a.ascending(start_ns, held.end_ns, plan.limits.instants, np.array([self.begin_ns]))
         every = every[(every >= self.begin_ns) & (every < max(self.until_ns, self.begin_ns + 1))]
         known = plan.limits.steps(every, b.NEVER, known=True)
@@ -182,14 +183,12 @@ class PowerReport:
             level=columns["level"] if plan.limits_jobs and plan.fallback == "dvfs" else None,
         )
 
-    def _moving(self, at: Array, domain: Domain | None) -> Array:
-        # Whether any host, of the machine or of a part of it, is shutting down or booting: bool.
+    def _moving(self, at: Array, part: Domain) -> Array:
+        # Whether any host of a part of the machine is shutting down or booting: bool.
         if self._host_spans is None:
             return np.zeros(len(at), np.bool_)
         host, state, start, end = self._host_spans
-        some = (state == b.SHUTTING) | (state == b.BOOTING)
-        if domain is not None:
-            some &= domain.hosts[host]
+        some = ((state == b.SHUTTING) | (state == b.BOOTING)) & part.hosts[host]
         return np.asarray(a.covered(at, start[some], end[some]) > 0)
 
     def _host_counts(self, at: Array) -> dict[str, Array]:
@@ -220,23 +219,26 @@ class PowerReport:
         instant, drawn, limit = (np.concatenate(column) for column in zip(*parts, strict=True))
         return {"instant_ns": instant, "domain": names, "power_mw": drawn, "limit_mw": limit}
 
+    @property
+    def tables(self) -> dict[str, dict[str, Any]]:
+        """The tables of power over time, by name."""
+        return {"power": self.columns} | ({"power_domains": self.domain_columns} if self.plan.domains else {})
+
     @cached_property
     def excesses(self) -> list[Excess]:
         """The times above a limit and their reasons: first of the machine, then of its parts."""
         plan, found = self.plan, list[Excess]()
-        of_parts = zip(plan.domains, self.domain_series, strict=True)
-        parts = [(one, one.limits, series, one.idle_mw) for one, series in of_parts]
-        for part, limits, series, least_mw in ((None, plan.limits, self.series, plan.least_mw), *parts):
-            at = a.ascending(self._instants, series.instant_ns, limits.instants)
+        for part, series, least_mw in zip(plan.parts, (self.series, *self.domain_series), plan.least_mw, strict=True):
+            at = a.ascending(self._instants, series.instant_ns, part.limits.instants)
             at = at[(at >= self.begin_ns) & (at < self.until_ns)]
-            if not limits or not len(at):
+            if not part.limits or not len(at):
                 continue
             thought = None
             if self._thought is not None:
                 run = self.run._replace(classes=self._thought)
-                thought = a.account(run).series if part is None else domain_series(run, part)
+                thought = domain_series(run, part) if part.name else a.account(run).series
             facts = ExcessFacts(at, self._moving(at, part), self.until_ns, least_mw, plan.fallback)
-            found += excesses_of(limits, series, thought, facts, "" if part is None else part.name)
+            found += excesses_of(part.limits, series, thought, facts, part.name)
         return found
 
     @cached_property
@@ -259,16 +261,12 @@ class PowerReport:
             "above_limit_j": over / a.PJ_PER_J,
             **(self._indexes() if self.plan.limited else {}),
             **self._errors(),
-            **self._slept(),
+            **{name: value for one in FACTS for name, value in one.measured(self).items()},
         }
 
-    def _slept(self) -> dict[str, int | float | None]:
-        if self.stopped is None or self.boot_wait_ns is None:
-            return {}
-        found, waits = a.sleep_totals(self.stopped, self.until_ns), self.boot_wait_ns
-        host_ns = (self.until_ns - self.begin_ns) * int(self.plan.table.first_host[-1])
-        values = (found[-1] / host_ns if host_ns else None, int((waits > 0).sum()), exact_mean(waits[waits >= 0]))
-        return dict(zip(SLEEP_METRICS, (*found, *values), strict=True))
+    def mean_of_started(self, times_ns: Array) -> float | None:
+        """The mean of some times of jobs, -1 for those that have not started; rounded once, None without jobs."""
+        return exact_mean(times_ns[times_ns >= 0])
 
     def _errors(self) -> dict[str, float | None]:
         # The errors of predictions for the measured jobs.
@@ -287,8 +285,7 @@ class PowerReport:
     def _indexes(self) -> dict[str, Any]:
         # The power while limits are in force, from the first submit on, with an idle machine after the last end; and the
         # waits and run times of the measured jobs that may be slowed, and of the others.
-        every = (self.plan.limits, *(domain.limits for domain in self.plan.domains))
-        limited = joined((one.begin_ns, one.end_ns) for limits in every for one in limits.limits)
+        limited = joined((one.begin_ns, one.end_ns) for part in self.plan.parts for one in part.limits.limits)
         windows = joined((max(begin, self.begin_ns), self.until_ns if end >= MAX_NS else end) for begin, end in limited)
         lasts = sum(end - begin for begin, end in windows)
         used = 0
@@ -324,7 +321,7 @@ class PowerReport:
             **self.metrics,
             "idle_w": table.idle_total_mw / 1000,
             "full_w": table.full_total_mw / 1000,
-            **({"break_even_ns": table.break_even_ns} if self.plan.sleeps else {}),
+            **{name: value for one in FACTS for name, value in one.record(self).items()},
             "allowed_jobs": int(self.plan.allowed.sum()),
             "limits": _listed(self.plan.limits),
             **({"domains": domains} if domains else {}),

@@ -1,11 +1,11 @@
-"""The names of the metrics of power, energy, carbon and sleep; and texts of powers, energies and masses."""
+"""The names of the metrics of power, energy and carbon; and texts of powers, energies and masses."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from bls.power.limits import limits_of
+from bls.power.facts import FACTS
 from bls.power.over_time import REASONS
 from traces.base.time import format_ns
 
@@ -26,12 +26,6 @@ LIMIT_METRICS: Final = (
 
 PREDICTION_METRICS: Final = ("mean_power_error",)  #: metrics with predictions of the power of jobs
 
-#: Metrics with sleeping hosts: numbers of shutdowns and boots; the time that all hosts together were off, and its share; the
-#: number of jobs that waited for boots, and the mean of these waits over all started jobs.
-SLEEP_METRICS: Final = (
-    "host_sleeps", "host_boots", "sleeping_host_ns", "sleeping_share", "boot_waits", "mean_boot_wait_ns",
-)  # fmt: skip
-
 
 def summary_of(report: PowerReport) -> list[tuple[str, str]]:
     """The most important results, as (name, text)."""
@@ -46,17 +40,16 @@ def summary_of(report: PowerReport) -> list[tuple[str, str]]:
         ),
         ("power", f"mean {mean}, at most {watts_text(found['peak_power_w'])}{limited}"),
     ]
-    if report.plan.sleeps:
-        rows.append(("sleep", _sleep_text(report)))
+    rows += [row for one in FACTS for row in one.rows(report)]
     if not report.plan.limited:
         return rows
     plan = report.plan
-    n, parts = len(limits_of(plan.limits, plan.domains)), len(plan.domains)
+    n, parts = sum(len(one.limits.limits) for one in plan.parts), len(plan.parts) - 1
     of = f" of the machine and {parts} part{'s' if parts > 1 else ''} of it" if parts else ""
     rows.append(("limits", f"{n}{of}, fallback {plan.options.fallback}"))
     if plan.fallback in ("submit", "dvfs"):
         rows.append(("may be slowed", f"{plan.allowed.sum()} of {len(plan.allowed)} jobs"))
-    for where in ("", *(domain.name for domain in plan.domains)):
+    for where in (one.name for one in plan.parts):
         why: dict[str, int] = {}
         for one in above:
             if one.where == where:
@@ -75,14 +68,6 @@ def cost_rows(found: Mapping[str, Any]) -> list[tuple[str, str]]:
         jobs = grams_text(found["co2e_jobs_g"])
         rows.append(("carbon", f"{grams_text(found['co2e_g'])} CO2e, {jobs} of it by cores that jobs held"))
     return rows
-
-
-def _sleep_text(report: PowerReport) -> str:
-    found = report.metrics
-    evens = sorted({-1 if even is None else even for even in report.plan.table.break_even_ns})
-    pays = ", ".join("never" if even < 0 else f"from {format_ns(even)} on" for even in evens)
-    off = found["sleeping_share"] or 0
-    return f"{found['host_sleeps']} times, {100 * off:.3g} % of the hosts' time off; it pays {pays}"
 
 
 def watts_text(watts: float) -> str:

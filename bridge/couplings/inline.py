@@ -65,7 +65,7 @@ class InlineRun:
     def _settle(self) -> None:
         # Kept applications have moved.
         if len(self.inline.saved.flags):
-            from bridge.couplings.inline_commands import settle
+            from bridge.couplings.inline_kept import settle
 
             settle(self.inline)
 

@@ -109,7 +109,7 @@ class Sizes(State):
 
 
 class SavedStates(State, dim="rows"):
-    """Running applications that may receive commands, saved at a past instant (``inline_commands``); else empty."""
+    """Running applications that may receive commands, saved at a past instant (``inline_kept``); else empty."""
 
     used: int = 0  # words in use
     wanted: int = 0  # words for the application that did not fit
@@ -231,12 +231,12 @@ HOOKS = Hooks(
     "inline coupling",
     HOOK,
     {
-        SPEEDS: ("speeds at an instant", "bridge.couplings.inline_commands:set_speeds"),
-        VARYING: ("speeds that change", "bridge.couplings.inline_commands:run_varying"),
+        SPEEDS: ("speeds at an instant", "bridge.couplings.inline_speeds:set_speeds"),
+        VARYING: ("speeds that change", "bridge.couplings.inline_speeds:run_varying"),
         GRAPHS: ("metrics of graphs, and records of their transfers", "bridge.couplings.inline_graphs:measure"),
-        START: ("applications that are saved at their start", "bridge.couplings.inline_interrupts:start"),
-        COME_DUE: ("expiring promises of applications", "bridge.couplings.inline_interrupts:come_due"),
-        INTERRUPT: ("applications that receive commands", "bridge.couplings.inline_interrupts:interrupt"),
+        START: ("applications that are saved at their start", "bridge.couplings.inline_commands:start"),
+        COME_DUE: ("expiring promises of applications", "bridge.couplings.inline_commands:come_due"),
+        INTERRUPT: ("applications that receive commands", "bridge.couplings.inline_commands:interrupt"),
         WIDTH_REQUESTS: ("applications that request cores", "bridge.couplings.inline_commands:bind_width_requests"),
     },
 )

@@ -98,7 +98,7 @@ class Afterwards:
 
 
 def computed_rows(metrics: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The quantities of which the metrics are known, as (name, text)."""
+    """The quantities whose metrics are known, as (name, text)."""
     functions = (named(one.rows) for one in QUANTITIES.values() if one.rows)
     return [row for rows in functions for row in rows(metrics)]
 

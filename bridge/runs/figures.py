@@ -60,6 +60,11 @@ def view_of_result(result: Result) -> FigureView:
     )
 
 
+def for_power(view: FigureView, folder: Path, until_ns: int | None) -> FigureView:
+    """The view of a stored run with what only figures of power need; ``until_ns``: the last end, None if unknown."""
+    return view._replace(until_ns=until_ns, domains=read_power_domains(folder / "power_domains.parquet"))
+
+
 def view_of_folder(folder: Path) -> FigureView:
     """The whole of a stored run; ``until_ns`` and ``domains``, which only figures of power need, are not read."""
     releases, widths = (LedgerTable(kind).read_if_there(folder) for kind in (ReleaseRecords, WidthRecords))
@@ -288,7 +293,7 @@ def _view(folder: Path, tables: Mapping[str, Any], jobs: str | None, cores: str 
     path = folder / "jobs.parquet"
     ends = tables["jobs"] if "jobs" in tables else read_jobs(path) if path.is_file() else None
     until_ns = None if ends is None else int(ends["end_ns"].max())
-    return view._replace(until_ns=until_ns, domains=read_power_domains(folder / "power_domains.parquet"))
+    return for_power(view, folder, until_ns)
 
 
 def _chosen(frame: pd.DataFrame, view: FigureView) -> pd.DataFrame:

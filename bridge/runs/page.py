@@ -12,12 +12,20 @@ from bridge.report.metric_texts import all_metrics, chosen_metrics, distribution
 from bridge.report.page import Page
 from bridge.runs.again import LogFacts, command_again, facts_of_log, facts_of_record, with_spans
 from bridge.runs.directory import read_record
-from bridge.runs.figures import RUN_FIGURES, FigureView, RunFigure, figure_table, view_of_folder, view_of_result
+from bridge.runs.figures import (
+    RUN_FIGURES,
+    FigureView,
+    RunFigure,
+    figure_table,
+    for_power,
+    view_of_folder,
+    view_of_result,
+)
 from bridge.runs.stored import run_title
 from traces.base.errors import InputError
 from traces.ledger_tables import TASKS
 from traces.lifecycle import Ending
-from traces.tables import read_jobs, read_power, read_power_domains, table_rows
+from traces.tables import read_jobs, read_power, table_rows
 from traces.timeline import TimelineTables, timeline_text
 
 if TYPE_CHECKING:
@@ -70,7 +78,7 @@ def parts_of_folder(folder: Path) -> RunParts:
         raise InputError(f"{folder / 'run.json'}: is not a record of twolevel run: it has no arguments")
     view, jobs = view_of_folder(folder), read_jobs(folder / "jobs.parquet")
     until_ns = int(jobs["end_ns"].max()) if len(jobs) else None
-    view = view._replace(until_ns=until_ns, domains=read_power_domains(folder / "power_domains.parquet"))
+    view = for_power(view, folder, until_ns)
     path, tasks = folder / "power.parquet", folder / TASKS.file
     power = read_power(path) if path.is_file() else None
     n_tasks = table_rows(tasks) if tasks.is_file() else 0

@@ -74,9 +74,8 @@ def write_run(
     for table in (*of_tasks, *(LedgerTable(type(events)) for events in ledger.events)):
         table.write(ledger, folder / table.file)
     if result.power is not None:
-        write_rows(result.power.columns, folder / "power.parquet")
-        if result.power.plan.domains:
-            write_rows(result.power.domain_columns, folder / "power_domains.parquet")
+        for name, columns in result.power.tables.items():
+            write_rows(columns, folder / f"{name}.parquet")
     if nodes:
         write_rows(node_columns(result), folder / "nodes.parquet")
     if scenario.options.batch.keep_decisions:
@@ -168,7 +167,7 @@ def node_columns(result: Result) -> dict[str, Any]:
 def _with_stopped(
     host: Array, begin: Array, end: Array, state: Array, stopped: HostPassages, until_ns: int
 ) -> tuple[Array, Array, Array, Array]:
-    # An idle host has the state that the power limit or sleep gave it, if that is not idle.
+    # An idle host that did not stay up has the state that it had then.
     if not len(host):
         return host, begin, end, state
     of, became, since, until = stopped.spans(until_ns)

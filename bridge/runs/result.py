@@ -63,13 +63,12 @@ class BatchNotes:
     start_reasons: Mapping[int, str] = field(default_factory=dict)  # its reasons for starts, where stated, by row
     # the log's name of each row's job, empty where unknown; None if the log has no names
     names: Sequence[str] | None = None
-    # (instants, hosts, states) or None: passages of hosts that were stopped under power limits, or slept; None if no host
-    # can be stopped or sleep
+    # (instants, hosts, states) or None: passages of hosts that did not stay up; None if all do, except for outages
     host_states: tuple[Array, Array, Array] | None = None
     # int64 (rows,) or None: predicted power of jobs (``bls.simulator.BatchSimulator.predicted_power``)
     predicted_power: Array | None = None
-    # int64 or None: time that each row waited for its hosts to boot while it held its cores; None if no hosts sleep
-    boot_wait_ns: Array | None = None
+    # Columns of the table of jobs that features of the batch engine have filled, by name
+    feature_columns: Mapping[str, Array] = field(default_factory=dict)
     predicted: int | None = None  # number of rows planned with a predicted run time; None without prediction
 
     def further_columns(self, rows: int) -> dict[str, Any]:
@@ -271,8 +270,8 @@ class Result(WithCosts):
         notes, begin_ns = self.notes, int(jobs.submit_ns.min())
         stopped = None if notes.host_states is None else HostPassages(*notes.host_states)
         until_ns = max(begin_ns, int(jobs.end_ns.max()))
-        waits = {"predicted": notes.predicted_power, "boot_wait_ns": notes.boot_wait_ns}
-        return PowerReport(self.ledger, plan, notes.downtime, stopped, begin_ns, until_ns, **waits)
+        found = notes.predicted_power, notes.feature_columns
+        return PowerReport(self.ledger, plan, notes.downtime, stopped, begin_ns, until_ns, *found)
 
     @property
     def finished_power(self) -> FinishedPower:

@@ -158,7 +158,7 @@ def application_notes(
 
 
 def _notes(scenario: ReadyScenario, simulator: BatchSimulator) -> BatchNotes:
-    dependencies, workload, power = scenario.constraints.dependencies, scenario.workload, scenario.power
+    dependencies, workload = scenario.constraints.dependencies, scenario.workload
     rows = simulator.column("origin").tolist() if workload.names or workload.ids else None
     return BatchNotes(
         decisions=simulator.decisions(),
@@ -170,8 +170,8 @@ def _notes(scenario: ReadyScenario, simulator: BatchSimulator) -> BatchNotes:
         rejections=simulator.rejections,
         start_reasons=simulator.start_reasons,
         names=None if rows is None else [workload.job_name(row) or "" for row in rows],
-        host_states=simulator.host_states() if power is not None and (power.stops or power.sleeps) else None,
-        boot_wait_ns=simulator.boot_wait_ns() if power is not None and power.sleeps else None,
+        host_states=simulator.host_states(),
+        feature_columns=simulator.feature_columns(),
         predicted_power=simulator.predicted_power(),
         predicted=simulator.predicted,
     )

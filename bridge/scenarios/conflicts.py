@@ -222,7 +222,7 @@ FAIR_START: Final[tuple[Conflict, ...]] = (
         "as slowed jobs have other run times", f"{FALLBACK:none}"
     ),
     _again(
-        has(str(SLEEP_AFTER), lambda ready: ready.power is not None and ready.power.sleeps, sleep_after_ns=5),
+        has(str(SLEEP_AFTER), lambda ready: ready.options.power.sleep_after_ns is not None, sleep_after_ns=5),
         "as it is unknown which hosts would sleep", "without it"
     ),
 )

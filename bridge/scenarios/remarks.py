@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,7 +10,6 @@ from als.options import APPLICATIONS, TASKS_PER_CORE
 from bls import options as b
 from bls.engine.features.limits.options import ALLOWED, FALLBACK, LIMITS, POWER_ESTIMATES
 from bls.engine.features.prediction.options import ESTIMATES
-from bls.engine.features.sleep.options import SLEEP_AFTER
 from bls.engine.features.widths.options import RESIZE
 from bls.estimates import recommended
 from bls.machine.platform import Platform
@@ -23,10 +21,6 @@ from bridge.scenarios.application_map import DEFAULT
 from bridge.scenarios.ready import ReadyScenario
 from bridge.scenarios.scenario import Scenario
 from traces.base.errors import listed
-from traces.base.time import format_ns
-
-if TYPE_CHECKING:
-    from bls.power.plan import PowerPlan
 
 
 def remarks_of_run(scenario: ReadyScenario) -> Iterator[str]:
@@ -167,20 +161,21 @@ _MOST = 20  #: largest number of named users
 
 
 def power_words(scenario: ReadyScenario) -> Iterator[str]:
-    """Lines about limits that cannot be kept, options without effect, users without jobs, and useless sleep."""
+    """Lines about limits that cannot be kept, options without effect, users without jobs, and features of no use."""
     if (plan := scenario.power) is None:
         return
-    from bls.power.job_power import unknown_users  # not needed by most runs
+    from bls.power.facts import FACTS  # not needed by most runs
+    from bls.power.job_power import unknown_users
 
-    yield from _sleep_words(plan)
+    yield from (line for one in FACTS for line in one.remarks(plan))
     if not plan.limited:
         return
     whole = "with all hosts off the machine draws" if plan.fallback == "stop:off" else "idle the machine draws"
-    parts = [("", plan.limits, plan.least_mw, whole)]
-    parts += [(f"{one.name}: ", one.limits, one.idle_mw, "idle it draws") for one in plan.domains]
-    for name, limits, least_mw, draws in parts:
-        if below := [one.power_mw for one in limits.limits if one.power_mw < least_mw]:
-            which = f"{name}{len(below)} of {len(limits.limits)} cannot be kept"
+    for part, least_mw in zip(plan.parts, plan.least_mw, strict=True):
+        limits = part.limits.limits
+        name, draws = (f"{part.name}: ", "idle it draws") if part.name else ("", whole)
+        if below := [one.power_mw for one in limits if one.power_mw < least_mw]:
+            which = f"{name}{len(below)} of {len(limits)} cannot be kept"
             lowest = f"the lowest is {min(below) / 1000:g} W"
             yield f"{LIMITS}: {which}: {draws} {least_mw / 1000:g} W, and {lowest}"
     options = plan.options
@@ -195,21 +190,3 @@ def power_words(scenario: ReadyScenario) -> Iterator[str]:
     if unknown := unknown_users(options.jobs_allowed, scenario.workload):
         named = " ".join(map(str, unknown[:_MOST])) + (" …" if len(unknown) > _MOST else "")
         yield f"{ALLOWED}: no job belongs to {'user' if len(unknown) == 1 else 'users'} {named}"
-
-
-def _sleep_words(plan: PowerPlan) -> Iterator[str]:
-    # One line each: groups of hosts that save nothing asleep, or sleep for less than the break-even time; all hosts stay awake.
-    after = plan.options.sleep_after_ns
-    if after is None:
-        return
-    said, n_hosts = f"{SLEEP_AFTER:{format_ns(after)}}", plan.table.n_hosts
-    for group, even in enumerate(plan.table.break_even_ns):
-        hosts = f"hosts[{group}]"
-        if even is None:
-            off, idle = plan.table.off_mw[group] / 1000, plan.table.host_idle_mw[group] / 1000
-            yield f"{said}: {hosts} save nothing: they draw {off:g} W off, and {idle:g} W idle"
-        elif even > after:
-            takes = f"to shut down and boot takes as much as they save in {format_ns(even)}"
-            yield f"{said}: {hosts} may use more than if they stayed awake: {takes}"
-    if plan.options.keep_awake >= int(n_hosts.sum()):
-        yield f"{said}: no effect, since all {int(n_hosts.sum())} hosts are kept awake"

@@ -194,10 +194,11 @@ def warm_up() -> None:
 def check_metrics(names: Sequence[str], where: str, results: Mapping[str, object]) -> None:
     """Raise InputError if no run has a metric of this name, or the study does not compute it (``results``)."""
     from bls.power import words as p  # not needed by most runs
+    from bls.power.facts import METRICS as OF_FEATURES
 
     known = list(all_metrics(_smallest()))
     of_graphs = {"graphs": distributions(GRAPH_METRICS, np.empty((len(GRAPH_METRICS), 0)))}
-    of_power = (*p.METRICS, *p.LIMIT_METRICS, *p.PREDICTION_METRICS, *p.SLEEP_METRICS)
+    of_power = (*p.METRICS, *p.LIMIT_METRICS, *p.PREDICTION_METRICS, *OF_FEATURES)
     key_of = {name: key for key, quantity in QUANTITIES.items() for name in quantity.metrics}
     known += [name for name in (*flat_metrics(of_graphs), *of_power, *key_of) if name not in known]
     for name in names:

@@ -216,7 +216,7 @@ def test_what_is_no_scenario_is_refused(given: Callable[[], object], said: str) 
 
 
 def test_forks_and_more_room_keep_the_phases_of_the_current_program(tmp_path: Path) -> None:
-    # Kept applications of a job, also those of a fork, share these phases (``inline_commands``).
+    # Kept applications of a job, also those of a fork, share these phases (``inline_kept``).
     path = tmp_path / "map.toml"
     path.write_text(MAPS["parts"], encoding="utf-8")
     options = bridge.Scenario.flat(applications=path, coordination="hint", platform="paper")

@@ -18,10 +18,10 @@ from scenarios import done
 
 import bridge
 from bls import HostGroup, Platform, Workload
+from bls.engine.features.sleep.power import METRICS as SLEEP_METRICS
 from bls.machine.host_power import HostPower
 from bls.power.options import FALLBACKS, Power
 from bls.power.over_time import REASONS
-from bls.power.words import SLEEP_METRICS
 from bridge.compare.delay_causes import CAUSES
 from bridge.compare.power import METRICS, index_rows, indexes_of
 from bridge.runs.figures import RUN_FIGURES

@@ -256,7 +256,7 @@ def knows_its_keywords(kind: type[T]) -> type[T]:
 
 def _described(kind: Any) -> str:
     about = cleandoc(kind.__doc__ or "")
-    held = [(one, one.metadata[_OPTION]) for one in fields(kind) if _OPTION in one.metadata]
+    held = [(one, one.metadata[_OPTION]) for one in _own_first(kind) if _OPTION in one.metadata]
     if "Attributes\n" in about or not held:
         return about
     texts = []
@@ -277,13 +277,18 @@ class OptionPlace(NamedTuple):
     default: Any  # value if nothing is given
 
 
+def _own_first(kind: Any) -> list[Any]:
+    # The fields of a dataclass: its own, then inherited ones.
+    classes = reversed([*enumerate(kind.__mro__)])
+    declaring = {name: at for at, one in classes for name in vars(one).get("__annotations__", ())}
+    return sorted(fields(kind), key=lambda one: declaring[one.name])
+
+
 @cache
 def places(kind: Any) -> tuple[OptionPlace, ...]:
     """The options of a dataclass and of its parts, in order; a class's own options precede inherited ones."""
     found: list[OptionPlace] = []
-    classes = reversed([*enumerate(kind.__mro__)])
-    declaring = {name: at for at, one in classes for name in vars(one).get("__annotations__", ())}
-    for one in sorted(fields(kind), key=lambda one: declaring[one.name]):
+    for one in _own_first(kind):
         if option := one.metadata.get(_OPTION):
             found.append(OptionPlace(option, (one.name,), None if one.default is MISSING else one.default))
         elif inner := one.metadata.get(_PART):

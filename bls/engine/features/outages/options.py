@@ -4,7 +4,7 @@ from typing import Final
 
 from bls.engine.features.limits.options import FALLBACK, LIMITS
 from bls.engine.features.releases.options import COORDINATION, coordination_text
-from bls.engine.features.sleep.options import SLEEP_AFTER
+from bls.engine.features.sleep.options import SLEEP_AFTER, sleeps
 from bls.engine.features.widths.options import CHANGES, resize_text
 from bls.options import REQUESTS
 from traces.base.options import Choice, Conflict, Option, Panel, Whole, has
@@ -28,7 +28,7 @@ _BESIDE: Final = "hosts cannot be drained with {second}"
 
 RUN: Final[tuple[Conflict, ...]] = (
     Conflict(DRAINS, has(
-        f"{LIMITS} with a {FALLBACK}, or {SLEEP_AFTER}", lambda run: run.limits is not None or run.sleeps,
+        f"{LIMITS} with a {FALLBACK}, or {SLEEP_AFTER}", lambda run: run.limits is not None or sleeps(run.power),
         "limits to power, or hosts that sleep", sleep_after_ns=5,
     ), reason=_BESIDE, allowed="state down"),
     # An overdue job with cores only on such a host would be planned to return its licences.

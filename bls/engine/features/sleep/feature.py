@@ -1,9 +1,12 @@
 """Declaration of hosts that fall asleep when they idle."""
 
+import numpy as np
+
 from bls.engine import hooks as h
 from bls.engine import state as b
 from bls.engine.feature import Feature, FeatureRun
 from bls.engine.features.sleep.state import all_awake
+from traces.compiled import Array
 
 _HERE = "bls.engine.features.sleep"
 
@@ -11,6 +14,22 @@ _HERE = "bls.engine.features.sleep"
 def _awake(run: FeatureRun) -> dict[str, object]:
     first_ns = int(run.given.jobs.submit_ns.min(initial=b.NEVER))
     return {"sleep": all_awake(run.given.others["sleep"], run.sizes, first_ns)}
+
+
+def _columns(state: b.BatchState) -> dict[str, Array]:
+    from traces.tables import BOOT_WAIT
+
+    if not state.settings.sleeps:
+        return {}
+    start_ns, waits = (column[: state.n_rows] for column in (state.jobs.start_ns, state.jobs.boot_wait_ns))
+    return {BOOT_WAIT: np.where(start_ns >= 0, waits, -1)}
+
+
+def _up_to_now(state: b.BatchState) -> None:
+    if state.settings.sleeps:
+        from bls.engine.features.sleep.hosts import let_sleep  # few runs need it
+
+        let_sleep(state, -1, state.now_ns, 0, 0)
 
 
 def _offered(run: FeatureRun) -> dict[str, int]:
@@ -29,5 +48,8 @@ SLEEPS = Feature(
     sizes=_offered,
     settings=lambda run: {"host_log_room": 6 * run.hosts},  # each may fall asleep, boot, and go down
     state=_awake,
+    columns=_columns,
+    up_to_now=_up_to_now,
+    power=f"{_HERE}.power:FACTS",
     check=f"{_HERE}.hosts:check_sleep",
 )

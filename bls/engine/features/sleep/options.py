@@ -1,6 +1,6 @@
 """The options of hosts that fall asleep, and what these conflict with."""
 
-from typing import Final
+from typing import Any, Final
 
 from bls.engine.features.limits.options import FALLBACK, LIMITED, LIMITS, STOPPING, UNSTOPPED
 from bls.engine.features.other_events.options import RESERVES, WINDOWS
@@ -14,8 +14,14 @@ KEEP_AWAKE = Whole(
     name="keep-awake", panel=Panel.POWER, default=0, lowest=0, highest=10**9, metavar="N",
     help="Number of idle hosts that stay awake")
 
+
+def sleeps(power: Any) -> bool:
+    """Whether hosts fall asleep in a run with this plan of power, or None."""
+    return power is not None and power.options.sleep_after_ns is not None
+
+
 _SLEEP_AFTER: Final = has(str(SLEEP_AFTER), lambda power: power.sleep_after_ns is not None, sleep_after_ns=5)
-_SLEEPS: Final = has(str(SLEEP_AFTER), lambda run: run.sleeps, sleep_after_ns=5)
+_SLEEPS: Final = has(str(SLEEP_AFTER), lambda run: sleeps(run.power), sleep_after_ns=5)
 
 POWER: Final[tuple[Conflict, ...]] = (
     needs(

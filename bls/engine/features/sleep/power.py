@@ -1,0 +1,110 @@
+"""Sleeping hosts in the power of a run: their input, remarks, columns, metrics and texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from bls.engine import state as b
+from bls.engine.feature import PowerFacts, RunColumns
+from bls.engine.features.sleep import options as o
+from traces.base.time import format_ns
+from traces.compiled import Array
+from traces.tables import BOOT_WAIT
+
+if TYPE_CHECKING:
+    from bls.power.plan import PowerPlan
+    from bls.power.report import PowerReport
+
+#: Numbers of shutdowns and boots; the time that all hosts together were off, and its share; the number of jobs that waited for
+#: boots, and the mean of these waits over all started jobs.
+METRICS: Final = (
+    "host_sleeps", "host_boots", "sleeping_host_ns", "sleeping_share", "boot_waits", "mean_boot_wait_ns",
+)  # fmt: skip
+
+
+def _sleeps(plan: PowerPlan) -> bool:
+    return plan.options.sleep_after_ns is not None
+
+
+def _give(plan: PowerPlan, given: RunColumns) -> None:
+    # ``passages``: int64 (2, H), ns.
+    if not _sleeps(plan):
+        return
+    table, options = plan.table, plan.options
+    passages = np.repeat(np.stack([table.shutdown_ns, table.boot_ns]), table.n_hosts, axis=1)
+    given.settings |= {"sleeps": 1, "max_boot_wait_ns": int((table.shutdown_ns + table.boot_ns).max())}
+    given.others["sleep"] = {
+        "passages": passages,
+        "after_ns": options.sleep_after_ns,
+        "keep_awake": options.keep_awake,
+    }
+
+
+def _remarks(plan: PowerPlan) -> Iterator[str]:
+    # One line each: groups of hosts that save nothing asleep, or sleep for less than the break-even time; all hosts stay awake.
+    after = plan.options.sleep_after_ns
+    if after is None:
+        return
+    said, n_hosts = f"{o.SLEEP_AFTER:{format_ns(after)}}", plan.table.n_hosts
+    for group, even in enumerate(plan.table.break_even_ns):
+        hosts = f"hosts[{group}]"
+        if even is None:
+            off, idle = plan.table.off_mw[group] / 1000, plan.table.host_idle_mw[group] / 1000
+            yield f"{said}: {hosts} save nothing: they draw {off:g} W off, and {idle:g} W idle"
+        elif even > after:
+            takes = f"to shut down and boot takes as much as they save in {format_ns(even)}"
+            yield f"{said}: {hosts} may use more than if they stayed awake: {takes}"
+    if plan.options.keep_awake >= int(n_hosts.sum()):
+        yield f"{said}: no effect, since all {int(n_hosts.sum())} hosts are kept awake"
+
+
+def _waits(report: PowerReport) -> Array | None:
+    waits = report.observed.get(BOOT_WAIT)
+    return None if waits is None else np.maximum(waits, 0)
+
+
+def totals(report: PowerReport) -> tuple[int, int, int]:
+    """Numbers of sleeps and boots of hosts until the end, and the total time for which hosts were off, ns."""
+    assert report.stopped is not None
+    _, state, start, end = report.stopped.spans(report.until_ns)
+    off = state == b.OFF
+    lasts = np.maximum(np.minimum(end, report.until_ns) - start, 0)[off]
+    return int((state == b.SHUTTING).sum()), int((state == b.BOOTING).sum()), sum(lasts.tolist())
+
+
+def _measured(report: PowerReport) -> Mapping[str, int | float | None]:
+    waits = report.observed.get(BOOT_WAIT)
+    if report.stopped is None or waits is None:
+        return {}
+    found = totals(report)
+    host_ns = (report.until_ns - report.begin_ns) * int(report.plan.table.first_host[-1])
+    values = (found[-1] / host_ns if host_ns else None, int((waits > 0).sum()), report.mean_of_started(waits))
+    return dict(zip(METRICS, (*found, *values), strict=True))
+
+
+def _rows(report: PowerReport) -> Iterator[tuple[str, str]]:
+    if _sleeps(report.plan):
+        found = report.metrics
+        evens = sorted({-1 if even is None else even for even in report.plan.table.break_even_ns})
+        pays = ", ".join("never" if even < 0 else f"from {format_ns(even)} on" for even in evens)
+        off = found["sleeping_share"] or 0
+        yield "sleep", f"{found['host_sleeps']} times, {100 * off:.3g} % of the hosts' time off; it pays {pays}"
+
+
+def _record(report: PowerReport) -> Mapping[str, Any]:
+    return {"break_even_ns": report.plan.table.break_even_ns} if _sleeps(report.plan) else {}
+
+
+FACTS = PowerFacts(
+    give=_give,
+    by_cores=_sleeps,
+    remarks=_remarks,
+    waits=_waits,
+    metrics=METRICS,
+    measured=_measured,
+    rows=_rows,
+    record=_record,
+)
