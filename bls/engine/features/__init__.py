@@ -1,1 +1,1 @@
-"""Optional features of the batch engine, compiled only for runs that use them (:mod:`bls.engine.hooks`)."""
+"""Optional features of the batch engine, a folder each, compiled only for runs that use them (:mod:`bls.engine.hooks`)."""
