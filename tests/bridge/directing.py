@@ -102,7 +102,7 @@ TOLD = {"scales", "widths", "hints"}
 def command_rows(result: bridge.Result) -> dict[str, int]:
     """Check a run, and count the commands to running jobs."""
     check_ledger(result.ledger)
-    return {name: len(getattr(result, name)) for name in TOLD if getattr(result.ledger, name) is not None}
+    return {one.name: len(getattr(result, one.name)) for one in result.ledger.events if one.name in TOLD}
 
 
 def changed_toy(directory: Path, changes: dict[str, str]) -> str:

@@ -358,10 +358,11 @@ def test_jobs_are_ended(how: str, state: str, als: str, words: str) -> None:
 def test_the_trace_shows_all_of_it(tmp_path: Path) -> None:
     result = KINDS["everything"].simulated(2)
     shown = read_batch(result.write_trace(tmp_path))[0]["batch scheduler"]
-    for name in (*TOLD, "releases"):
-        frame, declared = getattr(result, name), type(getattr(result.ledger, name)).table_columns()
+    assert [one.name for one in result.ledger.events] == ["hints", "widths", "scales", "releases"]
+    for one in result.ledger.events:
+        name, frame, declared = one.name, getattr(result, one.name), one.table_columns()
         assert [str(kind).replace("float64", "double") for kind in frame.dtypes] == [
-            one.stored for one in declared.values()
+            column.stored for column in declared.values()
         ]
         at = frame["released_ns" if name == "releases" else "command_ns"]
         together = [frame["row"], at] if name in ("widths", "releases") else [frame.index]
