@@ -38,7 +38,8 @@ INSTANT, HOST, ARRIVED, BEFORE_PASS, TAKEN, PASSED, STARTED, END_KNOWN, AFTER_PA
 NEXT, BLOCKED, BUSY = range(11, 14)
 EVENTS = 14  #: events and queries
 
-# Roles, each played by at most one feature of a run. Those of PROFILE, of PLACEMENT and of ATTEMPTS are played by one feature.
+# Roles, each played by at most one feature of a run. PROFILE, PLACEMENT and ATTEMPTS are strategies of several roles, which one
+# feature plays together.
 PLAN, DROP_PLAN, ORDER, WIDTH = range(4)  # a pass
 PROFILE = MOVE_PROFILE, HOLD_POOL, HOLD_KEPT, HOLD_HOST, EARLIEST = range(4, 9)  # free cores over time
 PLACEMENT = PLACE_NOW, SLOT_NOW = range(9, 11)  # cores for a start
