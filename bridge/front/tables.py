@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from bridge.runs.afterwards import StoredRun
+from bridge.runs.directory import read_record
 from bridge.runs.result import Result
 from bridge.scenarios.scenario import Execution
 from bridge.studies.grid import GridRows
@@ -68,10 +69,12 @@ def _frame(results: Sequence[Any]) -> pd.DataFrame:
             return one.frame
         if isinstance(one, Report):
             return one.results
-        if isinstance(one, str | Path) and (Path(one) / STUDY).is_file():
-            from bridge.studies.page import state_of
+        if isinstance(one, str | Path):
+            if (Path(one) / STUDY).is_file():
+                from bridge.studies.page import state_of
 
-            return state_of(Path(one)).results
+                return state_of(Path(one)).results
+            read_record(Path(one), what="run, study or grid")  # so that the error names all of them
         if hasattr(one, "columns"):
             return cast("pd.DataFrame", one)
     return _of_runs([StoredRun(Path(one)) if isinstance(one, str | Path) else one for one in results])

@@ -268,6 +268,8 @@ def read_record(folder: Path, name: str = "run.json", what: str = "run") -> dict
         record = parse_json(path.read_bytes(), str(path))
     except FileNotFoundError:
         missing = f"it has no {name}" if folder.is_dir() else f"there is no such folder{near_files(folder)}"
+        if what == "run" and (folder / "study.json").is_file():
+            missing = "it is the result of a study"
         raise InputError(f"{folder} is not a result of twolevel {what}: {missing}") from None
     except NotADirectoryError:
         raise InputError(f"{folder} is a file; allowed: the folder that twolevel {what} has written") from None

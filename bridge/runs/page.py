@@ -122,7 +122,8 @@ def page_of_run(
         p.Section("metrics", "All metrics", _metrics(metrics), "Hover, or press Tab, for definitions."),
         p.Section("again", "What was run", _what(record, command)),
     ]
-    return Page(kind, title, _lead(parts, jobs), chosen_metrics(metrics, MAIN_METRICS), made)
+    main = [name for name in MAIN_METRICS if name != "tasks" or metrics.get(name)]  # none in recorded runs
+    return Page(kind, title, _lead(parts, jobs), chosen_metrics(metrics, main), made)
 
 
 _ABOUT_TIMELINE = "Rows are labelled host · core. Drag or scroll to move and zoom; click a job to see why it started."

@@ -159,7 +159,7 @@ def summary_rows(
         *_level(scenario),
         ("jobs on cores", f"{metrics['jobs']} on {n_cores}"),
         *([] if ends == [f"completed {metrics['jobs']}"] else [("ends", ", ".join(ends))]),
-        ("tasks, chunks", f"{metrics['tasks']}, {metrics['chunks']}"),
+        *([("tasks, chunks", f"{metrics['tasks']}, {metrics['chunks']}")] if metrics["tasks"] else []),
         ("makespan", span("makespan_ns")),
         ("mean wait", span("mean_wait_ns")),
         ("mean response", span("mean_response_ns")),

@@ -105,7 +105,14 @@ def _afterwards(study: Study) -> Afterwards:
     try:
         return Afterwards.given({**study.results, **_files_of_results(study)})
     except InputError as error:
-        raise InputError(study.spelled(error.text)) from None
+        raise InputError(study.error_text(error.text)) from None
+
+
+def _check_afterwards(afterwards: Afterwards, scenario: ReadyScenario) -> None:
+    try:
+        afterwards.check(scenario)
+    except InputError as error:
+        raise InputError(f"[results]: {error.text}") from None
 
 
 def needed_elsewhere(study: Study, inputs: Inputs) -> dict[Path, str]:
@@ -193,7 +200,7 @@ class Preparation:
     def _of_cell(self, error: TwolevelError, cell: int) -> TwolevelError:
         where = o.with_origin(error.text, self.study.cells[cell].given, self.study.origins)
         said = f" (cell {cell}: {self.study.names[cell]})" if len(self.study.cells) > 1 else ""
-        return type(error)(self.study.spelled(f"{where}{said}"))
+        return type(error)(self.study.error_text(f"{where}{said}"))
 
     def _place(self, cell: int, seed: int) -> int:
         # Index of a cell's shared data; made at the first use. A log is the same for all seeds.
@@ -211,7 +218,7 @@ class Preparation:
             except TwolevelError as error:
                 given, about = self.study.cells[cell].given, f"workload {source.name}: "
                 text = o.with_origin(error.text, given, self.study.origins, about)
-                raise type(error)(self.study.spelled(text)) from None
+                raise type(error)(self.study.error_text(text)) from None
             place = self._places[key] = len(self.prepared)
             self.prepared[place] = Prepared(jobs, machine, log.job_id)
             if seed == self.study.seeds[0]:
@@ -257,7 +264,7 @@ class Preparation:
         try:
             check_used({key: cell.value(name) for name, key in names.items()} for cell in self.study.cells)
         except InputError as error:
-            raise InputError(self.study.spelled(error.text)) from None
+            raise InputError(self.study.error_text(error.text)) from None
         seen: set[tuple[object, ...]] = set()
         for number, cell in enumerate(cells):
             one = self.study.cells[cell]
@@ -282,7 +289,7 @@ class Preparation:
                     if self.study.results:
                         raise InputError("[results]: not with the real Slurm: nothing is computed from a replay")
                 else:
-                    self.afterwards.check(scenario)
+                    _check_afterwards(self.afterwards, scenario)
             except TwolevelError as error:
                 raise self._of_cell(error, cell) from None
 

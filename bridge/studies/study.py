@@ -63,6 +63,11 @@ class Cell:
             return command
         return self.given.get(option, o.known_options()[option].default)
 
+    def text(self, option: str) -> str:
+        """The value of an option as a text: ``none`` if it is given and None, empty if it is None by default."""
+        value = self.value(option)
+        return "" if value is None and option not in self.given else _text(value)
+
     @cached_property
     def same(self) -> str:
         """A text that is equal for equal cells: it contains everything that is not default."""
@@ -102,6 +107,7 @@ class Study:
     folders: tuple[Path, ...]  # in which files are searched, in this order
     cluster: Mapping[str, Mapping[str, object]]  # settings of clusters, by kind
     text: str  # the study in the form of a file (``study_file``), needed to repeat it
+    source: str = ""  # that file, for errors; empty if there is no file
     origins: o.Origins = field(default_factory=dict)  # place of each value in that file; empty if there is no file
     # the meaning of the seeds; with windows of a log, no seeds means all windows
     replicates: Replicates = Replicates()  # noqa: RUF009  # frozen
@@ -178,6 +184,11 @@ class Study:
         """The text; options that it mentions are spelled as keys if the study has a file, otherwise as on the command line."""
         return spelled(text, o.spelling(self.text)) if self.origins else on_command_line(text)
 
+    def error_text(self, text: str) -> str:
+        """The same for an error, preceded by the study's file."""
+        found = self.spelled(text)
+        return found if found.startswith(self.source) else f"{self.source}: {found}"
+
     @cached_property
     def of_slurm(self) -> bool:
         """Whether the real Slurm decides in some cell."""
@@ -215,7 +226,7 @@ class Study:
         words = [batch, short_word(str(cell.value("als"))), _number(float(cell.value("variation") or 0.0))]  # type: ignore[arg-type]
         if len(self.workloads) > 1:
             words.insert(0, short_word(cell.workload.name))
-        words += [f"{name}={short_word(_text(cell.value(name)))}" for name in further]
+        words += [f"{name}={short_word(cell.text(name))}" for name in further]
         return _short("-".join(words), _LONGEST_NAME)
 
 
@@ -233,7 +244,7 @@ def _text(value: o.Value) -> str:
         return ";".join(value)
     if isinstance(value, bool):
         return str(value).lower()
-    return _number(value) if isinstance(value, float) else "" if value is None else str(value)
+    return _number(value) if isinstance(value, float) else "none" if value is None else str(value)
 
 
 def _number(value: float) -> str:
@@ -281,8 +292,8 @@ def seeds_of(given: object, where: str) -> tuple[int, ...]:
 
 
 def option_column(cells: Sequence[Cell], option: str) -> list[object]:
-    """The values of an option as a column: numbers as numbers, lists as texts, None as an empty text."""
+    """The values of an option as a column: numbers as numbers, lists as texts, None as ``Cell.text``."""
     values = [cell.value(option) for cell in cells]
     numbers = all(isinstance(value, bool | int | float) for value in values)
     known = not any(isinstance(value, float) and math.isnan(value) for value in values)
-    return list(values) if numbers and known else [_text(value) for value in values]
+    return list(values) if numbers and known else [cell.text(option) for cell in cells]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from refusing import refusals
 from tables import table_rows
 
-from bls import sample_path
+from bls import Batch, sample_path
 from bls.options import BACKFILL
 from bridge.scenarios.scenario import Scenario
 from bridge.studies.drawing import read_results
@@ -30,6 +30,16 @@ WORKLOAD = '[[workload]]\nfile = "sample"\n'
 
 def study(text: str) -> Study:
     return parse_study(text, [Path.cwd()], "name")
+
+
+def test_none_stands_for_no_file_or_name() -> None:
+    model = "mtbf:1d,mttr:1h"
+    found = study(f'[workload]\nsource = "sample"\n[batch]\nfailures = ["none", "{model}"]\n[power]\nlimits = "none"\n')
+    assert [cell.value("failures") for cell in found.cells] == [None, model]
+    assert [cell.text("failures") for cell in found.cells] == ["none", model]
+    plain = study('[workload]\nsource = "sample"\n').cells[0]
+    assert (plain.text("failures"), plain.same) == ("", found.cells[0].same)
+    assert Scenario(batch=Batch(failures="none")) == Scenario()
 
 
 def test_cells_are_every_combination_in_order_and_then_the_single_ones() -> None:

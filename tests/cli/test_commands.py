@@ -18,6 +18,7 @@ from tables import table_rows
 from bls import Platform, sample_path
 from bls.machine.platform import parse_platform
 from bridge.cli.app import _show_warnings
+from bridge.runs.page import run_page
 from traces.base.options import Panel
 
 COMMANDS = (
@@ -40,6 +41,28 @@ def test_help(here: Path) -> None:
     found = re.findall(r"^  (\w+)  ", listed, re.MULTILINE)
     assert set(found) == {command.split()[0] for command in COMMANDS}
     assert "..." not in listed  # a summary that was cut says nothing
+
+
+def test_a_recorded_run_mentions_no_tasks(here: Path) -> None:
+    ran = succeeds(
+        *[
+            "run",
+            "sample",
+            "--select",
+            "first:5",
+            "--als",
+            "recorded",
+            "--failures",
+            "none",
+            "--trace",
+            "none",
+            "--out",
+            "r",
+        ]
+    )
+    assert "tasks" not in ran.out
+    assert json.loads(Path("r/run.json").read_text())["arguments"]["failures"] is None
+    assert "tasks" not in [metric.name for metric in run_page(Path("r")).main]
 
 
 def test_help_is_quick_because_it_loads_nothing_heavy() -> None:

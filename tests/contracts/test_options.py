@@ -41,6 +41,7 @@ from traces import InputError
 from traces.base.errors import Mention, begins_at, in_table, leading, spelled
 from traces.base.options import Choice, Conflict, Option, Real, Whole, check, number_text, values
 from traces.base.retired import RETIRED, retired, unknown
+from traces.exporters import EXPORTERS
 
 #: Where options are declared, and the one that lets none be written elsewhere.
 OF_FEATURES = [
@@ -95,6 +96,12 @@ def test_a_declaration_is_whole(place: str, option: Option[Any]) -> None:
         assert set(option.choices) <= {word.strip(",:;") for word in option.help.split()}
         with pytest.raises(InputError, match=rf"^{option.keyword}='x': unknown {option.what} 'x'; known: "):
             option.check("x")
+
+
+def test_the_help_lists_every_trace_format() -> None:
+    listed = re.search(r": (.*), your own; or none", bridge.options.declared.TRACE_FORMATS.help)
+    assert listed
+    assert listed[1].split(", ") == [*EXPORTERS]
 
 
 def test_numbers_of_limits_are_short_and_exact() -> None:

@@ -224,13 +224,22 @@ def part(kind: type) -> Any:
     return field(default_factory=kind, metadata={_PART: kind})
 
 
+def is_no_value(value: object, option: Option[Any], default: object = None) -> bool:
+    """Whether a value is the text ``none``, which stands for the default if that is None: files have no None."""
+    return option.default is None and default is None and isinstance(value, str) and value == "none"
+
+
 def check_fields(whole: Any) -> None:
     """Check the values of a dataclass by their options and types, and store numbers and choices as the checks return them. None
-    is allowed where it is the default. Raises InputError for the first value that is not allowed."""
+    is allowed where it is the default; the text ``none`` stands for it. Raises InputError for the first value that is not
+    allowed."""
     for one in fields(whole):
         if (option := one.metadata.get(_OPTION)) is None:
             continue
         value, kinds = getattr(whole, one.name), _TYPES.get(getattr(one.type, "__name__", str(one.type)))
+        if is_no_value(value, option, one.default):
+            value = None
+            object.__setattr__(whole, one.name, value)
         if isinstance(option, Real | Choice) and not (one.default is None and value is None):
             object.__setattr__(whole, one.name, option.check(value))
         elif kinds is not None and not isinstance(value, kinds[:-1]):

@@ -18,7 +18,7 @@ from bridge.scenarios.ready import decided
 from bridge.scenarios.scenario import Scenario
 from traces.base.errors import InputError, Mention, Surface, in_table, leading, one_of, shown, shown_name
 from traces.base.given_file import parse_toml
-from traces.base.options import Choice, Option, OptionPlace, built, check, places
+from traces.base.options import Choice, Option, OptionPlace, built, check, is_no_value, places
 from traces.base.retired import unknown
 
 Value: TypeAlias = bool | int | float | str | tuple[str, ...] | None  #: types of an option's value
@@ -179,6 +179,8 @@ def checked_value(name: str, value: object, where: str) -> Value:
         raise unknown("option of twolevel run", name, known, where)
     if name == BATCH_OPTION and value not in (ENGINE, SLURM):
         raise one_of("batch level", value, (ENGINE, SLURM), where)
+    if is_no_value(value, known[name].option, known[name].default):
+        return None
     found = value_of(known[name].option, value, where)
     return spelled(found) if name == ALS_OPTION and isinstance(found, str) else found
 

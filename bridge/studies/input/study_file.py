@@ -71,7 +71,7 @@ def load_study(path: str | Path, data: Sequence[str | Path] = ()) -> Study:
         study = parse_study(text, folders, Path(path).stem)
     except InputError as error:
         raise InputError(f"{path}: {spelled(error.text, o.spelling(text))}") from None
-    return replace(study, origins=_origins(parse_toml(text, ""), str(path)))
+    return replace(study, source=str(path), origins=_origins(parse_toml(text, ""), str(path)))
 
 
 def parse_study(
