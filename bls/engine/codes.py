@@ -77,7 +77,7 @@ class SlowOrder(IntEnum):
 
 
 class HostState(IntEnum):
-    """States of hosts that can be stopped or fall asleep."""
+    """States of hosts that may not stay up."""
 
     UP = 0
     OUT = 1  # idle and out of service

@@ -113,11 +113,6 @@ class WithCosts(WithFacility):
                 if isfunction(method) and not name.startswith("_"):
                     setattr(cls, name, method)
 
-    @property
-    def finished_power(self) -> FinishedPower:
-        """The power of the machine and its jobs, from which costs are computed. Raises InputError if it is not known."""
-        raise NotImplementedError
-
     def costs(self, signals: str | Path) -> EnergyCosts:
         """Compute costs and emissions (docs/reference/power.md#prices-and-carbon).
 

@@ -36,11 +36,8 @@ def _give(plan: PowerPlan, given: RunColumns) -> None:
     table, options = plan.table, plan.options
     passages = np.repeat(np.stack([table.shutdown_ns, table.boot_ns]), table.n_hosts, axis=1)
     given.settings |= {"sleeps": 1, "max_boot_wait_ns": int((table.shutdown_ns + table.boot_ns).max())}
-    given.others["sleep"] = {
-        "passages": passages,
-        "after_ns": options.sleep_after_ns,
-        "keep_awake": options.keep_awake,
-    }
+    rules = {"after_ns": options.sleep_after_ns, "keep_awake": options.keep_awake}
+    given.others["sleep"] = {"passages": passages, **rules}
 
 
 def _remarks(plan: PowerPlan) -> Iterator[str]:
@@ -66,22 +63,15 @@ def _waits(report: PowerReport) -> Array | None:
     return None if waits is None else np.maximum(waits, 0)
 
 
-def totals(report: PowerReport) -> tuple[int, int, int]:
-    """Numbers of sleeps and boots of hosts until the end, and the total time for which hosts were off, ns."""
-    assert report.stopped is not None
-    _, state, start, end = report.stopped.spans(report.until_ns)
-    off = state == b.OFF
-    lasts = np.maximum(np.minimum(end, report.until_ns) - start, 0)[off]
-    return int((state == b.SHUTTING).sum()), int((state == b.BOOTING).sum()), sum(lasts.tolist())
-
-
 def _measured(report: PowerReport) -> Mapping[str, int | float | None]:
-    waits = report.observed.get(BOOT_WAIT)
+    waits, until_ns = report.observed.get(BOOT_WAIT), report.until_ns
     if report.stopped is None or waits is None:
         return {}
-    found = totals(report)
-    host_ns = (report.until_ns - report.begin_ns) * int(report.plan.table.first_host[-1])
-    values = (found[-1] / host_ns if host_ns else None, int((waits > 0).sum()), report.mean_of_started(waits))
+    _, state, start, end = report.stopped.spans(until_ns)
+    off_ns = sum(np.maximum(np.minimum(end, until_ns) - start, 0)[state == b.OFF].tolist())
+    found = int((state == b.SHUTTING).sum()), int((state == b.BOOTING).sum()), off_ns
+    host_ns = (until_ns - report.begin_ns) * int(report.plan.table.first_host[-1])
+    values = (off_ns / host_ns if host_ns else None, int((waits > 0).sum()), report.mean_of_started(waits))
     return dict(zip(METRICS, (*found, *values), strict=True))
 
 
@@ -98,13 +88,4 @@ def _record(report: PowerReport) -> Mapping[str, Any]:
     return {"break_even_ns": report.plan.table.break_even_ns} if _sleeps(report.plan) else {}
 
 
-FACTS = PowerFacts(
-    give=_give,
-    by_cores=_sleeps,
-    remarks=_remarks,
-    waits=_waits,
-    metrics=METRICS,
-    measured=_measured,
-    rows=_rows,
-    record=_record,
-)
+FACTS = PowerFacts(_give, _sleeps, _remarks, _waits, METRICS, _measured, _rows, _record)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from bls.metrics.quantity import Quantity
 from traces.base.options import Option, Panel
@@ -24,16 +24,15 @@ PUE = Option[str | None](
 )
 
 
-class _KnownPower(Protocol):
-    # A finished run.
-    @property
-    def finished_power(self) -> FinishedPower: ...
-
-
 class WithFacility:
     """A finished run whose facility's power can be computed."""
 
-    def facility(self: _KnownPower, pue: str) -> Mapping[str, float | None]:
+    @property
+    def finished_power(self) -> FinishedPower:
+        """The power of the machine and its jobs, from which costs are computed. Raises InputError if it is not known."""
+        raise NotImplementedError
+
+    def facility(self, pue: str) -> Mapping[str, float | None]:
         """Compute the energy and the power of the whole facility (docs/reference/power.md#what-the-facility-draws).
 
         Parameters
@@ -56,7 +55,7 @@ class WithFacility:
         return facility_metrics(self.finished_power, parse_pue(pue))
 
 
-def _computed(run: _KnownPower, pue: Pue) -> Computed:
+def _computed(run: WithFacility, pue: Pue) -> Computed:
     from bls.power.features.pue.facility import facility_metrics
 
     return facility_metrics(run.finished_power, pue), {}
