@@ -60,6 +60,16 @@ def hosts_over_time(result: bridge.Result) -> list[list[int]]:
     return [[int(at / S), *row] for at, row in zip(table.instant_ns, table[STATES].to_numpy().tolist(), strict=True)]
 
 
+def test_kept_reservations_are_planned_again_while_hosts_sleep() -> None:
+    """With reservations that were planned before the hosts fell asleep, job 5 would never start."""
+    rows: list[tuple[float, ...]] = [
+        *((2, 21, 80, 4, 240), (4, 42, 80, 6, 80), (5, 62, 40, 8, 40), (6, 122, 5, 3, 5), (7, 122, 5, 8, 5)),
+        *((8, 142, 17, 4, 17), (9, 202, 17, 4, 51), (11, 263, 80, 3, 80), (12, 283, 5, 2, 10), (15, 403, 80, 6, 240)),
+    ]
+    result = ran(rows, hosts(4, 2), 20 * S, rules=Rules(backfill="conservative"))
+    assert starts(result) == [21, 121, 221, 261, 266, 271, 271, 288, 288, 423]
+
+
 def test_two_hosts_by_hand() -> None:
     """Host 1 is at work until 60 s, host 0 until 100 s; either sleeps 30 s later. A job at 200 s has both boot for 20 s."""
     result = ran([(1, 0, 100, 2, 100), (2, 0, 60, 2, 60), (3, 200, 40, 4, 40)], hosts(2, 2), 30 * S)

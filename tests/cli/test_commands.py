@@ -44,22 +44,8 @@ def test_help(here: Path) -> None:
 
 
 def test_a_recorded_run_mentions_no_tasks(here: Path) -> None:
-    ran = succeeds(
-        *[
-            "run",
-            "sample",
-            "--select",
-            "first:5",
-            "--als",
-            "recorded",
-            "--failures",
-            "none",
-            "--trace",
-            "none",
-            "--out",
-            "r",
-        ]
-    )
+    words = "run sample --select first:5 --als recorded --failures none --trace none --out r"
+    ran = succeeds(*words.split())
     assert "tasks" not in ran.out
     assert json.loads(Path("r/run.json").read_text())["arguments"]["failures"] is None
     assert "tasks" not in [metric.name for metric in run_page(Path("r")).main]

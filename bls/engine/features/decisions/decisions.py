@@ -33,7 +33,6 @@ def charge(state: b.BatchState, _job: int, took: int, _waiting: int, presets: in
     if cost_ns == 0 or n <= presets:
         return 0
     # They hold their cores for longer than planned: drop the reservations that follow them.
-    state.lost = 1
     state.blocked_head = -1
     drop_plan(state)
     for k in range(presets, n):
