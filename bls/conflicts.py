@@ -1,9 +1,9 @@
 """The table of features of the batch level that exclude each other, each pair once (``traces.base.options``).
 
 Rows of an option of a feature of the engine are next to it, in ``options.py`` in the folder of the feature.
-:data:`POWER` concerns options alone, :data:`POLICY` the policy and the rules, :data:`FAIR_START` runs that are repeated in
-part, and :data:`STREAM` logs that are never in memory as a whole. :data:`UNAWARE`, :data:`RUN` and :data:`PLAN` concern all
-features of a run: its jobs, its allocator and its power.
+:data:`POWER` concerns options alone, :data:`POLICY` the policy and the rules, :data:`FAIR_START` and :data:`REPEATED` runs
+that are repeated in part, and :data:`STREAM` logs that are never in memory as a whole. :data:`UNAWARE`, :data:`RUN` and
+:data:`PLAN` concern all features of a run: its jobs, its allocator and its power.
 """
 
 from collections.abc import Callable, Mapping
@@ -101,9 +101,11 @@ UNAWARE: Final[Mapping[str, Conflict]] = dict((
 ))
 
 
+_REPEATS: Final = has(str(o.FAIR_START), lambda _: True, fair_start=True)
+
+
 def _again(other: ChosenFeature, reason: str, allowed: str = "") -> Conflict:
-    asked = has(str(o.FAIR_START), lambda _: True, fair_start=True)
-    return Conflict(asked, other, reason=reason, allowed=allowed)
+    return Conflict(_REPEATS, other, reason=reason, allowed=allowed)
 
 
 #: Properties of a policy, and rules, with which no part of a run can be repeated; checked for a ``bls.inputs.Chosen``.
@@ -121,6 +123,20 @@ FAIR_START: Final[tuple[Conflict, ...]] = (
         f"{decisions.DECISION_COST:measured}", lambda one: one.rules.decision_cost_ns == "measured",
         decision_cost_ns="measured",
     ), f"with {{second}} no run can be repeated; give a time, as {decisions.DECISION_COST:50ms}"),
+)
+
+#: Features with which no part of a run can be repeated; checked for an object with ``constraints`` and ``power``.
+REPEATED: Final[tuple[Conflict, ...]] = (
+    Conflict(_REPEATS, has(
+        f"{DEPENDENCIES} on several jobs",
+        lambda run: run.constraints.dependencies is not None and run.constraints.dependencies.several,
+        "jobs that wait for several others", dependencies=True, several=True,
+    ), "as a repeated part of a run keeps one preceding job only", "one preceding job each"),
+    Conflict(_REPEATS, has(
+        f"{limits.LIMITS} with a {limits.FALLBACK}", lambda run: run.power is not None and run.power.limits_jobs,
+        str(limits.FALLBACK), fallback="hold", **limits.LIMITED,
+    ), "as slowed jobs have other run times", f"{limits.FALLBACK:none}"),
+    Conflict(_REPEATS, sleep.SLEEPS, "as it is unknown which hosts would sleep", "without it"),
 )
 
 STREAMED: Final = has(str(o.STREAM), lambda _: True)
@@ -162,4 +178,4 @@ STREAM: Final[tuple[Conflict, ...]] = (
 )
 
 #: All conflicts of the batch level.
-TABLE: Final = (*POLICY, *POWER, *PLAN, *RUN, *UNAWARE.values(), *FAIR_START, *STREAM)
+TABLE: Final = (*POLICY, *POWER, *PLAN, *RUN, *UNAWARE.values(), *FAIR_START, *REPEATED, *STREAM)

@@ -18,7 +18,7 @@ import numpy as np
 
 from bls.conflicts import FAIR_START
 from bls.engine import state as b
-from bls.engine.features.order import FEATURES
+from bls.engine.features.order import features_of
 from bls.engine.status import FAULTS, BatchStatus
 from bls.inputs import Chosen
 from bls.policies import AnyPolicy
@@ -109,7 +109,7 @@ class _Replay:
             and np.array_equal(state.jobs.rank[: self.n], np.arange(self.n))
             and np.array_equal(state.jobs.begin_ns[: self.n], state.jobs.submit_ns[: self.n])
             and settings.max_reservations == 0
-            and not any(feature.overtakes for feature, there in zip(FEATURES, state.features, strict=True) if there)
+            and not any(feature.overtakes for feature in features_of(state))
         )
 
     def _may_differ(self, row: int) -> bool:

@@ -18,7 +18,7 @@ from bls.engine import loop as engine
 from bls.engine import state as b
 from bls.engine.features.commands.commands import take_back
 from bls.engine.features.commands.state import CommandLog
-from bls.engine.features.order import FEATURES
+from bls.engine.features.order import features_of
 from bls.engine.features.records import EVENTS
 from bls.engine.features.releases.releases import report_job_releases, stop_after
 from bls.engine.features.report_results import ACCEPTED, FULL
@@ -81,7 +81,7 @@ class RunReader:
     def dealings(self) -> Dealings:
         """The features of this run that concern running jobs."""
         state = self.state
-        of_run = [feature for feature, there in zip(FEATURES, state.features, strict=True) if there]
+        of_run = features_of(state)
         found = dict.fromkeys((name for feature in of_run for name in feature.deals(state)), True)
         if state.settings.kills:
             found["cuts"] = True

@@ -17,7 +17,7 @@ from bls.constraints.job_constraints import JobConstraints, outage_columns
 from bls.constraints.outages import Outages
 from bls.engine import loop as engine
 from bls.engine import state as b
-from bls.engine.features.order import FEATURES
+from bls.engine.features.order import features_of
 from bls.engine.features.outages.options import MAX_ATTEMPTS, ON_FAILURE
 from bls.engine.growing import GROW
 from bls.engine.hooks import ROLES
@@ -518,7 +518,7 @@ class BatchSimulator(RunningJobs):
         if row < 0:
             return f"the simulation is stuck at {at}: nothing runs or arrives any more, and not all jobs have ended"
         job = self.state.jobs.number[row]
-        stuck = next(filter(None, (feature.stuck(self.state) for feature in FEATURES)), "")
+        stuck = next(filter(None, (feature.stuck(self.state) for feature in features_of(self.state))), "")
         if isinstance(self.policy, DecidingPolicy):
             reason = stuck or f"batch policy {self.policy.name} does not start it"
         elif self.state.idle_passes > 0 and self._may_go_on():
@@ -560,7 +560,7 @@ class BatchSimulator(RunningJobs):
         do."""
         if not len(self.state.host_log.at_ns):
             return None
-        for feature in FEATURES:
+        for feature in features_of(self.state):
             feature.up_to_now(self.state)
         log = self.state.host_log.front(self.state.n_host_log)
         log = log.take(log.at_ns <= self.now_ns)  # without future transitions
@@ -573,7 +573,9 @@ class BatchSimulator(RunningJobs):
 
     def feature_columns(self) -> dict[str, Array]:
         """Columns of the table of jobs that features of this run have filled."""
-        return {name: column for feature in FEATURES for name, column in feature.columns(self.state).items()}
+        return {
+            name: column for feature in features_of(self.state) for name, column in feature.columns(self.state).items()
+        }
 
     def decisions(self) -> dict[str, Any]:
         """The cost of decisions so far: number of passes; mean, longest and total wall time (ns); and the totals of a Python

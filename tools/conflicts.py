@@ -25,7 +25,7 @@ TABLES: Mapping[str, tuple[Conflict, ...]] = {
     "Power": batch.POWER + batch.PLAN,
     "Features of a run": batch.RUN,
     "Policies that do not support a feature": tuple(batch.UNAWARE.values()),
-    "Fair start times": batch.FAIR_START + both.FAIR_START,
+    "Fair start times": batch.FAIR_START + batch.REPEATED,
     "Both levels": (both.DECIDED, *both.SCENARIO, *both.READY),
     "Execution and results": (*both.PROCESSES, *both.RUN, *(row for row in both.TYPED if row.first.name != _STREAMED)),
     "Streams": (*(row for row in both.TYPED if row.first.name == _STREAMED), *batch.STREAM),

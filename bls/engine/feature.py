@@ -41,11 +41,12 @@ class FeatureRun:
     sizes: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))  # sizes of dimensions, 0 if unknown
 
     def has(self, name: str) -> bool:
-        """Whether a run has a field of the state, a dimension that is not empty, or a setting other than the default."""
+        """Whether a run has a field of the state, input of a feature, a dimension that is not empty, or another setting than by
+        default."""
         fields = fields_of(Settings)
         if name in fields:
             return bool(getattr(self.settings, name) != fields[name].fill)
-        return name in self.given.state or self.sizes[name] > 0
+        return name in self.given.state or name in self.given.others or self.sizes[name] > 0
 
 
 @dataclass(frozen=True, eq=False)

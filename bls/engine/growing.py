@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 
 from bls.engine.cores import Pool
-from bls.engine.features.order import FEATURES
+from bls.engine.features.order import FEATURES, features_of
 from bls.engine.state import BY_ROW, NEVER, OF_JOBS, BatchState
 from bls.engine.status import BatchStatus
 from traces.compiled import Array
@@ -123,7 +123,7 @@ def carry_over(old: BatchState, new: BatchState, rows: Array) -> None:
     k = used.stop - used.start
     new.profile.first, new.profile.end = 0, k
     new.profile.ns[:k], new.profile.free[:k] = old.profile.ns[used], old.profile.free[used]
-    for feature in FEATURES:
+    for feature in features_of(new):
         feature.carry(old, new)
     if len(new.kept.lo):
         keep_reservations(new, old.kept)

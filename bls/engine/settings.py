@@ -54,7 +54,3 @@ class Settings(State):
     # Limited power:
     powered: int = codes.PowerRule.UNPOWERED  # effect of a power limit
     host_log_room: int = 0  # most changes of host states at one instant
-
-    # Sleeping hosts:
-    sleeps: int = 0  # idle hosts fall asleep
-    max_boot_wait_ns: int = 0  # longest wait of a job for its hosts

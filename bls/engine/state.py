@@ -128,6 +128,7 @@ class BatchState(State):
     due_job: int = -1  # job of the present status
     gained: int = 0  # 1 if capacity was gained since the latest pass
     lost: int = 0  # 1 if capacity was lost since the latest pass
+    late_ns: int = 0  # while a job is placed: the time by which it starts later than its cores are held
     hull_ns: int = 0  # capacity gained since kept reservations were last moved lies before this instant
     idle_passes: int = 0  # passes in a row without a start while only outages and wake-ups are to come
     # The latest pass, and all passes:

@@ -6,7 +6,7 @@ import numpy as np
 
 from bls.engine import state as b
 from bls.engine.cores import Pool
-from bls.engine.features.order import FEATURES
+from bls.engine.features.order import features_of
 from traces.algorithms.event_heap import Heap
 from traces.checks.faults import Checks
 from traces.compiled import Array
@@ -141,7 +141,7 @@ class _Batch(BatchChecks):
         self._check_queue()
         self._check_held()
         self.holder[self.held_cores] = self.owner
-        for feature in FEATURES:
+        for feature in features_of(state):
             if feature.check:
                 module, _, name = feature.check.partition(":")
                 getattr(import_module(module), name)(self)

@@ -13,7 +13,7 @@ from bls import options as o
 from bls.conflicts import POWER
 from bls.engine.codes import SlowOrder
 from bls.engine.features.limits.options import ALLOWED, FALLBACK, LIMITS, POWER_ESTIMATES
-from bls.engine.features.sleep.rules import SleepRules
+from bls.engine.features.sleep.options import SleepRules
 from traces.base.errors import InputError, at, one_of, real, shown
 from traces.base.options import Implied, Option, check, check_fields, holds, knows_its_keywords, places, plain
 

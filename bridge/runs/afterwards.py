@@ -139,8 +139,8 @@ class WithCosts(WithFacility):
 
 def check_repeatable(ready: ReadyScenario) -> None:
     """Raise InputError if parts of a run of this scenario cannot be repeated, as fair start times need."""
+    from bls.conflicts import REPEATED as conflicts
     from bls.fair_start import check_fair_start
-    from bridge.scenarios.conflicts import FAIR_START as conflicts
 
     check(conflicts, ready)
     check_fair_start(ready.policy, ready.options.batch)

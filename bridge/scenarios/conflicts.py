@@ -9,15 +9,14 @@ from bls import options as b
 from bls.conflicts import STREAMED
 from bls.engine.features.decisions.options import DECISION_COST, DECISIONS
 from bls.engine.features.dependencies.options import DEPENDENCIES
-from bls.engine.features.limits.options import ALLOWED, FALLBACK, LIMITS, POWER_ESTIMATES
 from bls.engine.features.other_events.options import WINDOWS
 from bls.engine.features.outages.options import FAILURES, MAX_ATTEMPTS, ON_FAILURE
 from bls.engine.features.prediction.options import ESTIMATES
 from bls.engine.features.presets.options import PRESET
 from bls.engine.features.releases.options import COORDINATION
-from bls.engine.features.sleep.options import KEEP_AWAKE, SLEEP_AFTER
 from bls.engine.features.switches.options import SWITCHES
 from bls.engine.features.widths.options import MALLEABLE, RESIZE
+from bls.power.options import Power
 from bridge.options import declared as d
 from bridge.scenarios.scenario import RECORDED, Application, Scenario
 from traces.base.errors import InputError, at
@@ -198,35 +197,6 @@ RUN: Final[tuple[Conflict, ...]] = (
     ),
 )
 
-# Of a :class:`bridge.scenarios.ready.ReadyScenario` that is to be repeated in parts.
-
-
-def _again(other: ChosenFeature, reason: str, allowed: str) -> Conflict:
-    return Conflict(has(str(b.FAIR_START), lambda _: True, fair_start=True), other, reason, allowed)
-
-
-FAIR_START: Final[tuple[Conflict, ...]] = (
-    _again(
-        has(
-            f"{DEPENDENCIES} on several jobs",
-            lambda ready: ready.constraints.dependencies is not None and ready.constraints.dependencies.several,
-            "jobs that wait for several others", dependencies=True, several=True,
-        ),
-        "as a repeated part of a run keeps one preceding job only", "one preceding job each"
-    ),
-    _again(
-        has(
-            f"{LIMITS} with a {FALLBACK}", lambda ready: ready.power is not None and ready.power.limits_jobs,
-            str(FALLBACK), limits=[(0, None, 1000)], fallback="hold",
-        ),
-        "as slowed jobs have other run times", f"{FALLBACK:none}"
-    ),
-    _again(
-        has(str(SLEEP_AFTER), lambda ready: ready.options.power.sleep_after_ns is not None, sleep_after_ns=5),
-        "as it is unknown which hosts would sleep", "without it"
-    ),
-)
-
 # Of typed values, by the keys of options: in Python an option without effect is not an error.
 
 
@@ -277,8 +247,7 @@ def _seeded(given: Values) -> bool:
 _WHOLE: Final[tuple[Option[Any], ...]] = (
     b.OBSERVE, d.LIVE, d.CHECK, d.NODES, DECISIONS, d.SAME_AS,
     b.SELECT, PRESET, b.CANCELLED, b.REQUESTS, WINDOWS, DEPENDENCIES, SWITCHES,
-    LIMITS, FALLBACK, ALLOWED, b.JOB_POWER, POWER_ESTIMATES, b.SIGNALS,
-    SLEEP_AFTER, KEEP_AWAKE, b.POWER,  # implied by any of them
+    *(place.option for place in places(Power)[1:]), b.POWER,  # the last is implied by any of them
 )
 
 TYPED: Final[tuple[Conflict, ...]] = (

@@ -1,5 +1,8 @@
 """All features of the batch engine, in the order in which the subscribers of one event are called."""
 
+from typing import TYPE_CHECKING
+
+from bls.engine.feature import Feature
 from bls.engine.features.commands import feature as commands
 from bls.engine.features.core_plan import feature as core_plan
 from bls.engine.features.decisions import feature as decisions
@@ -28,6 +31,9 @@ from bls.engine.features.stops import feature as stops
 from bls.engine.features.switches import feature as switches
 from bls.engine.features.widths import feature as widths
 
+if TYPE_CHECKING:
+    from bls.engine.state import BatchState
+
 FEATURES = (
     *(decisions.RECORDS, decisions.CHARGES),
     # At an instant, after the ends: releases of cores, requests for cores, predictions, hosts, limits, and the others.
@@ -41,3 +47,8 @@ FEATURES = (
     # Policies decide before hosts fall asleep in a pass; accounts begin when sleeping hosts have been waited for.
     *(sleep.SLEEPS, scores.ACCOUNTS),
 )
+
+
+def features_of(state: "BatchState") -> list[Feature]:
+    """The features of a run."""
+    return [feature for feature, there in zip(FEATURES, state.features, strict=True) if there]

@@ -13,8 +13,6 @@ from traces.intervals import intervals_of
 
 def check_core_profile(checks: BatchChecks) -> None:
     """Check that the changes at each slice lead from the previous slice's free cores to its own."""
-    if not checks.settings.by_cores:
-        return
     jobs, what = checks.jobs, "keeps a reservation that names no cores"
     kept, pool, used = checks.kept, checks.state.kept, checks.state.kept_used
     reserved = checks.in_pool(pool, used, kept, jobs.plan_first, jobs.plan_count, what)

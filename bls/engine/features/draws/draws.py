@@ -180,7 +180,7 @@ def scaled(rest_ns: int, before: int, after: int, most: int) -> int:
 @compiled(inner=True)
 def planned_ns(state: b.BatchState, job: int) -> int:
     """The planned run time of a waiting job: its estimate, longer if its power state or level slows its slowest cores."""
-    return planned_with(state, job, state.jobs.estimate_ns[job]) + int(state.sleep.late_ns)
+    return planned_with(state, job, state.jobs.estimate_ns[job]) + state.late_ns
 
 
 @compiled(inner=True)

@@ -48,8 +48,6 @@ def count(state: BatchState, job: int, _begin: int, cores: int, jobs: int) -> in
 def carry_tallies(_old: BatchState, new: BatchState) -> None:
     """Count the running jobs of each user in the next state of a stream."""
     jobs = new.jobs
-    if not new.settings.limited:
-        return
     runs = np.flatnonzero((jobs.start_ns >= 0) & (jobs.state < 0))
     np.add.at(new.user_tally[..., 0], (jobs.partition[runs], jobs.user[runs]), 1)
     np.add.at(new.user_tally[..., 1], (jobs.partition[runs], jobs.user[runs]), jobs.cores[runs])
@@ -58,8 +56,6 @@ def carry_tallies(_old: BatchState, new: BatchState) -> None:
 def check_tallies(checks: "BatchChecks") -> None:
     """Check the counts of running jobs and cores of partitions and users."""
     state, jobs, rows = checks.state, checks.jobs, checks.held
-    if not state.settings.limited:
-        return
     found = np.zeros_like(state.user_tally)
     working = jobs.cores[rows] - jobs.released[rows]
     np.add.at(found, (jobs.partition[rows], jobs.user[rows]), np.stack([np.ones_like(rows), working], axis=1))

@@ -230,8 +230,6 @@ def _gone_by(state: b.BatchState, host: int, instant: int, core_number: Ints, re
 
 def check_releases(checks: BatchChecks) -> None:
     """Check that jobs hold the cores that they will release."""
-    if checks.settings.releases == b.NO_RELEASES:
-        return
     state, n_cores = checks.state, checks.n_cores
     checks.check_heap("releases", state.releasing, b.WIDTH_REQUEST_KEY + len(checks.jobs.number))
     ns, key = state.releasing.entries()

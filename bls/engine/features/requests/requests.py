@@ -92,8 +92,6 @@ def report_width_requests(state: b.BatchState, job: int, width_request_ns: Ints,
 
 def check_requests(checks: "BatchChecks") -> None:
     """Check that exactly the jobs with future requests are in the heap of releases."""
-    if checks.settings.releases == b.NO_RELEASES:
-        return
     key = checks.state.releasing.entries()[1]
     rows = key[key >= b.WIDTH_REQUEST_KEY] - b.WIDTH_REQUEST_KEY
     for row in np.setxor1d(rows, np.flatnonzero(checks.state.requested_widths.count)):

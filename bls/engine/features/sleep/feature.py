@@ -19,17 +19,14 @@ def _awake(run: FeatureRun) -> dict[str, object]:
 def _columns(state: b.BatchState) -> dict[str, Array]:
     from traces.tables import BOOT_WAIT
 
-    if not state.settings.sleeps:
-        return {}
     start_ns, waits = (column[: state.n_rows] for column in (state.jobs.start_ns, state.jobs.boot_wait_ns))
     return {BOOT_WAIT: np.where(start_ns >= 0, waits, -1)}
 
 
 def _up_to_now(state: b.BatchState) -> None:
-    if state.settings.sleeps:
-        from bls.engine.features.sleep.hosts import let_sleep  # few runs need it
+    from bls.engine.features.sleep.hosts import let_sleep  # few runs need it
 
-        let_sleep(state, -1, state.now_ns, 0, 0)
+    let_sleep(state, -1, state.now_ns, 0, 0)
 
 
 def _offered(run: FeatureRun) -> dict[str, int]:
@@ -37,7 +34,7 @@ def _offered(run: FeatureRun) -> dict[str, int]:
 
 
 SLEEPS = Feature(
-    ("sleeps",),
+    ("sleep",),
     on={
         h.FREED: f"{_HERE}.hosts:let_sleep",
         h.HOST: f"{_HERE}.hosts:change_host",

@@ -171,7 +171,7 @@ def begin_pass(state: b.BatchState, _job: int, now: int, _stop: int, _sign: int)
     A job that starts on booting hosts holds its cores for longer than planned: reservations that follow it are dropped.
     """
     _settle(state, now)
-    if state.sleep.n_away > 0 and state.settings.max_boot_wait_ns > 0:
+    if state.sleep.n_away > 0 and state.sleep.max_boot_wait_ns > 0:
         state.lost = 1
     return 0
 
@@ -229,8 +229,6 @@ def boot_hosts(state: b.BatchState, job: int, start: int, _stop: int, _sign: int
 
 def check_sleep(checks: "BatchChecks") -> None:
     """Check the sleeping, booting and idle hosts."""
-    if not checks.settings.sleeps:
-        return
     state, sleep, n_hosts, host_of = checks.state, checks.state.sleep, checks.n_hosts, checks.state.host_of
     checks.check_heap("hosts that may fall asleep", sleep.sleepy, n_hosts)
     checks.check_heap("hosts that boot", sleep.boots, n_hosts)

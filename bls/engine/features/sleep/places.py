@@ -99,7 +99,7 @@ def _place_by_cores(state: b.BatchState, job: int) -> int:
     _offer_awake(state, sleep.saved.words)
     found = _try_now(state, job)
     if not found:
-        state.sleep.late_ns = _latest(state)
+        state.late_ns = _latest(state)
         lacking = state.jobs.cores[job]
         for h in range(sleep.host.state.size):
             if sleep.host.state[h] == b.UP:
@@ -109,7 +109,7 @@ def _place_by_cores(state: b.BatchState, job: int) -> int:
     copy_cores(state.cores_profile.now, sleep.saved)
     if not found:
         found = call_hook(state.roles[EARLIEST], (state, job, state.now_ns, state.now_ns + 1, 0)) == state.now_ns
-    state.sleep.late_ns = 0
+    state.late_ns = 0
     return int(state.n_placed) if found else 0
 
 
@@ -147,9 +147,9 @@ def slot_awake(state: b.BatchState, job: int, now: int, before: int, is_copied: 
     if state.settings.by_cores == 1:
         slot = now
         if count == 0:
-            state.sleep.late_ns = _latest(state)
+            state.late_ns = _latest(state)
             slot = call_hook(state.roles[EARLIEST], (state, job, now, before, 0))
-            state.sleep.late_ns = 0
+            state.late_ns = 0
         return int(slot)
     state.n_placed = count
     if late == 0 or state.settings.plans == 0:

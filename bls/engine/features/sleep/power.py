@@ -35,8 +35,8 @@ def _give(plan: PowerPlan, given: RunColumns) -> None:
         return
     table, options = plan.table, plan.options
     passages = np.repeat(np.stack([table.shutdown_ns, table.boot_ns]), table.n_hosts, axis=1)
-    given.settings |= {"sleeps": 1, "max_boot_wait_ns": int((table.shutdown_ns + table.boot_ns).max())}
     rules = {"after_ns": options.sleep_after_ns, "keep_awake": options.keep_awake}
+    rules["max_boot_wait_ns"] = int((table.shutdown_ns + table.boot_ns).max())
     given.others["sleep"] = {"passages": passages, **rules}
 
 

@@ -30,9 +30,9 @@ class SleepState(State):
     passages: Ints2  # (2, H): duration of shutdown and boot, ns
     after_ns: int = 0  # idle time before sleep
     keep_awake: int = 0  # idle hosts that stay awake
+    max_boot_wait_ns: int = 0  # longest wait of a job for its hosts
     n_away: int = 0  # hosts that are asleep or booting
     n_idle: int = 0  # hosts that are awake, or booting, and idle
-    late_ns: int = 0  # while a job is placed on sleeping hosts: the time by which it exceeds its estimate
     idle_changed_ns: int = 0  # when an awake host last became idle, was allocated, failed or returned
     host: SleepHosts = column()  # states of hosts
     sleepy: Heap = column("hosts")  # hosts by earliest instant of sleep; key H - 1 - h for host h

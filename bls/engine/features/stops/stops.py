@@ -182,8 +182,6 @@ def stop_hosts(state: b.BatchState, host: int, now: int, _stop: int, sign: int) 
 def check_stops(checks: "BatchChecks") -> None:
     """Set the hosts that are out of service, and check their number."""
     state, host = checks.state, checks.state.stops.host
-    if not host.state.size:
-        return
     checks.stopped, checks.stopped_until = host.state != b.UP, host.until_ns
     out_of_service = checks.stopped & (host.state != b.BOOTING)
     checks.count("hosts that are stopped", state.n_stopped, int(out_of_service.sum()))

@@ -378,7 +378,7 @@ def may_come(state: b.BatchState, job: int, core: int, first: int) -> bool:
 def check_widths(checks: "BatchChecks") -> None:
     """Check the maximum widths of running jobs and the counts of cores requested back from them."""
     state, jobs, owner, cores = checks.state, checks.jobs, checks.owner, checks.held_cores
-    if checks.settings.releases == b.NO_RELEASES or checks.settings.resizing == b.NO_RESIZE:
+    if checks.settings.releases == b.NO_RELEASES:
         return
     left = np.bincount(owner, minlength=state.n_rows)
     asked = np.bincount(owner[state.asked[cores] == 1], minlength=state.n_rows)
