@@ -10,7 +10,7 @@ from traces.kernels.units import prepare
 #: The batch level, and the metrics of any run.
 BATCH: Final = {
     "bls.workloads.readers.swf": 8,
-    "bls.engine.loop": 69,
+    "bls.engine.loop": 70,
     "bls.policies.contract": 3,
     "bls.allocators.first_fit": 9,
     "bls.metrics.occupancy": 7,
