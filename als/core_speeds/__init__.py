@@ -324,10 +324,24 @@ class CoreSpeeds:
 
 
 def core_speeds(specs: Sequence[str], n_cores: int, seed: int) -> CoreSpeeds:
-    """Return the speeds of a machine's cores: the product of several components, ``specs``, such as
-    ``square:period=60s,low=0.5``; without any the speeds are steady. ``n_cores``: cores of the machine, 1 to 2**40; ``seed``:
-    of random components, 0 to 2**64 - 1. Raises InputError if a component is invalid, or a number is out of range.
+    """Return the speeds of a machine's cores: the product of several components.
 
+    Parameters
+    ----------
+    specs : sequence of str
+        The components, such as ``square:period=60s,low=0.5``; none: the speeds are steady.
+    n_cores : int
+        Cores of the machine, 1 to 2**40.
+    seed : int
+        Seed of random components, 0 to 2**64 - 1.
+
+    Raises
+    ------
+    InputError
+        If a component is invalid, or a number is out of range.
+
+    Examples
+    --------
     >>> core_speeds(["lost:cores=1,at=100s"], 2, 0).factors([0, 1], 100 * 10**9).tolist()
     [1.0, 0.0]
     """

@@ -120,12 +120,25 @@ def dispatch(
     last_s: Array | None = None,
     clock_ns: Callable[[], int] = lambda: 0,
 ) -> DispatchPlan:
-    """Decide which jobs start at t, and where, by one of ``bls.cp.parameters.MODELS``.
+    """Decide which jobs start at t, and where.
 
-    ``queue``: the largest number of jobs to model now, if not ``parameters.queue``. ``last_s``, int64 (n,): starts of the
-    queue's jobs in the previous plan, s from any origin, -1 for others: a further order of the list. ``clock_ns``: the clock
-    that measures times, ns; without it they are 0, and decisions do not depend on it. Raises InputError if the model is
-    unknown, or OR-Tools is not installed.
+    Parameters
+    ----------
+    instance : Instance
+    model : str
+        One of ``bls.cp.parameters.MODELS``.
+    parameters : Parameters
+    queue : int, optional
+        The largest number of jobs to model now, if not ``parameters.queue``.
+    last_s : int64 (n,), optional
+        Starts of the queue's jobs in the previous plan, s from any origin, -1 for others: a further order of the list.
+    clock_ns : callable
+        Clock that measures times, ns; without it they are 0. Decisions do not depend on it.
+
+    Raises
+    ------
+    InputError
+        If the model is unknown, or OR-Tools is not installed.
     """
     if model not in MODELS:
         raise one_of("model", model, MODELS, "constraint programming")

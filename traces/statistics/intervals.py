@@ -98,13 +98,27 @@ def _pivots(z: Array) -> Array:
 def mean_intervals(
     values: Array, *, confidence: float = CONFIDENCE, magnitude: float | Array | None = None
 ) -> tuple[Array, Array]:
-    """The confidence intervals, ``low`` and ``high``, of the means of many samples of one size: float64 (k,), both the mean
-    where all values are equal, and NaN where there are fewer than :data:`MIN_SEEDS`.
+    """The confidence intervals of the means of many samples of one size.
 
-    ``values``, float64 (n, k): one column per sample; all finite. ``confidence``: from 0.5 to 0.995. ``magnitude``, one or
-    (k,): the size of the numbers that the values were computed from, if they are differences; values that differ by no more
-    than the rounding of such numbers count as equal; default: the largest absolute value. Raises InputError if a value is not
-    finite, or the confidence is out of range.
+    Parameters
+    ----------
+    values : ndarray of float64, shape (n, k)
+        One column per sample; all finite.
+    confidence : float
+        From 0.5 to 0.995.
+    magnitude : float or ndarray of shape (k,), optional
+        The size of the numbers that the values were computed from, if they are differences. Values that differ by no
+        more than the rounding of such numbers count as equal. Default: the largest absolute value.
+
+    Returns
+    -------
+    low, high : ndarray of float64, shape (k,)
+        Both the mean where all values are equal; NaN where there are fewer than :data:`MIN_SEEDS`.
+
+    Raises
+    ------
+    InputError
+        If a value is not finite, or the confidence is out of range.
     """
     confidence = real("confidence", confidence, *_CONFIDENCES)
     column = np.sort(np.asarray(values, np.float64), axis=0)
@@ -133,11 +147,25 @@ def mean_intervals(
 def mean_interval(
     values: Sequence[float] | Array, *, confidence: float = CONFIDENCE, magnitude: float | None = None
 ) -> Estimate:
-    """The mean of some values and its confidence interval. ``low`` and ``high`` are NaN below :data:`MIN_SEEDS` values, and
-    both the mean where all values are equal.
+    """The mean of some values and its confidence interval.
 
-    ``values``: one per run; NaN for a run that did not finish, which is left out. ``confidence``, ``magnitude``: as for
-    :func:`mean_intervals`. Raises InputError if a value is infinite, or the confidence is out of range.
+    Parameters
+    ----------
+    values : sequence of float, shape (m,)
+        One per run; NaN for a run that did not finish, which is left out.
+    confidence, magnitude
+        As for :func:`mean_intervals`.
+
+    Returns
+    -------
+    Estimate
+        Of the n ≤ m values that are numbers. ``low`` and ``high`` are NaN below :data:`MIN_SEEDS`, and both the mean
+        where all values are equal.
+
+    Raises
+    ------
+    InputError
+        If a value is infinite, or the confidence is out of range.
     """
     column = np.asarray(values, np.float64).ravel()
     column = column[~np.isnan(column)]

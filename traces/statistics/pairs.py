@@ -47,12 +47,28 @@ def paired(
     confidence: float = CONFIDENCE,
     exact: bool = False,
 ) -> Paired:
-    """Compare two settings over pairs of runs, one per seed; pairs with a NaN are left out.
+    """Compare two settings over pairs of runs.
 
-    ``confidence``: from 0.5 to 0.995. ``exact``: whether nothing was random, so that one pair is enough. The interval of the
-    ratio is the exponential of that of the mean of ln(ratio) + other/mean_other − base/mean_base, which has the mean ln(ratio),
-    and its spread to the first order (delta method). So swapping base and other gives the reciprocal interval. Raises
-    InputError if the lengths differ, a value is infinite, or the confidence is out of range.
+    Parameters
+    ----------
+    base, other : sequence of float, shape (m,)
+        One pair per seed. Pairs with a NaN are left out.
+    confidence : float
+        From 0.5 to 0.995.
+    exact : bool
+        Whether nothing was random, so that one pair is enough.
+
+    Returns
+    -------
+    Paired
+        The interval of the ratio is the exponential of that of the mean of ln(ratio) + other/mean_other − base/mean_base,
+        which has the mean ln(ratio), and its spread to the first order (delta method). So swapping base and other
+        gives the reciprocal interval.
+
+    Raises
+    ------
+    InputError
+        If the lengths differ, a value is infinite, or the confidence is out of range.
     """
     first, second = np.asarray(base, np.float64).ravel(), np.asarray(other, np.float64).ravel()
     if len(first) != len(second):
