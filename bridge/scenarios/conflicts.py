@@ -18,6 +18,7 @@ from bls.engine.features.releases.options import COORDINATION
 from bls.engine.features.sleep.options import KEEP_AWAKE, SLEEP_AFTER
 from bls.engine.features.switches.options import SWITCHES
 from bls.engine.features.widths.options import MALLEABLE, RESIZE
+from bls.metrics.quantity import named
 from bridge.options import declared as d
 from bridge.scenarios.scenario import RECORDED, Application, Scenario
 from traces.base.errors import InputError, at
@@ -267,12 +268,6 @@ def _at_once(second: ChosenFeature, why: str = "it needs all jobs at once", allo
     return Conflict(streamed, second, reason=f"{{second}}: {why}", allowed=allowed)
 
 
-def _seeded(given: Values) -> bool:
-    from bls.workloads import is_seeded
-
-    return is_seeded(str(given["workload"]))
-
-
 #: Options that need all jobs at once, or jobs that are not in the order of their submits.
 _WHOLE: Final[tuple[Option[Any], ...]] = (
     b.OBSERVE, d.LIVE, d.CHECK, d.NODES, DECISIONS, d.SAME_AS,
@@ -311,8 +306,8 @@ TYPED: Final[tuple[Conflict, ...]] = (
     ),
     _at_once(
         has(
-            f"a {d.WORKLOAD} that a function makes", _seeded, lambda given: str(given["workload"]),
-            workload="x.py:jobs",
+            f"a {d.WORKLOAD} that a function makes", lambda given: named("bls.workloads:is_seeded")(str(given["workload"])),
+            lambda given: str(given["workload"]), workload="x.py:jobs",
         ),
         "a function makes all jobs at once", "a log"
     ),
@@ -408,18 +403,6 @@ def _loses_nothing(run: Values) -> bool:
     return ours and not any(run.get(name) for name in ("failures", "windows", "speeds", "als_command"))
 
 
-def _no_deadlines(run: Values) -> bool:
-    from bls.policies import reads_deadlines
-
-    return not reads_deadlines(run["bls"])
-
-
-def _no_signals(run: Values) -> bool:
-    from bls.policies import reads_signals
-
-    return run.get("bls_command") is None and not reads_signals(run["bls"])
-
-
 def _policy_given(run: Values) -> str:
     return f"{b.BLS:{bls if isinstance(bls := run['bls'], str) else bls.name}}"
 
@@ -433,12 +416,19 @@ def _no_loss(option: Option[Any], example: Any) -> Conflict:
 COMPANIONS: Final[tuple[Conflict, ...]] = (
     Conflict(
         _companion(b.SLACK, 3.0),
-        has(f"a {b.BLS} that reads no deadlines", _no_deadlines, _policy_given),
+        has(
+            f"a {b.BLS} that reads no deadlines", lambda run: not named("bls.policies:reads_deadlines")(run["bls"]),
+            _policy_given,
+        ),
         reason="no effect on {second}; only policies that read deadlines use it", allowed="edf"
     ),
     Conflict(
         _companion(b.SIGNALS, "signals.csv"),
-        has(f"a {b.BLS} that reads no signals", _no_signals, _policy_given),
+        has(
+            f"a {b.BLS} that reads no signals",
+            lambda run: run.get("bls_command") is None and not named("bls.policies:reads_signals")(run["bls"]),
+            _policy_given,
+        ),
         reason="no effect on {second}; only policies that read prices or emissions use it",
         allowed="a policy that reads them, or twolevel power afterwards"
     ),
