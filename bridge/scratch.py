@@ -20,12 +20,7 @@ _MARK: Final = b"A folder of twolevel. It may be removed once nobody holds a loc
 
 
 class Scratch:
-    """A new folder that only this user may enter, until it is closed. Abandoned folders are removed first.
-
-    Attributes
-    ----------
-    path : Path
-    """
+    """A new folder, ``path``, that only this user may enter, until it is closed. Abandoned folders are removed first."""
 
     def __init__(self) -> None:
         remove_abandoned()

@@ -31,13 +31,8 @@ class RunWatch(Watch, Protocol):
 
 
 class Pace:
-    """The number of ends between two readings of the clock, for about 20 readings per second.
-
-    Parameters
-    ----------
-    clock : callable
-        Seconds that only grow.
-    """
+    """The number of ends between two readings of ``clock``, for about 20 readings per second; it gives seconds that only
+    grow."""
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
         self._clock, self._ends = clock, _FIRST_ENDS

@@ -3,6 +3,7 @@
 from typing import Any, Literal
 
 import msgspec
+from session_invariants import check_session
 
 from bridge.protocol.application_book import ApplicationBook
 from bridge.protocol.framing import frame
@@ -156,8 +157,8 @@ class Pair:
             receiver.receive_data(data)
             assert receiver.next_event() == message
             assert receiver.next_event() is NEED_DATA
-            self.bridge.validate()
-            self.application.validate()
+            check_session(self.bridge)
+            check_session(self.application)
 
     def forge(self, message: Message) -> Session:
         """Let a message arrive that the other end may never have been able to send."""

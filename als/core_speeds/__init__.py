@@ -295,24 +295,13 @@ class CoreSpeeds:
         return cores
 
     def changes(self, core_numbers: Array, base_gflops: Array, from_ns: int, until_ns: int, most: int) -> SpeedChanges:
-        """Return the changes of cores' speeds during a period. Only real changes are listed, beginning with the factors at
-        ``from_ns``. Continue from ``complete_ns``: every change then appears exactly once.
+        """Return the changes of cores' speeds after ``from_ns``, up to and including ``until_ns``. Only real changes are
+        listed, beginning with the factors at ``from_ns``. Continue from ``complete_ns``: every change then appears exactly
+        once.
 
-        Parameters
-        ----------
-        core_numbers : int64 (P,)
-            Global numbers of the cores.
-        base_gflops : float64 (P,)
-            Their speeds in the platform, GFLOP/s.
-        from_ns, until_ns : int
-            The period: after ``from_ns``, up to and including ``until_ns``.
-        most : int
-            The largest number of instants to inspect, since speeds may change for ever.
-
-        Raises
-        ------
-        InputError
-            If an argument is out of range.
+        ``core_numbers``, ``base_gflops``, int64 and float64 (P,): the cores' global numbers, and their speeds in the platform,
+        GFLOP/s. ``most``: the largest number of instants to inspect, since speeds may change for ever. Raises InputError if an
+        argument is out of range.
         """
         whole("from_ns", from_ns, 0, MAX_NS)
         whole("until_ns", until_ns, from_ns, MAX_NS)

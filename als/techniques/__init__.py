@@ -70,8 +70,6 @@ def split_techniques(text: str) -> list[str]:
     A comma before ``key=`` belongs to the parameters of the technique before it, and a comma before a number to an OpenMP
     schedule, as in ``static,4``. A selection takes everything that follows it, unless its candidates are in parentheses.
 
-    Examples
-    --------
     >>> split_techniques("ss, fsc:h=1e-6,sigma=0.2, select:(gss,fac), tss")
     ['ss', 'fsc:h=1e-6,sigma=0.2', 'select:(gss,fac)', 'tss']
     >>> split_techniques("ss,select:gss,fac")
@@ -88,11 +86,8 @@ def split_techniques(text: str) -> list[str]:
 
 def spelled(name: str) -> str:
     """Return the one spelling of a technique: no spaces, parameters by name, a schedule of OpenMP by the technique's own name.
-
     Other names are returned unchanged.
 
-    Examples
-    --------
     >>> spelled("dynamic, 4"), spelled("fsc:sigma=20, h=1e-3"), spelled("select:(gss, fac), every=60s")
     ('ss:chunk=4', 'fsc:h=1e-3,sigma=20', 'select:gss,fac,every=60s')
     """

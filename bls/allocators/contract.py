@@ -89,24 +89,9 @@ def usable(offered: int, unit_cores: int) -> int:
 
 @compiled(inner=True)
 def take_in_order(request: PlacementRequest, first: int, stop: int, n_cores: int, n_out: int) -> tuple[int, int]:
-    """Append the lowest usable cores of hosts to the answer, host by host.
-
-    Parameters
-    ----------
-    request : PlacementRequest
-        The input of the allocator; ``out_lo`` and ``out_hi`` are written.
-    first, stop : int
-        The hosts first … stop-1.
-    n_cores : int
-        The number of cores to append.
-    n_out : int
-        The number of intervals already in the answer.
-
-    Returns
-    -------
-    tuple of int
-        The new number of intervals, and the number of cores that are still missing.
-    """
+    """Append the ``n_cores`` lowest usable cores of the hosts ``first`` … ``stop`` - 1 to the answer, host by host. ``n_out``:
+    the number of intervals already in the answer, ``out_lo`` and ``out_hi`` of the request. Returns the new number, and the
+    number of cores that are still missing."""
     words, starts, host_first, unit_cores = request.words, request.starts, request.host_first, request.unit_cores
     if unit_cores == 1:  # hosts do not matter
         lo, hi = host_first[first], host_first[stop]

@@ -1,7 +1,5 @@
 """Parameters of a dispatcher that plans with constraint programming."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 

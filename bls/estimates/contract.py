@@ -8,8 +8,6 @@ In both cases the request (``estimate_ns`` of the workload) is unchanged: kills 
 history never exceed the request; in runs that kill jobs, known run times do not exceed it either.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias, runtime_checkable
 

@@ -7,8 +7,6 @@ Switches form one or several trees, as in Slurm's topology/tree: a leaf switch h
 is on exactly one leaf. Hosts are listed tree by tree, so the hosts below a switch are consecutive, and two numbers describe it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property

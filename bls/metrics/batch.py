@@ -79,19 +79,15 @@ def schedule_metrics(
     """
     over_time = OverTime(schedule.n_cores, host_first)
     over_time.add(schedule, *schedule.span_ns, allocations, downtime)
-    return _all([schedule], over_time, downtime, bound_ns)
+    return streamed_metrics([schedule], over_time, downtime, bound_ns)
 
 
 def streamed_metrics(
-    parts: Iterable[Schedule], over_time: OverTime, downtime: Downtime = NO_DOWNTIME
+    parts: Iterable[Schedule], over_time: OverTime, downtime: Downtime = NO_DOWNTIME, bound_ns: int = BOUND_NS
 ) -> dict[str, Any]:
     """The same metrics of a schedule that is never in memory as a whole; only ``mean_fragmentation`` may differ in the last
     bits. ``parts``: its rows in order, in parts that are read several times. ``over_time``: its sums over [first submit,
     last end) of the rows that started."""
-    return _all(parts, over_time, downtime, BOUND_NS)
-
-
-def _all(parts: Iterable[Schedule], over_time: OverTime, downtime: Downtime, bound_ns: int) -> dict[str, Any]:
     n_cores = over_time.n_cores
     return (
         _main(parts, n_cores, bound_ns)

@@ -207,28 +207,12 @@ def goes_by_estimates(policy: AnyPolicy) -> bool:
 
 
 def ranks(policy: Policy, jobs: KnownJobs, tier: Array | None = None) -> Array:
-    """The place of every job in a static policy's total order: tier, then key, then submit, then workload order.
+    """The place of every job in a static policy's total order, by tier, then key, then submit, then workload order: int64 (n,),
+    a permutation of 0 … n-1.
 
-    Parameters
-    ----------
-    policy : Policy
-        Gives the keys.
-    jobs : KnownJobs
-        The n jobs of the workload.
-    tier : ndarray of int64, shape (n,), optional
-        Tiers of the jobs' partitions, the highest first.
-
-    Returns
-    -------
-    ndarray of int64, shape (n,)
-        A permutation of 0 … n-1.
-
-    Raises
-    ------
-    PluginError
-        If the policy's keys have another shape, are not numbers or contain NaN.
-    InputError
-        If the policy raises it, for an error of the user.
+    ``jobs``: the n jobs of the workload. ``tier``, int64 (n,): tiers of the jobs' partitions, the highest first. Raises
+    PluginError if the policy's keys have another shape, are not numbers or contain NaN, and InputError if the policy raises it,
+    for an error of the user.
     """
     n = len(jobs.submit_ns)
     with blamed_on(f"batch policy {policy.name}: keys() failed"):

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TypeVar
 from zoneinfo import ZoneInfo
 
@@ -188,7 +188,11 @@ class Calendar:
                 remarks.append(f"{fact} {shown(facts[fact])} is not {allowed}; it is ignored")
                 return None
 
-        start_s = read("UnixStartTime", _start_s, f"a number of seconds from 0 to {_LAST_START_S}")
+        start_s = read(
+            "UnixStartTime",
+            partial(_seconds, least=0, most=_LAST_START_S),
+            f"a number of seconds from 0 to {_LAST_START_S}",
+        )
         if start_s is None:
             return cls(remarks=tuple(remarks))
         named = read("TimeZoneString", ZoneInfo, "a known time zone")
@@ -284,16 +288,14 @@ def _offset_s(zone: tzinfo, epoch_s: int) -> int:
     return 0 if offset is None else int(offset.total_seconds())
 
 
-def _start_s(text: str) -> int:
-    if not _SIGNED.fullmatch(text) or not 0 <= int(text) <= _LAST_START_S:
+def _seconds(text: str, least: int, most: int) -> int:
+    if not _SIGNED.fullmatch(text) or not least <= int(text) <= most:
         raise ValueError
     return int(text)
 
 
 def _offset(text: str) -> tzinfo:
-    if not _SIGNED.fullmatch(text) or not abs(int(text)) < _DAY_S:
-        raise ValueError
-    return timezone(timedelta(seconds=int(text)))
+    return timezone(timedelta(seconds=_seconds(text, 1 - _DAY_S, _DAY_S - 1)))
 
 
 #: A number, perhaps followed by its division among partitions in parentheses.

@@ -1,7 +1,5 @@
 """The commands that show results, a run in progress, or a platform."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

@@ -88,15 +88,6 @@ class ApplicationBook(Book):
         self.latest_step = key, event, before, after
         return accepted
 
-    def validate(self) -> None:
-        """Check the invariants; for tests."""
-        gone = {JobState.ABSENT, JobState.CANCELLED}
-        assert self._jobs.keys() == {job for job, state in self._states.items() if state not in gone}
-        assert JobState.ABSENT not in self._states.values()
-        for key, job in self._jobs.items():
-            assert job.start.job == key
-            job.validate(self._states[key])
-
 
 def _event(message: Any, job: OpenJob | None) -> JobEvent:
     """The event of a message about a job: some kinds are split by their content and by earlier messages."""

@@ -8,7 +8,6 @@ import numpy as np
 from bridge.protocol import messages as m
 from bridge.protocol.packing import column_extremes, unpack_int32
 from bridge.protocol.session import LocalProtocolError
-from bridge.protocol.tables import JobState
 from bridge.protocol.vocabulary import BrokenRule
 from traces.base.errors import shown
 from traces.base.time import MAX_NS
@@ -102,17 +101,6 @@ class OpenJob:
             raise LocalProtocolError(f"job {self.start.job}: the application does not announce that it conserves work")
         bound_ns = instant_ns if self.stop_ns is None else min(instant_ns, self.stop_ns)
         self.held_ns = max(self.held_ns, bound_ns)
-
-    def validate(self, state: JobState) -> None:
-        """Check the invariants of a state; for tests."""
-        assert self.start.start_ns <= self.now_ns <= self.promised_ns
-        assert 0 <= self.lengths <= (self.start.tasks or 0)
-        loading = self.start.recipe is None and self.lengths != self.start.tasks
-        assert (state is JobState.LOADING) == loading
-        assert 0 <= self.edges <= self.announced_edges
-        assert (state in (JobState.LOADING, JobState.LINKING)) == (self.edges != self.announced_edges or loading)
-        assert (state in (JobState.REPORTING, JobState.SENDING)) == (self.records > 0)
-        assert (state is JobState.SENDING) == (self.transfers > 0)
 
     def lower_promise(self, instant_ns: int) -> None:
         """Limit earlier promises and bounds to an instant."""

@@ -71,9 +71,6 @@ class Book:
         """The jobs that must be finished before the connection may end, in the order of their starts."""
         return ()
 
-    def validate(self) -> None:
-        """Check the invariants; for tests."""
-
 
 _Book = TypeVar("_Book", bound=Book)
 
@@ -159,13 +156,6 @@ class Session(Generic[_Book]):
                 raise self._fail(self._with_job(event, error), self.book.job_of(event)) from None
             if accepted:
                 return event
-
-    def validate(self) -> None:
-        """Check the invariants; for tests. Raises AssertionError if one is violated."""
-        assert (self._failure is not None) == (self.state is ConnectionState.ERROR)
-        assert self.state in (ConnectionState.READY, ConnectionState.ERROR) or not self.book.open_jobs()
-        assert self._frames.waiting <= self._frames.capacity
-        self.book.validate()
 
     # How bytes become events
 

@@ -66,8 +66,6 @@ def counted(text: str) -> int:
 def expanded(text: str, most: int = MAX_HOSTS) -> list[str]:
     """The names of a host list, in its order. Raises ValueError if it is none, or has more than ``most`` hosts.
 
-    Examples
-    --------
     >>> expanded("n[08-10,12],login")
     ['n08', 'n09', 'n10', 'n12', 'login']
     """
@@ -88,8 +86,6 @@ def expanded(text: str, most: int = MAX_HOSTS) -> list[str]:
 def compressed(names: Iterable[str]) -> str:
     """A host list of names, in their order; consecutive numbers form a range.
 
-    Examples
-    --------
     >>> compressed(["n8", "n9", "n10", "n12", "login"])
     'n[8-10,12],login'
     """

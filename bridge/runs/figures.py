@@ -189,30 +189,14 @@ def draw_run_figures(
     cores: str | None = None,
     paper: ForPaper | None = None,
 ) -> list[Path]:
-    """Draw figures of a result of ``twolevel run``, each into ``target/NAME.FORMAT``.
+    """Draw figures of a result of ``twolevel run``, each into ``target/NAME.FORMAT``; return the files in the order of the
+    names.
 
-    Parameters
-    ----------
-    folder, target : Path
-    names : sequence of str, optional
-        Of :data:`RUN_FIGURES`; None is every figure that the folder's files allow.
-    formats : sequence of str
-    jobs, cores : str, optional
-        Numbers as ``1542-1546 1600``; None is all. Cores are chosen for ``gantt``, ``heat`` and ``held``, jobs for every figure
-        except ``utilisation``, ``power`` and ``decisions``.
-    paper : ForPaper, optional
-        Width and titles; with it, ``captions.txt`` is written next to the figures.
-
-    Returns
-    -------
-    list of Path
-        The written files, in the order of the names.
-
-    Raises
-    ------
-    InputError
-        If the folder is no such result, a name or a format is unknown, a file that a named figure needs is missing, there is
-        nothing to draw, or a file cannot be written.
+    ``names``: of :data:`RUN_FIGURES`; None is every figure that the folder's files allow. ``jobs``, ``cores``: numbers as
+    ``1542-1546 1600``; None is all. Cores are chosen for ``gantt``, ``heat`` and ``held``, jobs for every figure except
+    ``utilisation``, ``power`` and ``decisions``. ``paper``: width and titles; with it, ``captions.txt`` is written next to the
+    figures. Raises InputError if the folder is no such result, a name or a format is unknown, a file that a named figure needs
+    is missing, there is nothing to draw, or a file cannot be written.
     """
     from traces.figures.drawing.canvas import FORMATS, save_all
     from traces.figures.drawing.for_paper import ForPaper, write_captions

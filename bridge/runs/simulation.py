@@ -1,7 +1,5 @@
 """Run a scenario: both levels from the first submit to the last end; the outcome is a ledger."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace

@@ -16,6 +16,7 @@ from bls.engine.features.presets.options import PRESET
 from bls.engine.features.releases.options import COORDINATION
 from bls.engine.features.switches.options import SWITCHES
 from bls.engine.features.widths.options import MALLEABLE, RESIZE
+from bls.metrics.quantity import named
 from bls.power.options import Power
 from bridge.options import declared as d
 from bridge.scenarios.scenario import RECORDED, Application, Scenario
@@ -237,12 +238,6 @@ def _at_once(second: ChosenFeature, why: str = "it needs all jobs at once", allo
     return Conflict(streamed, second, reason=f"{{second}}: {why}", allowed=allowed)
 
 
-def _seeded(given: Values) -> bool:
-    from bls.workloads import is_seeded
-
-    return is_seeded(str(given["workload"]))
-
-
 #: Options that need all jobs at once, or jobs that are not in the order of their submits.
 _WHOLE: Final[tuple[Option[Any], ...]] = (
     b.OBSERVE, d.LIVE, d.CHECK, d.NODES, DECISIONS, d.SAME_AS,
@@ -280,8 +275,8 @@ TYPED: Final[tuple[Conflict, ...]] = (
     ),
     _at_once(
         has(
-            f"a {d.WORKLOAD} that a function makes", _seeded, lambda given: str(given["workload"]),
-            workload="x.py:jobs",
+            f"a {d.WORKLOAD} that a function makes", lambda given: named("bls.workloads:is_seeded")(str(given["workload"])),
+            lambda given: str(given["workload"]), workload="x.py:jobs",
         ),
         "a function makes all jobs at once", "a log"
     ),
@@ -377,18 +372,6 @@ def _loses_nothing(run: Values) -> bool:
     return ours and not any(run.get(name) for name in ("failures", "windows", "speeds", "als_command"))
 
 
-def _no_deadlines(run: Values) -> bool:
-    from bls.policies import reads_deadlines
-
-    return not reads_deadlines(run["bls"])
-
-
-def _no_signals(run: Values) -> bool:
-    from bls.policies import reads_signals
-
-    return run.get("bls_command") is None and not reads_signals(run["bls"])
-
-
 def _policy_given(run: Values) -> str:
     return f"{b.BLS:{bls if isinstance(bls := run['bls'], str) else bls.name}}"
 
@@ -402,12 +385,19 @@ def _no_loss(option: Option[Any], example: Any) -> Conflict:
 COMPANIONS: Final[tuple[Conflict, ...]] = (
     Conflict(
         _companion(b.SLACK, 3.0),
-        has(f"a {b.BLS} that reads no deadlines", _no_deadlines, _policy_given),
+        has(
+            f"a {b.BLS} that reads no deadlines", lambda run: not named("bls.policies:reads_deadlines")(run["bls"]),
+            _policy_given,
+        ),
         reason="no effect on {second}; only policies that read deadlines use it", allowed="edf"
     ),
     Conflict(
         _companion(b.SIGNALS, "signals.csv"),
-        has(f"a {b.BLS} that reads no signals", _no_signals, _policy_given),
+        has(
+            f"a {b.BLS} that reads no signals",
+            lambda run: run.get("bls_command") is None and not named("bls.policies:reads_signals")(run["bls"]),
+            _policy_given,
+        ),
         reason="no effect on {second}; only policies that read prices or emissions use it",
         allowed="a policy that reads them, or twolevel power afterwards"
     ),

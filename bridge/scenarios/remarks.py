@@ -1,7 +1,5 @@
 """Remarks about a run for people to read: its machine, its log, its applications and its power."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 import numpy as np

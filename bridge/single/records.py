@@ -1,7 +1,5 @@
 """Output of ``twolevel loop`` and ``twolevel graph``: run.json, tables, figures, the trace, and the summary."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from pathlib import Path

@@ -418,21 +418,6 @@ class StudyPlots:
     def __init__(self, parts: Callable[[str], Sequence[FigureData]]) -> None:
         self._parts = parts
 
-    makespan = _figure("makespan")
-    wait = _figure("wait")
-    slowdown = _figure("slowdown")
-    computing_utilisation = _figure("computing-utilisation")
-    utilisation = _figure("utilisation")
-    variation = _figure("variation")
-    ratio = _figure("ratio")
-    imbalance = _figure("imbalance")
-    cost = _figure("cost")
-    comparison = _figure("comparison")
-    slowdown_boxes = _figure("slowdown-boxes")
-    queue_boxes = _figure("queue-boxes")
-    decisions = _figure("decisions")
-    decision_cost = _figure("decision-cost")
-
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(str(one_of("figure", name, [one.replace("-", "_") for one in STUDY_FIGURES])))
 
@@ -453,3 +438,7 @@ class StudyPlots:
             raise InputError(f"{name}: cannot be drawn: {why}")
         with placed(ax):
             return STUDY_FIGURES[name](chosen.frame, chosen.words if title is None else title)
+
+
+for _name in STUDY_FIGURES:
+    setattr(StudyPlots, _name.replace("-", "_"), _figure(_name))

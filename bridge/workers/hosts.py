@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from bridge.options.declared import LISTEN
 from bridge.protocol import host_messages as h
@@ -26,7 +26,7 @@ from bridge.workers.credentials import Certificate, read_token, sha256_of
 from bridge.workers.host_listener import HostListener
 from bridge.workers.launchers import READY_S
 from traces.base.errors import InputError
-from traces.base.given_file import parse_json
+from traces.base.given_file import parse_json, texts_in
 
 if TYPE_CHECKING:
     from bridge.workers.workforce import Workforce
@@ -204,19 +204,13 @@ def needed_files(names: Iterable[str]) -> tuple[h.NeededFile, ...]:
     """The named files with their checksums, so that hosts with other versions of them are refused. ``names`` are those sent
     to workers: ``/home/FILE.py:NAME:x=1``, ``file:/home/lengths.txt``, a choice of such names, or a program as JSON that
     contains them. Paths are absolute. Raises InputError if there are too many."""
-    texts = (one for name in names for one in (_texts(parse_json(name, "program")) if name.startswith("{") else [name]))
+    texts = (
+        one for name in names for one in (texts_in(parse_json(name, "program")) if name.startswith("{") else [name])
+    )
     paths = dict.fromkeys(path for text in texts for part in _parts(text) if (path := _file_of(part)))
     if len(paths) > h.MAX_FILES:
         raise InputError(f"{LISTEN}: {len(paths)} files of plug-ins, lengths and graphs; allowed: up to {h.MAX_FILES}")
     return tuple(h.NeededFile(path=path, sha256=sha256_of(path)) for path in paths)
-
-
-def _texts(content: Any) -> Iterator[str]:
-    if isinstance(content, str):
-        yield content
-    elif isinstance(content, dict | list):
-        for value in content.values() if isinstance(content, dict) else content:
-            yield from _texts(value)
 
 
 def _parts(text: str) -> Iterator[str]:

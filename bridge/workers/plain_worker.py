@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bridge.protocol import messages as m
 from bridge.protocol.application_book import ApplicationBook
-from bridge.protocol.framing import HEADER_BYTES, READ_AT_MOST, frame
+from bridge.protocol.framing import HEADER_BYTES, frame
 from bridge.protocol.packing import pack_float64
 from bridge.protocol.session import Session
 from bridge.protocol.tables import Role
 from bridge.protocol.vocabulary import Message, MessageError
 from bridge.workers.address import dial
 from bridge.workers.application_peer import ApplicationPeer
-from bridge.workers.worker import BlockingConnection, go_on, hello_of, run, serve
+from bridge.workers.worker import BlockingConnection, go_on, hello_of, received_from, run, serve
 
 if TYPE_CHECKING:
     import ssl
@@ -55,7 +55,7 @@ class PlainWorker:
         """Serve the bridge at the other end of a socket."""
         hello, welcome, received = hello_of(self._peer, token, worker), b"", b""
         _send(plug, hello)
-        while data := _received(plug):
+        while data := received_from(plug):
             received += data
             while len(received) >= (stop := HEADER_BYTES + int.from_bytes(received[:HEADER_BYTES], "big")):
                 try:
@@ -93,13 +93,6 @@ def _send(plug: socket.socket, *messages: Message) -> None:
     # A closed connection is noticed by reading: there may be a last message.
     with contextlib.suppress(OSError):
         plug.sendall(b"".join(frame(m.encode(message)) for message in messages))
-
-
-def _received(plug: socket.socket) -> bytes:
-    try:
-        return plug.recv(READ_AT_MOST)
-    except OSError:  # reset, or given up by the kernel: nothing more will arrive
-        return b""
 
 
 def _start(job: int, technique: str, program: str, *, changes: bool) -> m.SimulateJob:

@@ -44,6 +44,14 @@ class Peer(Protocol):
         """Yield the answers to an order, in sequence."""
 
 
+def received_from(plug: socket.socket) -> bytes:
+    """Return what the other end has sent; nothing if it is gone."""
+    try:
+        return plug.recv(READ_AT_MOST)
+    except OSError:  # reset, or given up by the kernel: nothing more will arrive
+        return b""
+
+
 class BlockingConnection:
     """A :class:`bridge.workers.connection.Connection` on a blocking socket: its methods block instead of awaiting, so that
     :func:`run` can run a coroutine that awaits nothing else. Waiting messages are written together before the next read.
@@ -60,10 +68,7 @@ class BlockingConnection:
         """Return the next message; raises ProtocolError if the other side broke the protocol."""
         while (event := self.session.next_event()) is NEED_DATA:
             self.flush()
-            try:
-                data = self._plug.recv(READ_AT_MOST)
-            except OSError:  # reset, or given up by the kernel: nothing more will arrive
-                data = b""
+            data = received_from(self._plug)
             self.ended = self.ended or not data
             self.session.receive_data(data)
         return event

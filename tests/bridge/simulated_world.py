@@ -11,6 +11,7 @@ from itertools import count
 from typing import Any
 
 from fault_plans import Plan
+from session_invariants import check_session
 from small_scenarios import INTERRUPTED, different, expected
 from virtual_fork_server import ForkServer
 from virtual_hosts import HOST, Site
@@ -196,7 +197,7 @@ class World:
         """At this instant everything is done that there was to do."""
         for session in self.talks:
             if session.state is not ConnectionState.CLOSED:
-                session.validate()
+                check_session(session)
         own = self.supervisor
         if own is not None and not self.over and not own.jobs.failure and not own._workforce.closing:
             self._check_supervisor(own)

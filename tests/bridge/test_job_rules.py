@@ -23,6 +23,7 @@ from conversation import (
     suspended,
     transfers,
 )
+from session_invariants import check_session
 
 from bridge.protocol import job_rules
 from bridge.protocol.messages import MAX_EDGES, Lengths, SimulateJob, WidthRange, Wish, sender_of
@@ -235,12 +236,12 @@ def test_contents_that_break_a_rule_are_neither_sent_nor_accepted(
     with pytest.raises(LocalProtocolError, match=f"cannot be sent: job 7: .*{words}"):
         pair.ends[role].send(message)
     assert [end.book.job_state(JOB) for end in pair.ends.values()] == states
-    pair.ends[role].validate()
+    check_session(pair.ends[role])
     receiver = pair.forge(message)
     with pytest.raises(ProtocolError, match=words) as caught:
         receiver.next_event()
     assert (caught.value.blame, caught.value.job) == (role, JOB)
-    receiver.validate()
+    check_session(receiver)
 
 
 def test_messages_that_the_bridge_cannot_send() -> None:

@@ -26,6 +26,7 @@ from conversation import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from session_invariants import check_session
 from test_protocol_page import example_messages
 
 from bridge.protocol.application_book import ApplicationBook
@@ -120,7 +121,7 @@ def test_what_the_job_table_allows(state: JobState, event: JobEvent) -> None:
         assert end.book.job_state(JOB) is after
         assert end.book.open_jobs() == ([JOB] if after not in (JobState.ABSENT, JobState.CANCELLED) else [])
         assert end.book.latest_step == (JOB, event, state, after)
-        end.validate()
+        check_session(end)
 
 
 @pytest.mark.parametrize(
@@ -132,13 +133,13 @@ def test_what_the_job_table_forbids(state: JobState, event: JobEvent) -> None:
     with pytest.raises(LocalProtocolError, match=rf"job 7: .* is not allowed while the job is {state}"):
         pair.ends[role].send(message)
     assert pair.ends[role].book.job_state(JOB) is state
-    pair.ends[role].validate()
+    check_session(pair.ends[role])
     receiver = pair.forge(message)
     with pytest.raises(ProtocolError, match=f"the {role} broke the protocol: job 7: ") as caught:
         receiver.next_event()
     assert (caught.value.blame, caught.value.job) == (role, JOB)
     assert receiver.state is ConnectionState.ERROR
-    receiver.validate()
+    check_session(receiver)
 
 
 def connection_in(state: ConnectionState) -> Pair:
@@ -200,7 +201,7 @@ def test_the_end_of_the_stream(state: ConnectionState, role: Role) -> None:
     assert end.next_event() == ConnectionClosed()
     assert end.state is ConnectionState.CLOSED
     assert end.next_event() == ConnectionClosed()
-    end.validate()
+    check_session(end)
 
 
 # Strangers, other versions, broken streams
@@ -220,7 +221,7 @@ def test_a_wrong_token_is_refused_without_further_words() -> None:
     assert shown == Refused(reason="wrong token", blame="stranger")
     session.receive_data(b"x" * 100_000)
     assert session.next_event() == ConnectionClosed()
-    session.validate()
+    check_session(session)
 
 
 @pytest.mark.parametrize("version", [1, 10, 12])
@@ -252,7 +253,7 @@ def test_another_version_is_refused_whatever_else_its_hello_holds(version: int) 
 def test_what_is_no_hello_is_an_error_and_costs_bounded_memory(stream: bytes, blame: str) -> None:
     session = Session(ApplicationBook, Role.BRIDGE, TOKEN)
     session.receive_data(stream)
-    session.validate()
+    check_session(session)
     for _ in range(2):
         with pytest.raises(ProtocolError) as caught:
             session.next_event()
@@ -260,7 +261,7 @@ def test_what_is_no_hello_is_an_error_and_costs_bounded_memory(stream: bytes, bl
         assert bool(caught.value.farewell) == (blame == "application")
         session.receive_data(stream)
     assert session.state is ConnectionState.ERROR
-    session.validate()
+    check_session(session)
 
 
 def test_an_application_receives_its_fault_and_a_bridge_does_not() -> None:
@@ -301,7 +302,7 @@ def test_a_session_that_its_own_side_misuses() -> None:
         pair.bridge.receive_data(bytes(READ_AT_MOST))
     with pytest.raises(LocalProtocolError, match=r"^take the events first: "):
         pair.bridge.receive_data(bytes(READ_AT_MOST))
-    pair.bridge.validate()
+    check_session(pair.bridge)
     pair.application.receive_data(b"")
     with pytest.raises(LocalProtocolError, match=r"^bytes after the end of the stream$"):
         pair.application.receive_data(b"x")
@@ -329,7 +330,7 @@ def listen(session: Session, stream: bytes, step: int) -> None:
     for first in range(0, len(stream), step):
         session.receive_data(stream[first : first + step])
         while True:
-            session.validate()
+            check_session(session)
             try:
                 event = session.next_event()
             except ProtocolError as error:
@@ -337,7 +338,7 @@ def listen(session: Session, stream: bytes, step: int) -> None:
             if isinstance(event, ProtocolError):
                 assert str(event).isprintable()
                 assert len(event.farewell) <= MAX_FRAME_BEFORE_HELLO + HEADER_BYTES
-                session.validate()
+                check_session(session)
                 return
             if event is NEED_DATA:
                 break

@@ -21,8 +21,8 @@ from tables import table_text
 import bridge
 import traces.figures.run.gantt
 from bls import sample_path
-from bridge.citation import references
 from bridge.cli import doctor, installation_commands
+from bridge.cli.installation_commands import references
 from bridge.replay import installed
 from traces import InputError
 from traces.checks.faults import InvariantError

@@ -66,11 +66,6 @@ _COMPRESSIONS = (
 ENDINGS = tuple(one.ending for one in _COMPRESSIONS)  #: endings of compressed files
 
 
-def compression_of(beginning: bytes) -> Compression | None:
-    """Return the compression of a file with these first six or more bytes; None if it is not compressed."""
-    return next((one for one in _COMPRESSIONS if beginning.startswith(one.magic)), None)
-
-
 def without_ending(name: str) -> str:
     """Return a file's name without the ending of its compression."""
     ending = next((ending for ending in ENDINGS if name.lower().endswith(ending)), "")
@@ -163,6 +158,17 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
+def texts_in(content: Any) -> Iterator[str]:
+    """Yield the texts in the lists and objects of a JSON or TOML text, without keys."""
+    left = [content]
+    while left:
+        one = left.pop()
+        if isinstance(one, str):
+            yield one
+        elif isinstance(one, dict | list):
+            left += reversed(one.values() if isinstance(one, dict) else one)
+
+
 def _check_texts(content: Any) -> None:
     # Surrogates cannot be written to a table or a terminal.
     left = [content]
@@ -214,7 +220,8 @@ class GivenFile:
         self._source, self._kind = _name(path, kind), kind
         try:
             self._file = open(self._source, "rb")  # noqa: SIM115  # closed by __exit__
-            self._packed = compression_of(self._file.peek(8))
+            beginning = self._file.peek(8)
+            self._packed = next((one for one in _COMPRESSIONS if beginning.startswith(one.magic)), None)
         except (OSError, ValueError) as error:  # ValueError: a NUL in the name
             raise _unreadable(self._source, error, kind) from None
         self._text = self._file if self._packed is None else self._packed.opened(self._file)
@@ -235,6 +242,16 @@ class GivenFile:
             too_short = isinstance(error, EOFError) or "Truncated" in str(error)  # the second is pyarrow's
             fault = "truncated" if too_short else f"damaged: {error}"
             raise InputError(f"{self._source}: the {self._packed.name} file is {fault}") from None
+
+    def whole(self, most: int, limit: str) -> bytes:
+        """Return everything. Raises InputError with a ``limit`` in words if it is more than ``most`` bytes."""
+        parts, size, block = [], 0, bytearray(1 << 20)
+        while got := self.readinto(memoryview(block)):
+            parts.append(bytes(block[:got]))
+            size += got
+            if size > most:
+                raise InputError(f"{self._source}: more than {limit}")
+        return b"".join(parts)
 
 
 def _name(path: str | os.PathLike[str], kind: str) -> str:

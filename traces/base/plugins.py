@@ -134,8 +134,6 @@ def split_names(text: str) -> list[str]:
 
     A comma within parentheses belongs to an expression, a comma before ``key=`` to the parameters of the plug-in before it.
 
-    Examples
-    --------
     >>> split_names("fcfs, expr:max(w,t), multifactor:age=1,size=2")
     ['fcfs', 'expr:max(w,t)', 'multifactor:age=1,size=2']
     """

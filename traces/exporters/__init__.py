@@ -41,7 +41,7 @@ EXPORTERS: dict[str, Exporter] = {
     "otf2": _writer("otf2", "write_otf2"),
     "perfetto": _writer("perfetto.writer", "write_perfetto"),
     "chrome": _writer("chrome", "write_chrome"),
-    "paje": _writer("paje.writer", "write_paje"),
+    "paje": _writer("paje", "write_paje"),
     "csv": _writer("csv", "write_csv"),
     "text": _writer("text", "write_text"),
     "batsim": _writer("batsim_jobs", "write_batsim_jobs"),

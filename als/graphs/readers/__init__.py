@@ -83,8 +83,6 @@ ENDINGS: dict[str, tuple[str, ...]] = {
 MAX_TEXT_BYTES = 2**30  #: files with more unpacked text are refused
 _TIMES = 10  #: memory for parsing a text, as a multiple of its size
 
-_BLOCK_BYTES = 2**20
-
 
 def read_graph(
     path: str | os.PathLike[str], *, format: str = "", core_gflops: float = CORE_GFLOPS, where: str = "format"
@@ -127,22 +125,16 @@ def read_graph(
 
 
 def _bytes_of(path: str | os.PathLike[str], source: str) -> bytes:
-    parts, size = [], 0
     with GivenFile(path, "task graph") as file:
-        block = bytearray(_BLOCK_BYTES)
-        while got := file.readinto(memoryview(block)):
-            parts.append(bytes(block[:got]))
-            size += got
-            if size > MAX_TEXT_BYTES:
-                raise InputError(f"{source}: more than {MAX_TEXT_BYTES} bytes of text; allowed: up to as many")
-    free = free_memory_bytes()
+        text = file.whole(MAX_TEXT_BYTES, f"{MAX_TEXT_BYTES} bytes of text; allowed: up to as many")
+    free, size = free_memory_bytes(), len(text)
     if free is not None and _TIMES * size > free:
         raise InputError(
             f"{source}: {size} bytes of text need about {_TIMES * size / 2**30:.1f} GiB, and {free / 2**30:.1f} are free"
         )
     if not size:
         raise InputError(f"{source}: the file is empty; allowed: {', '.join(FORMATS.values())}")
-    return b"".join(parts)
+    return text
 
 
 def _checked_format(source: str, data: bytes, asked: str) -> str:

@@ -74,20 +74,13 @@ def read_batsim(path: str | os.PathLike[str]) -> Workload:
 
 
 def _parsed(path: str | os.PathLike[str], source: str) -> dict[str, Any]:
-    parts, size = [], 0
     with GivenFile(path, "workload file") as file:
-        block = bytearray(1 << 20)
-        while got := file.readinto(memoryview(block)):
-            parts.append(bytes(block[:got]))
-            size += got
-            if size > MAX_TEXT_BYTES:
-                raise InputError(
-                    f"{source}: more than {MAX_TEXT_BYTES:,} bytes of JSON; allowed: up to as many, or as SWF any number"
-                )
-    if not parts:
+        limit = f"{MAX_TEXT_BYTES:,} bytes of JSON; allowed: up to as many, or as SWF any number"
+        text = file.whole(MAX_TEXT_BYTES, limit)
+    if not text:
         raise InputError(f"{source}: the file is empty")
     # Decimals, since 0.1 s is not a float; a job with NaN or Infinity is a reject.
-    data = parse_json(b"".join(parts), source, parse_float=Decimal, parse_constant=str)
+    data = parse_json(text, source, parse_float=Decimal, parse_constant=str)
     wrong = f"{source}: not a workload of Batsim"
     if not isinstance(data, dict):
         raise InputError(f"{wrong}: a {type(data).__name__}, no object with jobs and profiles")

@@ -4,13 +4,13 @@ import hashlib
 import os
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from bridge.scenarios.scenario import is_word
 from traces.base.errors import InputError
-from traces.base.given_file import parse_toml, read_text
+from traces.base.given_file import parse_toml, read_text, texts_in
 from traces.base.plugins import is_number
 
 #: Options whose whole text is a file's name, or may be.
@@ -159,14 +159,4 @@ def _within(path: Path, folders: Sequence[Path]) -> list[NamedFile]:
         content = parse_toml(read_text(path, "file", "TOML"), str(path))
     except InputError:
         return []  # not TOML: reading it for its purpose reports the error
-    return [one for text in _texts(content) for one in names_in(text, folders, whole=True)]
-
-
-def _texts(value: Any) -> Iterable[str]:
-    left = [value]
-    while left:
-        one = left.pop()
-        if isinstance(one, str):
-            yield one
-        elif isinstance(one, dict | list):
-            left += reversed(one.values() if isinstance(one, dict) else one)
+    return [one for text in texts_in(content) for one in names_in(text, folders, whole=True)]

@@ -18,14 +18,48 @@ import numpy as np
 
 from traces.base.written_file import fresh
 from traces.compiled import Array
-from traces.exporters.paje import definitions as paje
-from traces.exporters.shown.batch_level import Series, ShownBatchLevel, Spans, batch_level
+from traces.exporters.shown.batch_level import REGIONS, Series, ShownBatchLevel, Spans, batch_level
 from traces.exporters.shown.core_slices import causes
-from traces.exporters.shown.rows import BLOCK, Rows, merged, words
+from traces.exporters.shown.part import shown_cores, shown_hosts
+from traces.exporters.shown.rows import BLOCK, JobNames, Rows, blocks, merged, words
 from traces.holdings import holdings
 from traces.intervals import intervals_of
 from traces.ledger import STATES, WHY, Ledger, TaskRecords
 from traces.waits import waits
+
+#: Numbers of the forms of definitions and of events.
+_CONTAINER_TYPE, _STATE_TYPE, _VARIABLE_TYPE, _EVENT_TYPE, _LINK_TYPE, _VALUE, _CONTAINER = range(7)
+_PUSH_JOB, _PUSH_LANE, _POP, _VARIABLE, _EVENT, _LINK_START, _LINK_END = range(10, 17)
+
+_TYPE = "Alias string,Type string"
+_VALUED = "Time date,Container string,Type string,Value string"
+
+_FORMS = (
+    (_CONTAINER_TYPE, "PajeDefineContainerType", "Alias string,Type string,Name string"),
+    (_STATE_TYPE, "PajeDefineStateType", "Alias string,Type string,Name string"),
+    (_VARIABLE_TYPE, "PajeDefineVariableType", "Alias string,Type string,Name string,Color color"),
+    (_EVENT_TYPE, "PajeDefineEventType", "Alias string,Type string,Name string,Color color"),
+    (_LINK_TYPE, "PajeDefineLinkType", f"{_TYPE},StartContainerType string,EndContainerType string,Name string"),
+    (_VALUE, "PajeDefineEntityValue", "Alias string,Type string,Name string,Color color"),
+    (_CONTAINER, "PajeCreateContainer", "Time date,Alias string,Type string,Container string,Name string"),
+    (_PUSH_JOB, "PajePushState", f"{_VALUED},Task int,Chunk int"),
+    (_PUSH_LANE, "PajePushState", f"{_VALUED},Job int,Attempt int,Why string,State string"),
+    (_POP, "PajePopState", "Time date,Container string,Type string"),
+    (_VARIABLE, "PajeSetVariable", "Time date,Container string,Type string,Value double"),
+    (_EVENT, "PajeNewEvent", "Time date,Container string,Type string,Value string,Job int"),
+    (
+        _LINK_START,
+        "PajeStartLink",
+        "Time date,Container string,Type string,StartContainer string,Value string,Key string,Bytes double",
+    ),
+    (_LINK_END, "PajeEndLink", "Time date,Container string,Type string,EndContainer string,Value string,Key string"),
+)
+
+_GREY, _COUNTED = '"0.7 0.7 0.7"', '"0.12 0.47 0.71"'
+
+#: The states on lanes, by index in REGIONS, and their colours. Other regions are events, whose values ViTE wants undefined.
+_LANE_STATES = tuple(REGIONS)[:3]
+_BATCH = ('"0.8 0.8 0.8"', '"0.99 0.75 0.44"', '"0.2 0.63 0.17"')
 
 _SAMPLE = 64  #: one in this many intervals is sampled to estimate how many begin and end when
 
@@ -98,9 +132,9 @@ def write_paje(ledger: Ledger, directory: Path) -> Path:
     begin_ns = batch.span_ns[0]
     sources = [*_cores(ledger), *_batch(batch), *_variables(batch, series), *_links(ledger, batch)]
     with fresh(path) as file:
-        file.write(paje.header())
+        file.write(_header())
         begin = Rows(1).decimal(np.array([begin_ns]), 9).tobytes().decode()
-        file.writelines(paje.write_definitions(ledger, batch, series, begin))
+        file.writelines(_definitions(ledger, batch, series, begin))
         at = boundaries([source.timed for source in sources], _MOST)
         for since, until in pairwise(at):
             if lines := _window(sources, since, until):
@@ -140,12 +174,12 @@ def _states(start: Array, end: Array, core: Callable[[Array], Array], said: Call
     # States on cores; ``core`` and ``said`` are called for some rows.
     def begin(rows: Array) -> tuple[Array, Rows]:
         at = start[rows]
-        line = _line(paje.PUSH_JOB, at).put(b" c").number(core(rows)).put(b" S ")
+        line = _line(_PUSH_JOB, at).put(b" c").number(core(rows)).put(b" S ")
         return at, said(rows, line).put(b"\n")
 
     def leave(rows: Array) -> tuple[Array, Rows]:
         at = end[rows]
-        return at, _line(paje.POP, at).put(b" c").number(core(rows)).put(b" S\n")
+        return at, _line(_POP, at).put(b" c").number(core(rows)).put(b" S\n")
 
     return _Source(Timed(start, end), begin, leave)
 
@@ -193,13 +227,13 @@ def _batch(batch: ShownBatchLevel) -> Iterator[_Source]:
 
     def begin(rows: Array) -> tuple[Array, Rows]:
         at, values = lanes.start[rows], lanes.values[lanes.row[rows]]
-        line = _line(paje.PUSH_LANE, at).put(b" l").number(location[rows]).put(b" J r").number(lanes.region[rows])
+        line = _line(_PUSH_LANE, at).put(b" l").number(location[rows]).put(b" J r").number(lanes.region[rows])
         line.put(b" ").number(values[:, 0]).put(b" ").number(values[:, 4])
         return at, line.put(b" ").word(texts, values[:, 6]).put(b" ").word(texts, values[:, 7]).put(b"\n")
 
     def end(rows: Array) -> tuple[Array, Rows]:
         at = lanes.end[rows]
-        return at, _line(paje.POP, at).put(b" l").number(location[rows]).put(b" J\n")
+        return at, _line(_POP, at).put(b" l").number(location[rows]).put(b" J\n")
 
     yield _Source(Timed(lanes.start, lanes.end), begin, end)
     names = words([f'"{name}"' for name in batch.regions])
@@ -208,7 +242,7 @@ def _batch(batch: ShownBatchLevel) -> Iterator[_Source]:
 
         def happen(rows: Array, points: Spans = points, job: Array = job) -> tuple[Array, Rows]:
             at, region = points.start[rows], points.region[rows]
-            return at, _line(paje.EVENT, at).put(b" b E ").word(names, region).put(b" ").number(job[rows]).put(b"\n")
+            return at, _line(_EVENT, at).put(b" b E ").word(names, region).put(b" ").number(job[rows]).put(b"\n")
 
         yield _Source(Timed(points.start, points.start), happen, None)
 
@@ -217,7 +251,7 @@ def _variables(batch: ShownBatchLevel, series: list[Series]) -> Iterator[_Source
     def counted(where: bytes, kind: bytes, one: Series) -> _Source:
         def change(rows: Array) -> tuple[Array, Rows]:
             at, values = one.instant_ns[rows], one.values[rows]
-            line = _line(paje.VARIABLE, at).put(b" %s %s " % (where, kind))
+            line = _line(_VARIABLE, at).put(b" %s %s " % (where, kind))
             return at, line.scaled(values, one.exponent).put(b"\n")
 
         return _Source(Timed(one.instant_ns, one.instant_ns), change, None)
@@ -236,14 +270,14 @@ def _links(ledger: Ledger, batch: ShownBatchLevel) -> Iterator[_Source]:
 
         def begin(rows: Array) -> tuple[Array, Rows]:
             at = sent[rows]
-            line = _line(paje.LINK_START, at).put(b" m %s %s" % (letter, place)).number(ends(rows)[0])
+            line = _line(_LINK_START, at).put(b" m %s %s" % (letter, place)).number(ends(rows)[0])
             line.put(b' "%s" %s' % (kind.encode(), letter)).number(rows).put(b" ")
             line = line.put(b"0") if size is None else line.number(np.rint(size[rows]).astype(np.int64))
             return at, line.put(b"\n")
 
         def end(rows: Array) -> tuple[Array, Rows]:
             at = arrived[rows]
-            line = _line(paje.LINK_END, at).put(b" m %s %s" % (letter, place)).number(ends(rows)[1])
+            line = _line(_LINK_END, at).put(b" m %s %s" % (letter, place)).number(ends(rows)[1])
             return at, line.put(b' "%s" %s' % (kind.encode(), letter)).number(rows).put(b"\n")
 
         return _Source(Timed(sent, arrived), begin, end, link=True)
@@ -255,3 +289,77 @@ def _links(ledger: Ledger, batch: ShownBatchLevel) -> Iterator[_Source]:
     found, lane = causes(ledger), batch.lane_of_rows(ledger)
     between = lane[found.cause], lane[found.job]
     yield linked("cause", found.at_ns, found.at_ns, lambda rows: (between[0][rows], between[1][rows]), None)
+
+
+def _header() -> bytes:
+    """Return the forms of all events."""
+    lines: list[str] = []
+    for number, name, fields in _FORMS:
+        lines += [f"%EventDef {name} {number}", *(f"%       {field}" for field in fields.split(",")), "%EndEventDef"]
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def _palette(row: Array) -> Array:
+    """Return a colour for each job row, in thousandths, int64 (n, 3): hues a golden ratio apart, none very light or dark."""
+    hue = (row * 0.6180339887498949) % 1.0
+    value, chroma = 0.60 + 0.30 * (row % 3) / 2, 0.55
+    parts = [(5.0, 0), (3.0, 1), (1.0, 2)]
+    colours = np.empty((len(row), 3), np.int64)
+    for offset, place in parts:
+        k = (offset + hue * 6) % 6
+        level = value - value * chroma * np.clip(np.minimum(k, 4 - k), 0, 1)
+        colours[:, place] = np.rint(1000 * level)
+    return colours
+
+
+def _name(text: str) -> str:
+    # A quote would end the name, and the format has no escapes.
+    return '"' + text.replace('"', "'").replace("\n", " ") + '"'
+
+
+def _definitions(ledger: Ledger, batch: ShownBatchLevel, series: list[Series], begin: str) -> Iterator[bytes]:
+    """Yield types, containers and values; ``begin`` is the time of the containers. Only cores that a job held have one."""
+    machine = ledger.machine
+    lines = [f'{_CONTAINER_TYPE} {alias} {of} "{name}"' for alias, of, name in (
+        ("M", "0", "cluster"), ("B", "M", "batch scheduler"), ("H", "M", "host"), ("C", "H", "core"), ("L", "M", "lane")
+    )]  # fmt: skip
+    lines += [f'{_STATE_TYPE} S C "on the core"', f'{_STATE_TYPE} J L "job"']
+    lines += [f'{_VARIABLE_TYPE} V{place} B "{one.name}" {_COUNTED}' for place, one in enumerate(series)]
+    lines += [f'{_VARIABLE_TYPE} VH H "busy cores" {_COUNTED}', f'{_EVENT_TYPE} E B "what happens" {_COUNTED}']
+    if ledger.transfers is not None:
+        lines.append(f'{_LINK_TYPE} D M C C "transfer"')
+    lines.append(f'{_LINK_TYPE} K M L L "cause"')
+    for place, name in enumerate(_LANE_STATES):
+        lines.append(f'{_VALUE} r{place} J "{name}" {_BATCH[place]}')
+    lines.append(f'{_VALUE} w S "wait for data" {_GREY}')
+    lines += [f"{_CONTAINER} {begin} m M 0 {_name(machine.name)}", f'{_CONTAINER} {begin} b B m "batch scheduler"']
+    yield "".join(f"{line}\n" for line in lines).encode()
+    rows, job_names = np.arange(len(ledger.jobs)), JobNames(ledger, lambda name: _name(name)[1:-1])
+    for at in blocks(len(rows)):
+        some = rows[at]
+        value = Rows(len(some)).put(b"%d j" % _VALUE).number(some).put(b' S "job ').number(ledger.jobs.job_id[some])
+        job_names.append(value, some, b" ")
+        colours = _palette(some)
+        for place in range(3):
+            value.put(b'" "' if place == 0 else b" ").decimal(colours[:, place], 3)
+        yield value.put(b'"\n').tobytes()
+    hosts, cores = shown_hosts(ledger), shown_cores(ledger, used=True)
+    yield from _places(begin, "h", "H", "m", [_name(machine.host_names[host]) for host in hosts.tolist()], hosts)
+    names = machine.core_names if len(cores) else []
+    host = machine.host_of(cores)
+    for at in blocks(len(cores)):
+        some = cores[at]
+        named = words([_name(names[core]) for core in some.tolist()])
+        created = Rows(len(some)).put(f"{_CONTAINER} {begin} c".encode()).number(some).put(b" C h")
+        created.number(host[at]).put(b" ").word(named, np.arange(len(some)))
+        yield created.put(b"\n").tobytes()
+    lanes = [f'"lane {lane}"' for lane in range(batch.lanes.n_locations)]
+    yield from _places(begin, "l", "L", "m", lanes, np.arange(len(lanes)))
+
+
+def _places(begin: str, alias: str, kind: str, within: str, names: list[str], number: Array) -> Iterator[bytes]:
+    for at in blocks(len(number)):
+        some = number[at]
+        rows = Rows(len(some)).put(f"{_CONTAINER} {begin} {alias}".encode()).number(some)
+        rows.put(f" {kind} {within} ".encode()).word(words(names[at]), np.arange(len(some)))
+        yield rows.put(b"\n").tobytes()

@@ -1,1 +1,0 @@
-"""Pajé, for ViTE, Paje and pj_dump."""
