@@ -262,7 +262,7 @@ def given_for(
     outages = outage_columns(constraints.outages, windows, platform.n_hosts)
     given.state |= dict(zip(names, wanted + outages, strict=True))
     if scored is not None:
-        given.state |= {"numbers": scored.numbers, "memory": scored.memory}
+        given.others |= {"numbers": scored.numbers, "memory": scored.memory}
     if not countable:
         given.state["masks"] = masks(table, windows, platform.n_cores)
     if constraints.widths is not None and (rules.resizing != b.NO_RESIZE or rules.molds):

@@ -7,16 +7,18 @@ from bls.engine.features.commands.state import CommandLog
 from bls.engine.features.directions.state import CoreScale, Directed, Scaling
 from bls.engine.features.domains.state import DomainState
 from bls.engine.features.draws.state import PowerState
+from bls.engine.features.hints.state import HintState
 from bls.engine.features.hold.state import HoldState
 from bls.engine.features.releases.state import Releases
 from bls.engine.features.requests.state import RequestedWidths, WidthRequests
+from bls.engine.features.scores.state import ScoreState
 from bls.engine.features.sleep.state import SleepState
 from bls.engine.features.stops.state import StopState
 from bls.engine.features.widths.state import Resizing
 from bls.engine.jobs import Jobs
 from bls.engine.settings import Settings
 from traces.algorithms.event_heap import Heap
-from traces.kernels.signatures import Floats, Floats2, Ints, Ints2, Ints3
+from traces.kernels.signatures import Ints, Ints2, Ints3
 from traces.kernels.state import State, column
 from traces.lifecycle import Ending, Reason
 
@@ -145,12 +147,6 @@ class BatchState(State):
     refused_of: int = 0  # resource of this host, core of this window …
     refused_where: int = 0  # power domain whose limit is exceeded
     did_not_fit: int = 0  # jobs that a policy chose, and that did not fit, in all passes
-    # Limited power:
-    next_power: int = 0  # place in PowerState.ns
-    max_mw: int = 0  # power if all hosts in service work at full speed, and the others rest
-    next_passage_ns: int = NEVER  # next end of a shutdown or boot
-    power_at_ns: int = NEVER  # next event of these
-    stops_again: int = 0  # 1 if hosts failed or returned, so that others may have to be stopped
 
     # Counts:
     n_rows: int = 0  # rows in use: jobs and their later attempts
@@ -174,10 +170,8 @@ class BatchState(State):
     n_interrupted: int = 0  # running jobs with commands of the latest pass
     n_commands: int = 0  # columns of the command log in use
     first_command: int = 0  # its columns before the latest pass
-    n_hinted: int = 0  # cores of running jobs with a hint
     n_width_requests: int = 0  # columns of the table of requests for cores in use
     n_directed: int = 0  # columns of a policy's decisions about running jobs in use
-    n_stopped: int = 0  # hosts out of service that are not returning
     n_host_log: int = 0  # columns of the table of states of hosts in use
 
     by_rank: Ints = column("jobs")  # row that now has each rank
@@ -224,11 +218,8 @@ class BatchState(State):
     boundaries: Ints  # begins and ends of windows, ascending
     partitions: Partitions = column()  # limits and running jobs
     user_tally: Ints3 = column("partitions", "users", 2)  # running jobs of each user, and their cores
-    numbers: Floats2 = column("numbers", "numbered")  # numbers of a scoring policy for each row
-    memory: Floats = column("memory")  # its memory
-    keys: Floats = column("scored", saved=False)  # its scores
+    scores: ScoreState = column()  # of a scoring policy
     order: Ints = column("scored", saved=False)  # its order
-    sorting: Ints2 = column(4, "scored", saved=False)  # work space
     log: Ints = column("log", used=("n_log",))  # arrivals, starts and ends, for Python policies and observers
     chosen: Ints = column("chosen", saved=False)  # decision of a policy: rows of jobs to start, -1 - row to reject
     chosen_first: Ints = column("chosen_first", saved=False)  # first interval of cores named for each choice
@@ -241,8 +232,7 @@ class BatchState(State):
     releases: Releases = column(saved=False)  # records of releases
     ordered: Heap = column("held", saved=False)  # work space: running jobs, or their cores, in order
     left: Pool = column("held", saved=False)  # work space: cores that a job still holds
-    hinted: Ints = column("hinted")  # of each core: 1 + row that received a hint about it
-    wanted_of: Ints = column("hinted")  # work space of a pass for the same; otherwise 0
+    hints: HintState = column()  # hints that running jobs have received
     interrupted: Ints = column("interrupted", used=("n_interrupted",))  # running jobs with commands of the latest pass
     commands: CommandLog = column(saved=False)  # command log: commands to running jobs
     given_at: Ints = column("resizing")  # of each held core: 1 + column of ``commands`` that gave it; 0: at the start

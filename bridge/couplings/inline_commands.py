@@ -139,7 +139,7 @@ def _note(state: BatchState, inline: InlineState, job: int) -> bool:
     if jobs.wanted[job] > 0:
         for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
             for core in range(state.pool.lo[k], state.pool.hi[k]):
-                if state.hinted[core] == job + 1 and state.holder[core] == job:
+                if state.hints.of_core[core] == job + 1 and state.holder[core] == job:
                     journal.core[at] = core
                     at += 1
     journal.core_stop[entry] = at
@@ -335,7 +335,7 @@ def _apply(state: BatchState, inline: InlineState, job: int, now: int) -> int:
     if k < stop and state.commands.what[k] == b.HINTED:
         for slot in range(run.speed.size):
             core, there = run.core_number[slot], run.cores.released_ns[slot] == NEVER
-            flags[slot] = 1 if there and state.hinted[core] == job + 1 and state.holder[core] == job else 0
+            flags[slot] = 1 if there and state.hints.of_core[core] == job + 1 and state.holder[core] == job else 0
         hint(run, flags)
     return int(_apply_scales(state, inline, k, stop, now))
 

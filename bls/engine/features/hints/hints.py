@@ -38,7 +38,7 @@ def _want_of(state: b.BatchState, head: int, job: int, most: int) -> int:
         for step in range(max(hi - lo, 0)):
             core = hi - 1 - step
             if found < most and holder[core] == job and usable(state, head, core) and not _is_asked(state, core):
-                state.wanted_of[core] = job + 1
+                state.hints.wanted[core] = job + 1
                 found += 1
     return int(found)
 
@@ -50,7 +50,7 @@ def _want_named(state: b.BatchState, head: int) -> int:
     for k in range(state.wanted_first[origin], state.wanted_first[origin + 1]):
         for core in range(state.wanted_lo[k], state.wanted_hi[k]):
             if state.holder[core] >= 0 and not _is_asked(state, core):
-                state.wanted_of[core] = state.holder[core] + 1
+                state.hints.wanted[core] = state.holder[core] + 1
                 found += 1
     return int(found)
 
@@ -76,11 +76,11 @@ def _news_for(state: b.BatchState, job: int) -> int:
         for core in range(state.pool.lo[k], state.pool.hi[k]):
             if state.holder[core] != job:
                 continue
-            was, will = state.hinted[core] == job + 1, state.wanted_of[core] == job + 1
+            was, will = state.hints.of_core[core] == job + 1, state.hints.wanted[core] == job + 1
             news = news or was != will
-            state.hinted[core] = state.wanted_of[core]
+            state.hints.of_core[core] = state.hints.wanted[core]
             count += will
-            state.wanted_of[core] = 0
+            state.hints.wanted[core] = 0
     jobs.wanted[job] = count
     return count if news else -1
 
@@ -90,7 +90,7 @@ def hint_running(state: b.BatchState, _job: int, now: int, _stop: int, _sign: in
     """Send hints after a pass; their jobs are in ``state.interrupted`` in the order of expected ends."""
     jobs = state.jobs
     head = head_of_queue(state) if state.n_waiting > 0 else -1
-    if head < 0 and state.n_hinted == 0:
+    if head < 0 and state.hints.n_cores == 0:
         return 0
     ordered = state.ordered
     ordered.n = 0
@@ -104,7 +104,7 @@ def hint_running(state: b.BatchState, _job: int, now: int, _stop: int, _sign: in
         named = state.wanted_first[origin + 1] > state.wanted_first[origin]
         lack = _want_named(state, head) if named else max(0, _lack_of(state, head) - _are_asked(state, head))
     waits_for = lack
-    state.n_hinted = 0
+    state.hints.n_cores = 0
     while ordered.n > 0:
         job = ordered.key[0]
         drop_top(ordered)
@@ -116,14 +116,14 @@ def hint_running(state: b.BatchState, _job: int, now: int, _stop: int, _sign: in
         wanted = -1
         if named or gives > 0 or jobs.wanted[job] > 0:
             wanted = _news_for(state, job)
-            state.n_hinted += jobs.wanted[job]
+            state.hints.n_cores += jobs.wanted[job]
         if wanted >= 0:
             append_command(state, job, now, head, b.HINTED, waits_for, wanted)
             send(state, job, state.n_commands - 1)
     if named:  # cores of jobs that have just started
         origin = jobs.origin[head]
         for k in range(state.wanted_first[origin], state.wanted_first[origin + 1]):
-            state.wanted_of[state.wanted_lo[k] : state.wanted_hi[k]] = 0
+            state.hints.wanted[state.wanted_lo[k] : state.wanted_hi[k]] = 0
     return 0
 
 
@@ -136,7 +136,7 @@ def hint_as_decided(state: b.BatchState, _job: int, now: int, _stop: int, _sign:
         while k < state.n_directed and given.job[k] == job and given.what[k] == b.HINTED:
             core = given.core[k]
             if core >= 0:
-                state.wanted_of[core] = job + 1
+                state.hints.wanted[core] = job + 1
             k += 1
         wanted = _news_for(state, job)
         if wanted >= 0:

@@ -174,8 +174,8 @@ def _give(state: b.BatchState, job: int, most: int, now: int) -> None:
         core = state.commands.core[k]
         set_free(state, core, core + 1, -1)
         state.given_at[core], state.asked[core] = k + 1, 0
-        if state.hinted.size > 0:
-            state.hinted[core] = 0
+        if state.hints.of_core.size > 0:
+            state.hints.of_core[core] = 0
         if state.core_scale.row.size > 0:  # it gets the latest scale for all cores of the job
             state.core_scale.row[core], state.core_scale.scale[core] = job + 1, state.scaling.scale[job]
     state.free_cores -= n
