@@ -60,9 +60,9 @@ def grow_rows(state: BatchState) -> None:
 
 def grow_width_requests(state: BatchState, more: int) -> None:
     """Make room for ``more`` requests and for future ones, if there is too little."""
-    needed = state.n_width_requests + more
-    if needed > len(state.width_requests.job):
-        state.width_requests.grow(width_requests=needed + len(state.width_requests.job))
+    needed = state.requests.n_future + more
+    if needed > len(state.requests.future.job):
+        state.requests.future.grow(width_requests=needed + len(state.requests.future.job))
 
 
 _NAME_ROWS = ("arrived_job", "due_job", "blocked_head")  #: numbers that name a row

@@ -213,7 +213,7 @@ def advance(state: b.BatchState, max_ends: int) -> int:
         if status != BatchStatus.RUNNING:
             return status
         state.in_pass = 0
-        state.n_interrupted, state.first_command = 0, state.n_commands
+        state.n_interrupted = 0
         status = h.publish(state, h.AFTER_PASS, -1, state.now_ns, 0, 0)
         if status != 0:
             return status

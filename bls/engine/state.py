@@ -3,18 +3,18 @@
 from bls.allocators.contract import PlacementRequest
 from bls.engine import codes
 from bls.engine.cores import CoreProfile, Offer, Pool, Slices
-from bls.engine.features.commands.state import CommandLog
-from bls.engine.features.directions.state import CoreScale, Directed, Scaling
+from bls.engine.features.commands.state import CommandState
+from bls.engine.features.directions.state import DirectionState
 from bls.engine.features.domains.state import DomainState
 from bls.engine.features.draws.state import PowerState
 from bls.engine.features.hints.state import HintState
 from bls.engine.features.hold.state import HoldState
-from bls.engine.features.releases.state import Releases
-from bls.engine.features.requests.state import RequestedWidths, WidthRequests
+from bls.engine.features.releases.state import ReleaseState
+from bls.engine.features.requests.state import RequestState
 from bls.engine.features.scores.state import ScoreState
 from bls.engine.features.sleep.state import SleepState
 from bls.engine.features.stops.state import StopState
-from bls.engine.features.widths.state import Resizing
+from bls.engine.features.widths.state import WidthState
 from bls.engine.jobs import Jobs
 from bls.engine.settings import Settings
 from traces.algorithms.event_heap import Heap
@@ -165,13 +165,8 @@ class BatchState(State):
     pool_used: int = 0  # intervals in the allocation pool
     n_placed: int = 0  # intervals of cores that the hook EARLIEST has found
     kept_used: int = 0  # intervals of kept reservations
-    n_released: int = 0  # columns of the table of releases in use
     n_named: int = 0  # intervals of cores that a Python policy named for its jobs
     n_interrupted: int = 0  # running jobs with commands of the latest pass
-    n_commands: int = 0  # columns of the command log in use
-    first_command: int = 0  # its columns before the latest pass
-    n_width_requests: int = 0  # columns of the table of requests for cores in use
-    n_directed: int = 0  # columns of a policy's decisions about running jobs in use
     n_host_log: int = 0  # columns of the table of states of hosts in use
 
     by_rank: Ints = column("jobs")  # row that now has each rank
@@ -180,7 +175,6 @@ class BatchState(State):
     expected: Heap = column("expected")  # running jobs by the instant at which they become overdue
     arriving: Heap = column("arriving")  # jobs that arrive after the end of another, and wake-ups (``rows`` + row)
     host_events: Heap = column("outages")  # next event of each list of outages: key v is a repair, V + v an outage
-    releasing: Heap = column("releasing")  # future releases: row · M + core; requests: ``WIDTH_REQUEST_KEY`` + row
     queue_words: Ints = column("queue_words")  # ranks of waiting jobs (``bls.engine.job_lifecycle``)
     queue_starts: Ints  # first word of each level
     free_words: Ints = column("free_words")  # free cores on hosts that are up (``bls.availability.free_cores``)
@@ -228,22 +222,14 @@ class BatchState(State):
     decisions: Decisions = column(saved=False)  # records of passes, if they are kept
     wall_time: Ints = column(2, saved=False)  # latest reading of the wall clock: s, ns
     placement: PlacementRequest = column()  # request to the allocator
-    holder: Ints = column("held", fill=-1)  # row of the job that holds each core; -1: none
-    releases: Releases = column(saved=False)  # records of releases
-    ordered: Heap = column("held", saved=False)  # work space: running jobs, or their cores, in order
-    left: Pool = column("held", saved=False)  # work space: cores that a job still holds
+    releases: ReleaseState = column()  # cores that running jobs hold and release; empty if none can
     hints: HintState = column()  # hints that running jobs have received
     interrupted: Ints = column("interrupted", used=("n_interrupted",))  # running jobs with commands of the latest pass
-    commands: CommandLog = column(saved=False)  # command log: commands to running jobs
-    given_at: Ints = column("resizing")  # of each held core: 1 + column of ``commands`` that gave it; 0: at the start
-    asked: Ints = column("resizing")  # of each held core: 1 if its release was requested
+    commands: CommandState = column()  # commands to running jobs
     totals: Ints = column("amounts")  # capacity of other resources, power and licences, as in ``Offer.amounts``
-    resizing: Resizing = column(saved=False)  # work space
-    width_requests: WidthRequests = column(used=("n_width_requests",))  # future requests for cores
-    requested_widths: RequestedWidths = column("requested_widths")  # of rows: requests of the jobs
-    directed: Directed = column(used=("n_directed",))  # a policy's decisions about running jobs
-    scaling: Scaling = column("scaling")  # of rows: scales of speeds, and ends set by a policy
-    core_scale: CoreScale = column()  # scales of single cores
+    widths: WidthState = column()  # cores given to running jobs, or asked back
+    requests: RequestState = column()  # of running jobs for cores
+    directions: DirectionState = column()  # commands of a policy to running jobs
     holds: HoldState = column("holding")  # of rows: when a policy held them; empty if none can
     power: PowerState = column()  # empty if power is not limited
     domains: DomainState = column()  # empty if no part of the machine has a limit

@@ -212,9 +212,9 @@ class _Batch(BatchChecks):
         what = "runs and has no cores in the pool of allocations"
         owner, cores = self.in_pool(state.pool, state.pool_used, self.held, jobs.held_first, jobs.held_count, what)
         given = left = np.bincount(owner, minlength=n_rows)
-        resizes = len(state.asked) > 0
-        if len(state.holder):  # jobs may hold only some of their cores
-            there = state.holder[cores] == owner
+        resizes = len(state.widths.asked) > 0
+        if len(state.releases.holder):  # jobs may hold only some of their cores
+            there = state.releases.holder[cores] == owner
             owner, cores = owner[there], cores[there]
             left = np.bincount(owner, minlength=n_rows)
             released = np.where(self.holds, (jobs.cores if resizes else given) - left, jobs.released_held)

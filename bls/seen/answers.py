@@ -234,7 +234,7 @@ class Directions:
             raise AnswerError(f"directs job {shown(job_id)}, which does not run, and which it does not start")
         hints = self._hint_entries(state, set(started), rejected)
         if self._widths:
-            state.requested_widths.width[list(self._widths)] = list(self._widths.values())
+            state.requests.of_row.width[list(self._widths)] = list(self._widths.values())
         # First jobs whose only command is a scale of all cores: one assignment per column.
         alone = self._of_all.keys() - self._of_some.keys() - self._ends.keys()
         plain = {row: scale for row, scale in self._of_all.items() if row in alone}
@@ -245,7 +245,7 @@ class Directions:
             entries += [(row, b.SCALED, core, scale) for core, scale in sorted(self._of_some.get(row, {}).items())]
             if row in self._ends:
                 entries.append((row, b.ENDED_BY, _ALL, self._ends[row]))
-        at, directed = len(hints), state.directed
+        at, directed = len(hints), state.directions.decided
         if hints:
             _put(directed, 0, hints)
         if plain:
@@ -255,7 +255,7 @@ class Directions:
             at = stop
         if entries:
             _put(directed, at, sorted(entries, key=lambda one: one[0]))
-        state.n_directed = at + len(entries)
+        state.directions.n_decided = at + len(entries)
         for commands in (self._job_ids, self._of_all, self._of_some, self._ends, self._widths, self._hints):
             commands.clear()
 
@@ -351,7 +351,7 @@ def _holder(state: b.BatchState, core: int) -> str:
     for row in np.flatnonzero((jobs.start_ns >= 0) & (jobs.state < 0)).tolist():
         first = int(jobs.held_first[row])
         for k in range(first, first + int(jobs.held_count[row])):
-            released = len(state.holder) > 0 and state.holder[core] != row
+            released = len(state.releases.holder) > 0 and state.releases.holder[core] != row
             if state.pool.lo[k] <= core < state.pool.hi[k] and not released:
                 return f"is held by job {jobs.number[row]}"
     return f"is on host {state.host_of[core]}, which is down"

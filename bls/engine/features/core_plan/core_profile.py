@@ -247,7 +247,7 @@ def hold_pool_cores(state: b.BatchState, job: int, begin: int, stop: int, sign: 
     first, count = state.jobs.held_first[job], state.jobs.held_count[job]
     lo, hi = state.pool.lo[first : first + count], state.pool.hi[first : first + count]
     if state.settings.releases != b.NO_RELEASES:
-        lo, hi, count = state.left.lo, state.left.hi, list_left(state, job)
+        lo, hi, count = state.releases.left.lo, state.releases.left.hi, list_left(state, job)
     hold_cores(state, job, lo, hi, count, begin, stop, sign)
     return 0
 

@@ -93,7 +93,7 @@ def held_in(state: b.BatchState, job: int, part: int) -> int:
             total += max(0, hi - lo)
             continue
         for core in range(lo, hi):
-            total += state.holder[core] == job
+            total += state.releases.holder[core] == job
     return int(total)
 
 

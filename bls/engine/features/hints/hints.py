@@ -14,22 +14,22 @@ from traces.compiled import compiled
 
 @compiled(inner=True)
 def _is_asked(state: b.BatchState, core: int) -> bool:
-    return bool(state.asked.size > 0 and state.asked[core] == 1)
+    return bool(state.widths.asked.size > 0 and state.widths.asked[core] == 1)
 
 
 @compiled(inner=True)
 def _are_asked(state: b.BatchState, head: int) -> int:
     """The number of cores useful to the head that running jobs were asked for and still hold."""
     n = 0
-    for core in range(state.asked.size):
-        n += state.holder[core] >= 0 and state.asked[core] == 1 and usable(state, head, core)
+    for core in range(state.widths.asked.size):
+        n += state.releases.holder[core] >= 0 and state.widths.asked[core] == 1 and usable(state, head, core)
     return n
 
 
 @compiled(inner=True)
 def _want_of(state: b.BatchState, head: int, job: int, most: int) -> int:
     """Mark up to ``most`` cores of a job as wanted, at most half of those on which it computes; returns their number."""
-    jobs, holder = state.jobs, state.holder
+    jobs, holder = state.jobs, state.releases.holder
     first, count, stop = jobs.held_first[job], jobs.held_count[job], end_of_working(state, job)
     most, found = min(most, (jobs.cores[job] - jobs.released[job] - jobs.asked[job]) // 2), 0
     for back in range(count):
@@ -49,8 +49,8 @@ def _want_named(state: b.BatchState, head: int) -> int:
     origin, found = state.jobs.origin[head], 0
     for k in range(state.wanted_first[origin], state.wanted_first[origin + 1]):
         for core in range(state.wanted_lo[k], state.wanted_hi[k]):
-            if state.holder[core] >= 0 and not _is_asked(state, core):
-                state.hints.wanted[core] = state.holder[core] + 1
+            if state.releases.holder[core] >= 0 and not _is_asked(state, core):
+                state.hints.wanted[core] = state.releases.holder[core] + 1
                 found += 1
     return int(found)
 
@@ -64,7 +64,7 @@ def _lack_of(state: b.BatchState, job: int) -> int:
         return int(max(jobs.cores[job] - free_for(state, job), 0))
     for k in range(state.wanted_first[origin], state.wanted_first[origin + 1]):
         for core in range(state.wanted_lo[k], state.wanted_hi[k]):
-            found += state.holder[core] >= 0
+            found += state.releases.holder[core] >= 0
     return found
 
 
@@ -74,7 +74,7 @@ def _news_for(state: b.BatchState, job: int) -> int:
     jobs, news, count = state.jobs, False, 0
     for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
         for core in range(state.pool.lo[k], state.pool.hi[k]):
-            if state.holder[core] != job:
+            if state.releases.holder[core] != job:
                 continue
             was, will = state.hints.of_core[core] == job + 1, state.hints.wanted[core] == job + 1
             news = news or was != will
@@ -92,7 +92,7 @@ def hint_running(state: b.BatchState, _job: int, now: int, _stop: int, _sign: in
     head = head_of_queue(state) if state.n_waiting > 0 else -1
     if head < 0 and state.hints.n_cores == 0:
         return 0
-    ordered = state.ordered
+    ordered = state.releases.ordered
     ordered.n = 0
     for k in range(state.running.n):
         job = state.running.key[k]
@@ -119,7 +119,7 @@ def hint_running(state: b.BatchState, _job: int, now: int, _stop: int, _sign: in
             state.hints.n_cores += jobs.wanted[job]
         if wanted >= 0:
             append_command(state, job, now, head, b.HINTED, waits_for, wanted)
-            send(state, job, state.n_commands - 1)
+            send(state, job, state.commands.n_log - 1)
     if named:  # cores of jobs that have just started
         origin = jobs.origin[head]
         for k in range(state.wanted_first[origin], state.wanted_first[origin + 1]):
@@ -130,10 +130,10 @@ def hint_running(state: b.BatchState, _job: int, now: int, _stop: int, _sign: in
 @compiled(HOOK)
 def hint_as_decided(state: b.BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """Send the hints of a policy after a pass if they have changed; their jobs are in ``state.interrupted``."""
-    given, k = state.directed, 0
-    while k < state.n_directed and given.what[k] == b.HINTED:
+    given, k = state.directions.decided, 0
+    while k < state.directions.n_decided and given.what[k] == b.HINTED:
         job, waiting = given.job[k], given.value[k]
-        while k < state.n_directed and given.job[k] == job and given.what[k] == b.HINTED:
+        while k < state.directions.n_decided and given.job[k] == job and given.what[k] == b.HINTED:
             core = given.core[k]
             if core >= 0:
                 state.hints.wanted[core] = job + 1
@@ -142,7 +142,7 @@ def hint_as_decided(state: b.BatchState, _job: int, now: int, _stop: int, _sign:
         if wanted >= 0:
             lack = _lack_of(state, waiting) if waiting >= 0 else 0
             append_command(state, job, now, waiting, b.HINTED, lack, wanted)
-            send(state, job, state.n_commands - 1)
-    if k == state.n_directed:
-        state.n_directed = 0  # otherwise other commands follow
+            send(state, job, state.commands.n_log - 1)
+    if k == state.directions.n_decided:
+        state.directions.n_decided = 0  # otherwise other commands follow
     return 0

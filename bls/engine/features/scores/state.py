@@ -5,7 +5,7 @@ from traces.kernels.state import State, column
 
 
 class ScoreState(State):
-    """What a scoring policy reads and keeps, and its scores."""
+    """Numbers, memory and scores of a scoring policy."""
 
     numbers: Floats2 = column("numbers", "numbered")  # numbers of the policy for each row
     memory: Floats = column("memory")  # its memory
