@@ -136,12 +136,12 @@ class RunReader:
     @property
     def has_outages(self) -> bool:
         """Whether hosts may be down at some time."""
-        return bool(self.state.host_events.ns.size)
+        return bool(self.state.outages.events.ns.size)
 
     def up_again_ns(self) -> Array:
         """The known ends of outages: int64 (H,), ns; 0: the host is up, ``NEVER``: unknown."""
         n_hosts = len(self.state.host_first) - 1
-        return np.asarray(self.state.host_status.down_until_ns.reshape(-1, n_hosts).max(axis=0, initial=0))
+        return np.asarray(self.state.outages.down_until_ns.reshape(-1, n_hosts).max(axis=0, initial=0))
 
     def width_range(self, row: int) -> tuple[int, int]:
         """The smallest and the largest width of a row's job; equal if it may not change."""

@@ -27,7 +27,6 @@ def _features(given: RunColumns, settings: Settings) -> tuple[FeatureRun, list[F
     """Features of a run, in order; also set the settings that follow from them."""
     host_first = given.state["host_first"]
     run = FeatureRun(given, settings, len(given.jobs.rank), len(host_first) - 1, int(host_first[-1]))
-    run.sizes["outages"] = max(0, len(given.state["outage_first"]) - 1)
     run.sizes["presets"] = int(np.count_nonzero(given.jobs.preset))
     run.sizes["cancels"] = int(np.count_nonzero(given.jobs.cancel_ns < b.NEVER))
     settings.plans, settings.widest = int(settings.max_reservations > 0), int(given.jobs.cores.max())
@@ -99,7 +98,7 @@ def new_state(given: RunColumns) -> b.BatchState:
     columns = {name: own(one, fields[name].dtype) if fields[name].dtype else one for name, one in columns.items()}
     windows = given.state.get("windows", b.WindowColumns.none())
     boundaries = np.array(sorted({*windows.begin_ns.tolist(), *windows.end_ns.tolist()}), np.int64)
-    cancels, alone = np.flatnonzero(jobs.cancel_ns < b.NEVER), np.flatnonzero(jobs.depends_on < 0)
+    alone = np.flatnonzero(jobs.depends_on < 0)
     _size(run, features, columns, len(boundaries))
     sizes = run.sizes
     masked = np.any(columns["masks"][: sizes["partitions"]] != leaves, axis=1)
@@ -112,14 +111,12 @@ def new_state(given: RunColumns) -> b.BatchState:
         settings=settings,
         jobs=jobs,
         n_rows=n,
-        n_predicted=n,
         free_cores=n_cores,
         presets_left=sizes["presets"],
         arrivals=alone[np.argsort(jobs.begin_ns[alone], kind="stable")],
         queue_starts=new_tree(n)[1],
         free_words=free_words,
         free_starts=free_starts,
-        cancel_order=cancels[np.lexsort((cancels, jobs.cancel_ns[cancels]))],
         host_free=host_cores,
         host_of=np.repeat(np.arange(n_hosts), host_cores),
         boundaries=boundaries,

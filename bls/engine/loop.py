@@ -196,8 +196,8 @@ def advance(state: b.BatchState, max_ends: int) -> int:
     """Simulate until something is needed from outside; returns a ``BatchStatus``.
 
     The engine pauses after about ``max_ends`` ends, so that the caller can show progress. A Python policy decides in
-    ``state.functions[DECIDE_AT]``: called with the instant, it writes ``state.chosen`` and ``state.n_chosen``, and returns 0.
-    It is called from the kernel because leaving and entering a kernel takes longer than most decisions.
+    ``state.functions[DECIDE_AT]``: called with the instant, it writes ``state.choice.rows`` and ``state.n_chosen``, and returns
+    0. It is called from the kernel because leaving and entering a kernel takes longer than most decisions.
     """
     pause_at = state.n_ended + max_ends
     while True:

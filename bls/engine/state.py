@@ -4,11 +4,17 @@ from bls.allocators.contract import PlacementRequest
 from bls.engine import codes
 from bls.engine.cores import CoreProfile, Offer, Pool, Slices
 from bls.engine.features.commands.state import CommandState
+from bls.engine.features.decisions.state import DecisionState
+from bls.engine.features.dependencies.state import DependencyState
 from bls.engine.features.directions.state import DirectionState
 from bls.engine.features.domains.state import DomainState
 from bls.engine.features.draws.state import PowerState
 from bls.engine.features.hints.state import HintState
 from bls.engine.features.hold.state import HoldState
+from bls.engine.features.other_events.state import OtherEvents
+from bls.engine.features.outages.state import OutageState
+from bls.engine.features.prediction.state import PredictionState
+from bls.engine.features.python.state import ChoiceState
 from bls.engine.features.releases.state import ReleaseState
 from bls.engine.features.requests.state import RequestState
 from bls.engine.features.scores.state import ScoreState
@@ -59,16 +65,6 @@ PLACE_AT, SCORE_AT, ACCOUNT_AT, CLOCK_AT, DECIDE_AT = range(5)
 FUNCTIONS = 5
 
 
-class Decisions(State, dim="decisions"):
-    """A row for each scheduling pass."""
-
-    at_ns: Ints = column()  # instant of the pass
-    waiting: Ints = column()  # jobs in the queue at its begin
-    started: Ints = column()  # jobs that it started
-    wall_ns: Ints = column()  # its wall time
-    unplaced: Ints = column()  # jobs that a policy chose, and that did not fit
-
-
 class Partitions(State, dim="partitions"):
     """Limits of partitions, and their running jobs."""
 
@@ -91,15 +87,6 @@ class WindowColumns(State, dim="windows"):
     end_ns: Ints = column()  # end
 
 
-class HostStatus(State, dim="outages"):
-    """A row for each list of outages, as in ``BatchState.outage_first``."""
-
-    goes_on: int = 0  # 1 if the lists can be continued
-    down_until_ns: Ints = column()  # end of the present outage; 0 if the host is up
-    next_outage: Ints = column()  # the next or present one in the list
-    next_down_ns: Ints = column(fill=NEVER)  # begin of the next one
-
-
 class HostLog(State, dim="host_log"):
     """Changes of the states of hosts that are stopped or sleep."""
 
@@ -117,10 +104,7 @@ class BatchState(State):
     # Instants and progress:
     now_ns: int = 0  # the present instant
     next_arrival: int = 0  # place in arrivals
-    next_cancel: int = 0  # place in cancel_order
-    next_boundary: int = 0  # place in boundaries
     wake_ns: int = NEVER  # a pass is due then
-    busy_until_ns: int = 0  # the scheduler decides until then
     observe_after_ns: int = NEVER  # observers are called before the first event after this instant
     last_pass_ns: int = 0  # instant of the latest pass
     # The present instant and its pass:
@@ -141,16 +125,9 @@ class BatchState(State):
     decide_ns: int = 0  # wall time of all passes
     max_decide_ns: int = 0  # wall time of the longest pass
     policy_ns: int = 0  # wall time of a Python policy in the present pass
-    # Cores that a Python policy named, but its job cannot have:
-    refused: int = 0  # reason: HELD_BACK … NO_POWER; 0: none
-    refused_at: int = 0  # core, host, window, licence … concerned
-    refused_of: int = 0  # resource of this host, core of this window …
-    refused_where: int = 0  # power domain whose limit is exceeded
-    did_not_fit: int = 0  # jobs that a policy chose, and that did not fit, in all passes
 
     # Counts:
     n_rows: int = 0  # rows in use: jobs and their later attempts
-    n_predicted: int = 0  # rows that have their estimates
     n_ended: int = 0  # jobs that have ended for good
     n_waiting: int = 0  # jobs in the queue
     presets_left: int = 0  # jobs running at the start that are not placed yet
@@ -158,14 +135,12 @@ class BatchState(State):
     n_answered: int = 0  # answered jobs among these
     n_chosen: int = -1  # jobs chosen or rejected by a Python policy; -1 before its decision
     n_log: int = 0  # entries of the log in use
-    n_decisions: int = 0  # records of passes in use
     free_cores: int = 0  # free cores on hosts that are up
     overdue_cores: int = 0  # cores of overdue jobs
     n_down: int = 0  # hosts that are down
     pool_used: int = 0  # intervals in the allocation pool
     n_placed: int = 0  # intervals of cores that the hook EARLIEST has found
     kept_used: int = 0  # intervals of kept reservations
-    n_named: int = 0  # intervals of cores that a Python policy named for its jobs
     n_interrupted: int = 0  # running jobs with commands of the latest pass
     n_host_log: int = 0  # columns of the table of states of hosts in use
 
@@ -173,8 +148,6 @@ class BatchState(State):
     arrivals: Ints  # rows that arrive at their submit, in order
     running: Heap = column("running")  # running jobs by end or promise
     expected: Heap = column("expected")  # running jobs by the instant at which they become overdue
-    arriving: Heap = column("arriving")  # jobs that arrive after the end of another, and wake-ups (``rows`` + row)
-    host_events: Heap = column("outages")  # next event of each list of outages: key v is a repair, V + v an outage
     queue_words: Ints = column("queue_words")  # ranks of waiting jobs (``bls.engine.job_lifecycle``)
     queue_starts: Ints  # first word of each level
     free_words: Ints = column("free_words")  # free cores on hosts that are up (``bls.availability.free_cores``)
@@ -192,22 +165,15 @@ class BatchState(State):
     passing_amounts: Ints = column("amounts", saved=False)  # amounts slice by slice
     masks: Ints2  # (partitions + windows, words): the cores of each partition, then of each window
     needs: Ints2 = column("needs", "needed", constant=True)  # of rows: amounts of a unit on its host, then licences
-    history_group: Ints2  # (levels, n): groups that predict a job, the closest first; -1: none
-    history_least: Ints  # (levels,): ended jobs that a group needs for a prediction
-    history: Ints2 = column("groups", "history")  # ended jobs of a group, then run times; number k is at 1 + k mod m
+    prediction: PredictionState = column()  # empty if no run time is predicted
     corrections_ns: Ints  # additions to the estimate of a job that exceeds it for the first, second … time
     kept: Pool = column("kept", used=("kept_used",))  # cores of kept reservations
-    cancel_order: Ints  # cancelled rows, by (instant, row)
-    child_first: Ints  # (rows + 1,): on row r depend the rows child_row[child_first[r]:child_first[r + 1]]
-    child_row: Ints  # dependent rows
-    unmet: Ints = column("children")  # preceding jobs that each row still waits for; empty if none has several
+    other_events: OtherEvents = column()  # besides ends and plain arrivals
+    dependencies: DependencyState = column()  # empty if no job waits for another
     host_first: Ints  # (H + 1,): host h has the cores ``host_first[h]:host_first[h + 1]``
     host_free: Ints = column("hosts")  # free cores of each host, for allocators that need them
     host_of: Ints  # (M,): the host of each core
-    outage_first: Ints  # (V + 1,): lists of outages, of host h at h (failures), H + h (planned), 2·H + h (drains)
-    outage_down: Ints  # their begins
-    outage_up: Ints  # their ends
-    host_status: HostStatus = column()  # progress in each list of outages
+    outages: OutageState = column()  # empty if no host goes down
     windows: WindowColumns = column()  # advance reservations and maintenance
     boundaries: Ints  # begins and ends of windows, ascending
     partitions: Partitions = column()  # limits and running jobs
@@ -215,11 +181,8 @@ class BatchState(State):
     scores: ScoreState = column()  # of a scoring policy
     order: Ints = column("scored", saved=False)  # its order
     log: Ints = column("log", used=("n_log",))  # arrivals, starts and ends, for Python policies and observers
-    chosen: Ints = column("chosen", saved=False)  # decision of a policy: rows of jobs to start, -1 - row to reject
-    chosen_first: Ints = column("chosen_first", saved=False)  # first interval of cores named for each choice
-    chosen_lo: Ints = column("named", saved=False)  # first core of each interval
-    chosen_hi: Ints = column("named", saved=False)  # one past its last core
-    decisions: Decisions = column(saved=False)  # records of passes, if they are kept
+    choice: ChoiceState = column()  # decision of a policy in Python
+    decisions: DecisionState = column()  # records of passes, and the time that they take
     wall_time: Ints = column(2, saved=False)  # latest reading of the wall clock: s, ns
     placement: PlacementRequest = column()  # request to the allocator
     releases: ReleaseState = column()  # cores that running jobs hold and release; empty if none can

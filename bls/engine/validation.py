@@ -114,7 +114,7 @@ class BatchChecks(Checks):
 
     def down_until(self) -> Array:
         """The known end of each host's outage, ns; 0 if it is up."""
-        until = self.state.host_status.down_until_ns.reshape(-1, self.n_hosts).max(axis=0, initial=0)
+        until = self.state.outages.down_until_ns.reshape(-1, self.n_hosts).max(axis=0, initial=0)
         return np.asarray(np.maximum(until, self.stopped_until))
 
     def check_heap(self, what: str, heap: Heap, keys: int) -> None:
@@ -269,7 +269,7 @@ class _Batch(BatchChecks):
         for what, heap, keys in (
             ("ends", state.running, used),
             ("expected ends", state.expected, used),
-            ("later arrivals", state.arriving, 2 * rows),
-            ("events of hosts", state.host_events, 2 * state.host_status.next_outage.size),
+            ("later arrivals", state.other_events.arriving, 2 * rows),
+            ("events of hosts", state.outages.events, 2 * state.outages.next_outage.size),
         ):
             self.check_heap(what, heap, keys)

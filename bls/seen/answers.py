@@ -119,16 +119,16 @@ def put_answer(state: b.BatchState, rows: Sequence[int], named: Mapping[int, Cor
     before = len(entries)
     entries += rows
     state.n_chosen = len(entries)
-    state.chosen[: len(entries)] = entries
+    state.choice.rows[: len(entries)] = entries
     if named:
         first = [0] * (before + 1)
         spans: list[tuple[int, int]] = []
         for place in range(len(rows)):
             spans += named.get(place, ())
             first.append(len(spans))
-        state.chosen_first[: len(first)] = first
-        state.chosen_lo[: len(spans)], state.chosen_hi[: len(spans)] = zip(*spans, strict=True)
-        state.n_named = len(spans)
+        state.choice.first[: len(first)] = first
+        state.choice.lo[: len(spans)], state.choice.hi[: len(spans)] = zip(*spans, strict=True)
+        state.choice.n_named = len(spans)
 
 
 class WakeUps:
@@ -302,20 +302,20 @@ def refusal(
     """The reason why a job cannot have the cores named for it, from the notes of ``bls.engine.features.python.decided`` in
     ``state``. ``domains``: names of the parts of the machine with their own power limits."""
     jobs = state.jobs
-    why = int(state.refused)
+    why = int(state.choice.refused)
     if why == b.NO_POWER:
-        more, room, where = state.refused_at, state.refused_of, state.refused_where
+        more, room, where = state.choice.refused_at, state.choice.refused_of, state.choice.refused_where
         draws = f"gave job {jobs.number[row]}, which would draw {more / 1000:g} W more than idle cores"
         there = f" of {domains[where - 1]}" if where else ""
         return f"{draws}; under the limit to power{there} {max(room, 0) / 1000:g} W are left"
-    first = next(k for k in range(int(state.n_chosen)) if state.chosen[k] == row)
-    named = slice(int(state.chosen_first[first]), int(state.chosen_first[first + 1]))
-    cores = cores_text(zip(state.chosen_lo[named].tolist(), state.chosen_hi[named].tolist(), strict=True))
+    first = next(k for k in range(int(state.n_chosen)) if state.choice.rows[k] == row)
+    named = slice(int(state.choice.first[first]), int(state.choice.first[first + 1]))
+    cores = cores_text(zip(state.choice.lo[named].tolist(), state.choice.hi[named].tolist(), strict=True))
     return f"placed job {jobs.number[row]} on {cores}: {_why(state, row, platform, windows, why)}"
 
 
 def _why(state: b.BatchState, row: int, platform: Platform, windows: Windows | None, why: int) -> str:
-    at, of = state.refused_at, state.refused_of
+    at, of = state.choice.refused_at, state.choice.refused_of
     if why == b.TAKEN:
         return f"core {at} {_holder(state, at)}"
     if why == b.OUTSIDE:

@@ -13,22 +13,22 @@ from traces.compiled import compiled
 def next_other(state: b.BatchState, _job: int, _begin: int, _stop: int, sign: int) -> int:
     """The next instant of a dependent arrival, a cancellation, a window, or (unless ``sign`` is 0) a wake-up."""
     t = state.wake_ns if sign != 0 else b.NEVER
-    if state.arriving.n > 0:
-        t = min(t, state.arriving.ns[0])
-    if state.next_boundary < state.boundaries.size:
-        t = min(t, state.boundaries[state.next_boundary])
-    if state.next_cancel < state.cancel_order.size:
-        t = min(t, state.jobs.cancel_ns[state.cancel_order[state.next_cancel]])
+    if state.other_events.arriving.n > 0:
+        t = min(t, state.other_events.arriving.ns[0])
+    if state.other_events.next_boundary < state.boundaries.size:
+        t = min(t, state.boundaries[state.other_events.next_boundary])
+    if state.other_events.next_cancel < state.other_events.cancels.size:
+        t = min(t, state.jobs.cancel_ns[state.other_events.cancels[state.other_events.next_cancel]])
     return int(t)
 
 
 @compiled(inner=True)
 def _withdraw(state: b.BatchState, now: int) -> None:
     """Cancel waiting jobs; running jobs have had their ``stop_ns`` since their start."""
-    jobs, rows = state.jobs, state.cancel_order
-    while state.next_cancel < rows.size and jobs.cancel_ns[rows[state.next_cancel]] <= now:
-        job = state.by_rank[jobs.rank[rows[state.next_cancel]]]
-        state.next_cancel += 1
+    jobs, rows = state.jobs, state.other_events.cancels
+    while state.other_events.next_cancel < rows.size and jobs.cancel_ns[rows[state.other_events.next_cancel]] <= now:
+        job = state.by_rank[jobs.rank[rows[state.other_events.next_cancel]]]
+        state.other_events.next_cancel += 1
         if jobs.start_ns[job] >= 0 or jobs.state[job] >= 0:
             continue
         if jobs.slot_ns[job] != b.NEVER:
@@ -42,14 +42,17 @@ def _withdraw(state: b.BatchState, now: int) -> None:
 def others(state: b.BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """Handle windows, cancellations, dependent arrivals and wake-ups of the instant ``begin``."""
     jobs = state.jobs
-    while state.next_boundary < state.boundaries.size and state.boundaries[state.next_boundary] <= now:
-        state.next_boundary += 1
+    while (
+        state.other_events.next_boundary < state.boundaries.size
+        and state.boundaries[state.other_events.next_boundary] <= now
+    ):
+        state.other_events.next_boundary += 1
         state.changed = 1
-    if state.next_cancel < state.cancel_order.size:
+    if state.other_events.next_cancel < state.other_events.cancels.size:
         _withdraw(state, now)
-    while state.arriving.n > 0 and state.arriving.ns[0] <= now:
-        job = state.arriving.key[0]
-        drop_top(state.arriving)
+    while state.other_events.arriving.n > 0 and state.other_events.arriving.ns[0] <= now:
+        job = state.other_events.arriving.key[0]
+        drop_top(state.other_events.arriving)
         if job >= jobs.number.size:
             job -= jobs.number.size
             if jobs.start_ns[job] < 0 and jobs.state[job] < 0:
