@@ -262,9 +262,9 @@ def given_for(
     outages = outage_columns(constraints.outages, windows, platform.n_hosts)
     given.state |= dict(zip(names, wanted, strict=True))
     if len(outages[0]):
-        given.others["outages"] = dict(zip(("first", "down_ns", "up_ns"), outages, strict=True))
+        given.state["outages"] = dict(zip(("first", "down_ns", "up_ns"), outages, strict=True))
     if scored is not None:
-        given.others |= {"numbers": scored.numbers, "memory": scored.memory}
+        given.state["scores"] = {"numbers": scored.numbers, "memory": scored.memory}
     if not countable:
         given.state["masks"] = masks(table, windows, platform.n_cores)
     if constraints.widths is not None and (rules.resizing != b.NO_RESIZE or rules.molds):
@@ -333,7 +333,7 @@ def _add_history(given: RunColumns, workload: Workload, rules: Rules, constraint
         # The last row of the history counts the predictions.
         history = np.zeros((n_groups + 1, 1 + found.mean_of), np.int64)
         least = np.full(len(found.levels), found.least)
-        given.others["prediction"] = {"group": group, "least": least, "runs": history}
+        given.state["prediction"] = {"group": group, "least": least, "runs": history}
         given.settings["shortest_ns"] = found.shortest_ns
 
 
@@ -342,8 +342,9 @@ def _add_constraints(given: RunColumns, workload: Workload, platform: Platform, 
     jobs, depends, asked, windows = given.jobs, constraints.dependencies, constraints.requests, constraints.windows
     if depends is not None and bool((depends.depends_on >= 0).any()):
         jobs.depends_on[:], jobs.think_ns[:] = depends.depends_on, depends.think_ns
-        unmet = depends.waits_for if depends.several else np.zeros(0, np.int64)
-        given.others["dependencies"] = {"first": depends.child_first, "row": depends.child_row, "unmet": unmet}
+        given.state["dependencies"] = {"first": depends.child_first, "row": depends.child_row}
+        if depends.several:
+            given.state["dependencies"]["unmet"] = depends.waits_for
     if asked is not None:
         jobs.unit_cores[:], jobs.switch_limit[:] = asked.unit_cores, asked.switches
         given.state["needs"] = np.ascontiguousarray(np.concatenate([asked.per_unit, asked.licences], axis=1).T)

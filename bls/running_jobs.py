@@ -175,9 +175,8 @@ class RunReader:
 
     def wanted(self, row: int, core_number: Array) -> Array:
         """A mask of these cores (numbers in the machine): True if the latest hint to the running job names the core."""
-        return np.asarray(
-            (self.state.hints.of_core[core_number] == row + 1) & (self.state.releases.holder[core_number] == row)
-        )
+        hinted = self.state.hints.of_core[core_number] == row + 1
+        return np.asarray(hinted & (self.state.releases.holder[core_number] == row))
 
     def origin(self, row: int) -> int:
         """The row of the workload for a row, which may be a later attempt."""

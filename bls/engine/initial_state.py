@@ -11,7 +11,7 @@ from bls.engine.feature import Feature, FeatureRun, RunColumns
 from bls.engine.features.order import FEATURES
 from bls.engine.settings import Settings
 from traces.compiled import function_table, own
-from traces.kernels.state import fields_of
+from traces.kernels.state import State, fields_of
 
 _LONGEST_NS = 2**62 - 1
 
@@ -45,7 +45,7 @@ def _features(given: RunColumns, settings: Settings) -> tuple[FeatureRun, list[F
     return run, found
 
 
-def _size(run: FeatureRun, features: list[Feature], columns: dict[str, Any], bounds: int) -> None:
+def _size(run: FeatureRun, features: list[Feature], bounds: int) -> None:
     # Set the size of each dimension; 0 if the run does not need it.
     n, settings, given = run.jobs, run.settings, run.given
     by_counts = not any(h.HOLD_POOL in feature.plays for feature in features)
@@ -67,10 +67,20 @@ def _size(run: FeatureRun, features: list[Feature], columns: dict[str, Any], bou
     for feature in features:
         for dim, long in feature.sizes(run).items():
             run.sizes[dim] = max(long, run.sizes[dim])
-    fields = fields_of(b.BatchState)
-    for name, column in columns.items():
-        if fields[name].dtype is not None:
-            run.sizes.update((str(dim), long) for dim, long in zip(fields[name].dims or (), column.shape, strict=False))
+
+
+def _owned(kind: type[State], columns: dict[str, Any], sizes: dict[str, int]) -> dict[str, Any]:
+    # Given columns as kernels need them, and nested states with such columns; also set the sizes of their dimensions.
+    fields, found = fields_of(kind), {}
+    for name, given in columns.items():
+        field = fields[name]
+        found[name] = given
+        if isinstance(given, dict):
+            found[name] = field.kind.none(sizes, **_owned(field.kind, given, sizes))
+        elif field.dtype is not None:
+            found[name] = own(given, field.dtype)
+            sizes.update((str(dim), long) for dim, long in zip(field.dims or (), given.shape, strict=False))
+    return found
 
 
 def _call_features(state: b.BatchState, features: list[Feature]) -> None:
@@ -94,13 +104,12 @@ def new_state(given: RunColumns) -> b.BatchState:
     n_hosts, n_cores = len(host_cores), int(host_cores.sum())
     free_words, free_starts = new_free(n_cores)
     leaves = free_words[: free_starts[1]]
-    columns = {"masks": leaves[None]} | given.state
-    columns = {name: own(one, fields[name].dtype) if fields[name].dtype else one for name, one in columns.items()}
     windows = given.state.get("windows", b.WindowColumns.none())
     boundaries = np.array(sorted({*windows.begin_ns.tolist(), *windows.end_ns.tolist()}), np.int64)
     alone = np.flatnonzero(jobs.depends_on < 0)
-    _size(run, features, columns, len(boundaries))
+    _size(run, features, len(boundaries))
     sizes = run.sizes
+    columns = _owned(b.BatchState, {"masks": leaves[None]} | given.state, sizes)
     masked = np.any(columns["masks"][: sizes["partitions"]] != leaves, axis=1)
     for name in _GIVEN_STATES - columns.keys():  # of absent features
         columns[name] = fields[name].kind.none()

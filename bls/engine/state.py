@@ -165,43 +165,44 @@ class BatchState(State):
     passing_amounts: Ints = column("amounts", saved=False)  # amounts slice by slice
     masks: Ints2  # (partitions + windows, words): the cores of each partition, then of each window
     needs: Ints2 = column("needs", "needed", constant=True)  # of rows: amounts of a unit on its host, then licences
-    prediction: PredictionState = column()  # empty if no run time is predicted
     corrections_ns: Ints  # additions to the estimate of a job that exceeds it for the first, second … time
     kept: Pool = column("kept", used=("kept_used",))  # cores of kept reservations
-    other_events: OtherEvents = column()  # besides ends and plain arrivals
-    dependencies: DependencyState = column()  # empty if no job waits for another
     host_first: Ints  # (H + 1,): host h has the cores ``host_first[h]:host_first[h + 1]``
     host_free: Ints = column("hosts")  # free cores of each host, for allocators that need them
     host_of: Ints  # (M,): the host of each core
-    outages: OutageState = column()  # empty if no host goes down
     windows: WindowColumns = column()  # advance reservations and maintenance
     boundaries: Ints  # begins and ends of windows, ascending
     partitions: Partitions = column()  # limits and running jobs
     user_tally: Ints3 = column("partitions", "users", 2)  # running jobs of each user, and their cores
-    scores: ScoreState = column()  # of a scoring policy
-    order: Ints = column("scored", saved=False)  # its order
+    order: Ints = column("scored", saved=False)  # waiting jobs in the order of their scores
     log: Ints = column("log", used=("n_log",))  # arrivals, starts and ends, for Python policies and observers
-    choice: ChoiceState = column()  # decision of a policy in Python
-    decisions: DecisionState = column()  # records of passes, and the time that they take
     wall_time: Ints = column(2, saved=False)  # latest reading of the wall clock: s, ns
     placement: PlacementRequest = column()  # request to the allocator
-    releases: ReleaseState = column()  # cores that running jobs hold and release; empty if none can
-    hints: HintState = column()  # hints that running jobs have received
     interrupted: Ints = column("interrupted", used=("n_interrupted",))  # running jobs with commands of the latest pass
-    commands: CommandState = column()  # commands to running jobs
     totals: Ints = column("amounts")  # capacity of other resources, power and licences, as in ``Offer.amounts``
-    widths: WidthState = column()  # cores given to running jobs, or asked back
-    requests: RequestState = column()  # of running jobs for cores
-    directions: DirectionState = column()  # commands of a policy to running jobs
-    holds: HoldState = column("holding")  # of rows: when a policy held them; empty if none can
-    power: PowerState = column()  # empty if power is not limited
-    domains: DomainState = column()  # empty if no part of the machine has a limit
-    stops: StopState = column()  # empty if no host is stopped to save power
     host_log: HostLog = column(used=("n_host_log",))  # states of hosts that are stopped or sleep
-    sleep: SleepState = column()  # empty if no host sleeps
     functions: Ints  # (FUNCTIONS,): the allocator, a policy's score and account, the clock, a decision
     features: Ints  # (F,): 1 if the run has that feature of ``bls.engine.features.order``
     roles: Ints  # (ROLES,): kernel of each role (``bls.engine.hooks``)
     played: Ints  # (ROLES,): 1 if a feature plays it
     first_subscriber: Ints  # (EVENTS + 1,): event e calls subscribers[first_subscriber[e]:first_subscriber[e + 1]]
     subscribers: Ints  # their kernels
+    # Of single features, empty without them (``state.py`` in their folders):
+    prediction: PredictionState = column()  # run times from which estimates are predicted
+    other_events: OtherEvents = column()  # cancellations, windows, dependent arrivals and wake-ups
+    dependencies: DependencyState = column()  # jobs that wait for others
+    outages: OutageState = column()  # lists of outages, and progress in them
+    scores: ScoreState = column()  # numbers, memory and scores of a scoring policy
+    choice: ChoiceState = column()  # decision of a policy in Python
+    decisions: DecisionState = column()  # records of passes, and the time that they take
+    releases: ReleaseState = column()  # cores that running jobs hold and release
+    hints: HintState = column()  # hints that running jobs have received
+    commands: CommandState = column()  # commands to running jobs
+    widths: WidthState = column()  # cores given to running jobs, or asked back
+    requests: RequestState = column()  # requests of running jobs for cores
+    directions: DirectionState = column()  # commands of a policy to running jobs
+    holds: HoldState = column("holding")  # of rows: when a policy held them; empty if none can
+    power: PowerState = column()  # empty if power is not limited
+    domains: DomainState = column()  # empty if no part of the machine has a limit
+    stops: StopState = column()  # empty if no host is stopped to save power
+    sleep: SleepState = column()  # empty if no host sleeps

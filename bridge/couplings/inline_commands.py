@@ -335,9 +335,8 @@ def _apply(state: BatchState, inline: InlineState, job: int, now: int) -> int:
     if k < stop and state.commands.log.what[k] == b.HINTED:
         for slot in range(run.speed.size):
             core, there = run.core_number[slot], run.cores.released_ns[slot] == NEVER
-            flags[slot] = (
-                1 if there and state.hints.of_core[core] == job + 1 and state.releases.holder[core] == job else 0
-            )
+            wanted = there and state.hints.of_core[core] == job + 1 and state.releases.holder[core] == job
+            flags[slot] = 1 if wanted else 0
         hint(run, flags)
     return int(_apply_scales(state, inline, k, stop, now))
 

@@ -27,15 +27,11 @@ def _holds(state: b.BatchState, job: int, core: int) -> bool:
 def _mean_scale(state: b.BatchState, job: int) -> int:
     if state.directions.scaling.apart[job] == 0:
         return int(state.directions.scaling.scale[job])
-    jobs, total, n = state.jobs, 0, 0
+    jobs, scales, total, n = state.jobs, state.directions.core_scale, 0, 0
     for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
         for core in range(state.pool.lo[k], state.pool.hi[k]):
             if _holds(state, job, core):
-                total += (
-                    state.directions.core_scale.scale[core]
-                    if state.directions.core_scale.row[core] == job + 1
-                    else WHOLE
-                )
+                total += scales.scale[core] if scales.row[core] == job + 1 else WHOLE
                 n += 1
     return int(max(1, total // max(1, n)))
 
@@ -43,16 +39,17 @@ def _mean_scale(state: b.BatchState, job: int) -> int:
 @compiled(inner=True)
 def _scale(state: b.BatchState, job: int, core: int, scale: int) -> None:
     """Set the scale of one core of a job, or of all (-1)."""
+    scaling = state.directions.scaling
     if core < 0:
-        state.directions.scaling.scale[job], state.directions.scaling.apart[job] = scale, 0
+        scaling.scale[job], scaling.apart[job] = scale, 0
         return
     row, of_core = state.directions.core_scale.row, state.directions.core_scale.scale
-    if state.directions.scaling.apart[job] == 0:
-        state.directions.scaling.apart[job], jobs = 1, state.jobs
+    if scaling.apart[job] == 0:
+        scaling.apart[job], jobs = 1, state.jobs
         for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
             for each in range(state.pool.lo[k], state.pool.hi[k]):
                 if _holds(state, job, each):
-                    row[each], of_core[each] = job + 1, state.directions.scaling.scale[job]
+                    row[each], of_core[each] = job + 1, scaling.scale[job]
     row[core], of_core[core] = job + 1, scale
 
 

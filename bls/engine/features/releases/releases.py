@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 @compiled(inner=True)
 def list_left(state: b.BatchState, job: int) -> int:
     """Write the intervals that a job still holds to ``state.releases.left``; returns their number."""
-    jobs, holder, count = state.jobs, state.releases.holder, 0
+    jobs, holder, left, count = state.jobs, state.releases.holder, state.releases.left, 0
     for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
         core, stop = state.pool.lo[k], state.pool.hi[k]
         while core < stop:
             if holder[core] != job:
                 core += 1
                 continue
-            state.releases.left.lo[count] = core
+            left.lo[count] = core
             while core < stop and holder[core] == job:
                 core += 1
-            state.releases.left.hi[count] = core
+            left.hi[count] = core
             count += 1
     return count
 
@@ -47,65 +47,65 @@ def list_left(state: b.BatchState, job: int) -> int:
 @compiled(HOOK)
 def take_up(state: b.BatchState, job: int, _begin: int, _stop: int, sign: int) -> int:
     """Make a starting job (``sign`` 1) the holder of its cores."""
-    jobs = state.jobs
+    jobs, widths = state.jobs, state.widths
     if sign == 0:
         return 0
     for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
         state.releases.holder[state.pool.lo[k] : state.pool.hi[k]] = job
-        if state.widths.asked.size > 0:
-            state.widths.asked[state.pool.lo[k] : state.pool.hi[k]] = 0
-            state.widths.given_at[state.pool.lo[k] : state.pool.hi[k]] = 0
+        if widths.asked.size > 0:
+            widths.asked[state.pool.lo[k] : state.pool.hi[k]] = 0
+            widths.given_at[state.pool.lo[k] : state.pool.hi[k]] = 0
     return 0
 
 
 @compiled(HOOK)
 def give_up(state: b.BatchState, job: int, _begin: int, _stop: int, _sign: int) -> int:
     """Free the cores that an ending job still holds; ``holder`` is kept for the update of the profile."""
+    left = state.releases.left
     for k in range(list_left(state, job)):
-        set_free(state, state.releases.left.lo[k], state.releases.left.hi[k], 1)
+        set_free(state, left.lo[k], left.hi[k], 1)
     return 0
 
 
 @compiled(HOOK)
 def next_release(state: b.BatchState, _job: int, before: int, _stop: int, _sign: int) -> int:
     """The next instant at which a running job releases or requests cores."""
-    return int(min(before, state.releases.due.ns[0])) if state.releases.due.n > 0 else before
+    due = state.releases.due
+    return int(min(before, due.ns[0])) if due.n > 0 else before
 
 
 @compiled(HOOK)
 def handle_releases(state: b.BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """Handle the releases of the instant ``begin``; returns 0 or a status."""
-    n_cores = state.host_of.size
-    if state.releases.due.n == 0 or state.releases.due.ns[0] > now:
+    n_cores, releases, due = state.host_of.size, state.releases, state.releases.due
+    if due.n == 0 or due.ns[0] > now:
         return 0
-    if state.releases.n_made + n_cores > state.releases.made.job.size:
+    if releases.n_made + n_cores > releases.made.job.size:
         return BatchStatus.RELEASES_FULL
-    while (
-        state.releases.due.n > 0 and state.releases.due.ns[0] == now and state.releases.due.key[0] < b.WIDTH_REQUEST_KEY
-    ):
-        _release_of(state, state.releases.due.key[0] // n_cores, now)
+    while due.n > 0 and due.ns[0] == now and due.key[0] < b.WIDTH_REQUEST_KEY:
+        _release_of(state, due.key[0] // n_cores, now)
     return 0
 
 
 @compiled(inner=True)
 def _release_of(state: b.BatchState, job: int, now: int) -> None:
     settings, jobs = state.settings, state.jobs
-    n_cores = state.host_of.size
-    until, records = planned_until(state, job, now), state.releases.made
+    n_cores, releases, due, asked = state.host_of.size, state.releases, state.releases.due, state.widths.asked
+    until, records = planned_until(state, job, now), releases.made
     hold_pool(state, job, now, until, 1)
     working_end, working, cores = end_of_working(state, job), 0, 0
-    while state.releases.due.n > 0 and state.releases.due.ns[0] == now and state.releases.due.key[0] // n_cores == job:
-        core = state.releases.due.key[0] % n_cores
-        drop_top(state.releases.due)
-        state.releases.holder[core] = -1
-        k = state.releases.n_made
+    while due.n > 0 and due.ns[0] == now and due.key[0] // n_cores == job:
+        core = due.key[0] % n_cores
+        drop_top(due)
+        releases.holder[core] = -1
+        k = releases.n_made
         records.job[k], records.core[k], records.at_ns[k] = job, core, now
-        state.releases.n_made = k + 1
-        if state.widths.asked.size > 0:
-            jobs.asked[job] -= state.widths.asked[core]
-            if state.widths.asked[core] == 0:
+        releases.n_made = k + 1
+        if asked.size > 0:
+            jobs.asked[job] -= asked[core]
+            if asked[core] == 0:
                 jobs.needs_no_more[job] = 1
-            state.widths.asked[core] = 0
+            asked[core] = 0
         set_free(state, core, core + 1, 1)
         cores += 1
         working += core < working_end

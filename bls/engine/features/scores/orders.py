@@ -28,13 +28,8 @@ def _reorder(order: Array, places: Array, rows: Array, n: int) -> None:
 @compiled(HOOK)
 def put_in_order(state: b.BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
     """Write the waiting jobs by (tier, score, submit, row) into state.order; -1 if a score is not a number."""
-    jobs, order, keys, numbers, memory = (
-        state.jobs,
-        state.order,
-        state.scores.keys,
-        state.scores.numbers,
-        state.scores.memory,
-    )
+    jobs, order, scores = state.jobs, state.order, state.scores
+    keys, numbers, memory = scores.keys, scores.numbers, scores.memory
     n, job = 0, waiting_from(state, 0)
     while job >= 0:
         order[n] = job
@@ -53,11 +48,11 @@ def put_in_order(state: b.BatchState, _job: int, _begin: int, _stop: int, _sign:
             state.due_job = order[k]
             return -1
     # Stable: jobs with equal scores stay in the order of the tree, by submit.
-    rows, places, space = state.scores.sorting[0], state.scores.sorting[1], state.scores.sorting[2]
+    rows, places, space = scores.sorting[0], scores.sorting[1], scores.sorting[2]
     sort_places(keys, places, space, n)
     _reorder(order, places, rows, n)
     if state.partitions.tier.size > 1:
-        tiers = state.scores.sorting[3]
+        tiers = scores.sorting[3]
         for k in range(n):
             tiers[k] = -state.partitions.tier[jobs.partition[order[k]]]
         sort_places(tiers, places, space, n)

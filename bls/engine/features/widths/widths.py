@@ -39,7 +39,7 @@ def _stay(state: b.BatchState, job: int) -> int:
 @compiled(inner=True)
 def _in_order(state: b.BatchState, now: int) -> int:
     """Write the running jobs whose width may change to ``resizing``, by start and row; returns their number."""
-    jobs, ordered, n = state.jobs, state.releases.ordered, 0
+    jobs, ordered, work, n = state.jobs, state.releases.ordered, state.widths.work, 0
     ordered.n = 0
     for k in range(state.running.n):
         job = state.running.key[k]
@@ -50,8 +50,8 @@ def _in_order(state: b.BatchState, now: int) -> int:
         job = ordered.key[0]
         origin = jobs.origin[job]
         drop_top(ordered)
-        state.widths.work.job[n] = job
-        state.widths.work.least[n], state.widths.work.most[n] = jobs.min_cores[origin], jobs.max_cores[origin]
+        work.job[n] = job
+        work.least[n], work.most[n] = jobs.min_cores[origin], jobs.max_cores[origin]
         n += 1
     return n
 
@@ -59,15 +59,13 @@ def _in_order(state: b.BatchState, now: int) -> int:
 @compiled(inner=True)
 def _held_for(state: b.BatchState, head: int, job: int, asked: int) -> int:
     """The number of a running job's cores that the head can use, among those that it was (1) or was not (0) asked for."""
-    jobs = state.jobs
+    jobs, holder = state.jobs, state.releases.holder
     if not uses_some_cores(state, head):
         return int(jobs.asked[job]) if asked == 1 else _stay(state, job)
     n = 0
     for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
         for core in range(state.pool.lo[k], state.pool.hi[k]):
-            n += (
-                state.releases.holder[core] == job and state.widths.asked[core] == asked and may_have(state, head, core)
-            )
+            n += holder[core] == job and state.widths.asked[core] == asked and may_have(state, head, core)
     return n
 
 
@@ -90,15 +88,15 @@ def _most_asked(state: b.BatchState, head: int, job: int, least: int) -> int:
 @compiled(inner=True)
 def _plan_again(state: b.BatchState, job: int, now: int, before: int, first: int, at: int, count: int) -> None:
     """Update a job after the commands from ``first`` on; its cores are then ``count`` intervals of the pool from ``at`` on."""
-    settings, jobs = state.settings, state.jobs
+    settings, jobs, commands = state.settings, state.jobs, state.commands
     drop_plan(state)
     thought = jobs.expected_end_ns[job]
     hold_pool(state, job, now, planned_until(state, job, now), 1)
     jobs.held_first[job], jobs.held_count[job] = at, count
     more = 0
-    for k in range(first, state.commands.n_log):
-        if state.commands.log.what[k] == b.GIVEN:
-            state.releases.holder[state.commands.log.core[k]] = job
+    for k in range(first, commands.n_log):
+        if commands.log.what[k] == b.GIVEN:
+            state.releases.holder[commands.log.core[k]] = job
             more += 1
     jobs.held_cores[job] += more
     after = _stay(state, job)
@@ -127,18 +125,18 @@ def _add_interval(state: b.BatchState, first: int, count: int, core: int) -> int
 @compiled(inner=True)
 def _list_cores(state: b.BatchState, job: int, command_first: int) -> int:
     """Write a job's cores and the ascending new ones to the pool; returns the number of intervals."""
-    jobs = state.jobs
+    jobs, commands = state.jobs, state.commands
     first, count, given = state.pool_used, 0, command_first
     for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
         for core in range(state.pool.lo[k], state.pool.hi[k]):
             if state.releases.holder[core] != job:
                 continue
-            while given < state.commands.n_log and state.commands.log.core[given] < core:
-                count = _add_interval(state, first, count, state.commands.log.core[given])
+            while given < commands.n_log and commands.log.core[given] < core:
+                count = _add_interval(state, first, count, commands.log.core[given])
                 given += 1
             count = _add_interval(state, first, count, core)
-    while given < state.commands.n_log:
-        count = _add_interval(state, first, count, state.commands.log.core[given])
+    while given < commands.n_log:
+        count = _add_interval(state, first, count, commands.log.core[given])
         given += 1
     state.pool_used = first + count
     return count
@@ -167,7 +165,7 @@ def _give(state: b.BatchState, job: int, most: int, now: int) -> None:
             break
     if n == 0:
         return
-    list_first = state.pool_used
+    list_first, scales = state.pool_used, state.directions.core_scale
     list_count = _list_cores(state, job, first)
     if jobs.given_count[job] == 0:
         jobs.given_first[job], jobs.given_count[job] = jobs.held_first[job], jobs.held_count[job]
@@ -178,11 +176,8 @@ def _give(state: b.BatchState, job: int, most: int, now: int) -> None:
         state.widths.given_at[core], state.widths.asked[core] = k + 1, 0
         if state.hints.of_core.size > 0:
             state.hints.of_core[core] = 0
-        if state.directions.core_scale.row.size > 0:  # it gets the latest scale for all cores of the job
-            state.directions.core_scale.row[core], state.directions.core_scale.scale[core] = (
-                job + 1,
-                state.directions.scaling.scale[job],
-            )
+        if scales.row.size > 0:  # it gets the latest scale for all cores of the job
+            scales.row[core], scales.scale[core] = job + 1, state.directions.scaling.scale[job]
     state.free_cores -= n
     jobs.released[job] -= n
     jobs.released_held[job] -= n
@@ -214,21 +209,22 @@ def _ask(state: b.BatchState, head: int, job: int, most: int, now: int) -> None:
 
 @compiled(inner=True)
 def _ask_for_the_rest(state: b.BatchState, n: int, now: int) -> None:
-    """Ask each of n jobs for its cores beyond ``resizing.most``."""
+    """Ask each of n jobs for its cores beyond ``work.most``."""
+    work = state.widths.work
     for k in range(n):
-        job = state.widths.work.job[k]
-        more = min(_stay(state, job) - state.widths.work.most[k], _most_asked(state, job, job, 1))
+        job = work.job[k]
+        more = min(_stay(state, job) - work.most[k], _most_asked(state, job, job, 1))
         if more > 0:
             _ask(state, -1, job, more, now)
 
 
 @compiled(inner=True)
 def _give_up_to_most(state: b.BatchState, n: int, now: int) -> None:
-    """Give free cores to n jobs in order, up to ``resizing.most`` of each and the limits of its partition."""
-    jobs = state.jobs
+    """Give free cores to n jobs in order, up to ``work.most`` of each and the limits of its partition."""
+    jobs, work = state.jobs, state.widths.work
     for k in range(n):
-        job = state.widths.work.job[k]
-        most = min(state.widths.work.most[k] - jobs.held_cores[job], state.free_cores, room_in_limits(state, job))
+        job = work.job[k]
+        most = min(work.most[k] - jobs.held_cores[job], state.free_cores, room_in_limits(state, job))
         if most > 0 and jobs.asked[job] == 0 and jobs.needs_no_more[job] == 0:
             _give(state, job, most, now)
 
@@ -239,19 +235,19 @@ def _shrink(state: b.BatchState, head: int, now: int) -> None:
     lack = state.jobs.cores[head] - free_now_for(state, head)
     if lack <= 0:
         return
-    n, can = _in_order(state, now), 0
+    n, can, work = _in_order(state, now), 0, state.widths.work
     for k in range(n):
-        job = state.widths.work.job[k]
+        job = work.job[k]
         lack -= _held_for(state, head, job, 1)
-        can += _most_asked(state, head, job, state.widths.work.least[k])
+        can += _most_asked(state, head, job, work.least[k])
     if can < lack:
         return
     for back in range(n):
         if lack <= 0:
             return
         k = n - 1 - back
-        job = state.widths.work.job[k]
-        most = min(lack, _most_asked(state, head, job, state.widths.work.least[k]))
+        job = work.job[k]
+        most = min(lack, _most_asked(state, head, job, work.least[k]))
         if most > 0:
             _ask(state, head, job, most, now)
             lack -= most
@@ -260,19 +256,19 @@ def _shrink(state: b.BatchState, head: int, now: int) -> None:
 @compiled(inner=True)
 def _shared(state: b.BatchState, n: int, level: int) -> int:
     """The total width of jobs that each have ``level`` cores, within their bounds."""
-    together = 0
+    work, together = state.widths.work, 0
     for k in range(n):
-        together += max(state.widths.work.least[k], min(state.widths.work.most[k], level))
+        together += max(work.least[k], min(work.most[k], level))
     return int(together)
 
 
 @compiled(inner=True)
 def _equal(state: b.BatchState, head: int, now: int) -> None:
     """Share held and free cores evenly, without the head's request."""
-    n = _in_order(state, now)
+    n, work = _in_order(state, now), state.widths.work
     pool = state.free_cores - (state.jobs.cores[head] if head >= 0 else 0)
     for k in range(n):
-        pool += state.jobs.held_cores[state.widths.work.job[k]]
+        pool += state.jobs.held_cores[work.job[k]]
     # The highest level with enough cores; the first jobs at this level get the remaining cores.
     low, high = 0, state.host_of.size
     while low < high:
@@ -283,12 +279,12 @@ def _equal(state: b.BatchState, head: int, now: int) -> None:
             high = level - 1
     over = max(0, pool - _shared(state, n, low))
     for k in range(n):
-        least, most = state.widths.work.least[k], state.widths.work.most[k]
+        least, most = work.least[k], work.most[k]
         target = max(least, min(most, low))
         if over > 0 and least <= low < most:
             target += 1
             over -= 1
-        state.widths.work.most[k] = target
+        work.most[k] = target
     _ask_for_the_rest(state, n, now)
     if state.n_waiting == 0:
         _give_up_to_most(state, n, now)
@@ -297,11 +293,11 @@ def _equal(state: b.BatchState, head: int, now: int) -> None:
 @compiled(inner=True)
 def _evolve(state: b.BatchState, now: int) -> None:
     """Ask each job in order for surplus cores, or give it free ones up to its requested width."""
-    n = _in_order(state, now)
+    n, work = _in_order(state, now), state.widths.work
     for k in range(n):
-        job = state.widths.work.job[k]
+        job = work.job[k]
         width = state.requests.of_row.width[job]
-        state.widths.work.most[k] = width if width > 0 else state.jobs.held_cores[job]
+        work.most[k] = width if width > 0 else state.jobs.held_cores[job]
     _ask_for_the_rest(state, n, now)
     _give_up_to_most(state, n, now)
 
