@@ -176,21 +176,22 @@ class _Replay:
         jobs.run_ns[row if row < self.n else self.before[row]] = -1  # the engine suspends when it starts
         withdrawn = np.unique(origins[self.cancel[origins] < b.NEVER])
         withdrawn = withdrawn[self.cancel[withdrawn] >= t]
-        state.next_cancel = state.next_arrival = 0
+        state.other_events.next_cancel = state.next_arrival = 0
         state.observe_after_ns = self.cancel[self.origin[row]]
         by_themselves = jobs.depends_on[joining] < 0
         cancel_order = withdrawn[np.lexsort((withdrawn, self.cancel[withdrawn]))]
-        state = state._replace(arrivals=np.sort(joining[by_themselves]), cancel_order=cancel_order)
-        if not len(state.child_first):
+        others = state.other_events._replace(cancels=cancel_order)
+        state = state._replace(arrivals=np.sort(joining[by_themselves]), other_events=others)
+        if not len(state.dependencies.first):
             return state
         # Jobs that waited for others and join at this instant; and wake-ups.
         children = joining[~by_themselves]
-        ns, job = state.arriving.entries()
+        ns, job = state.other_events.arriving.entries()
         stay = (job >= jobs.number.size) | np.isin(job, children)
-        state.arriving.refill(ns[stay], job[stay])
+        state.other_events.arriving.refill(ns[stay], job[stay])
         children = children[np.lexsort((children, jobs.depends_on[children]))]
         child_first = np.searchsorted(jobs.depends_on[children], np.arange(self.n + 1))
-        return state._replace(child_first=child_first, child_row=children)
+        return state._replace(dependencies=state.dependencies._replace(first=child_first, row=children))
 
 
 #: Statuses that end a fork: the row has started, or never will.
@@ -208,8 +209,8 @@ def _waiting(state: b.BatchState) -> Array:
 def _places(state: b.BatchState, rows: Array) -> dict[str, Array]:
     # The arrays to which a fork may write if it writes to these rows only.
     groups = np.zeros(0, np.int64)
-    if state.history.size:
+    if state.prediction.runs.size:
         # Only these jobs can end, and so change predictions. The last group counts predictions.
-        groups = np.unique(state.history_group[:, state.jobs.origin[rows]])
-        groups = np.append(groups[groups >= 0], len(state.history) - 1)
+        groups = np.unique(state.prediction.group[:, state.jobs.origin[rows]])
+        groups = np.append(groups[groups >= 0], len(state.prediction.runs) - 1)
     return dict.fromkeys(b.BY_ROW, rows) | {"jobs": state.jobs.rank[rows], "groups": groups}

@@ -257,12 +257,14 @@ def given_for(
         },
         settings=_settings(run, scored, table, order),
     )
-    names = ("wanted_first", "wanted_lo", "wanted_hi", "outage_first", "outage_down", "outage_up")
+    names = ("wanted_first", "wanted_lo", "wanted_hi")
     wanted = _wanted(workload, platform.n_cores, requested, allocator)
     outages = outage_columns(constraints.outages, windows, platform.n_hosts)
-    given.state |= dict(zip(names, wanted + outages, strict=True))
+    given.state |= dict(zip(names, wanted, strict=True))
+    if len(outages[0]):
+        given.state["outages"] = dict(zip(("first", "down_ns", "up_ns"), outages, strict=True))
     if scored is not None:
-        given.state |= {"numbers": scored.numbers, "memory": scored.memory}
+        given.state["scores"] = {"numbers": scored.numbers, "memory": scored.memory}
     if not countable:
         given.state["masks"] = masks(table, windows, platform.n_cores)
     if constraints.widths is not None and (rules.resizing != b.NO_RESIZE or rules.molds):
@@ -331,7 +333,7 @@ def _add_history(given: RunColumns, workload: Workload, rules: Rules, constraint
         # The last row of the history counts the predictions.
         history = np.zeros((n_groups + 1, 1 + found.mean_of), np.int64)
         least = np.full(len(found.levels), found.least)
-        given.state |= {"history_group": group, "history_least": least, "history": history}
+        given.state["prediction"] = {"group": group, "least": least, "runs": history}
         given.settings["shortest_ns"] = found.shortest_ns
 
 
@@ -340,9 +342,9 @@ def _add_constraints(given: RunColumns, workload: Workload, platform: Platform, 
     jobs, depends, asked, windows = given.jobs, constraints.dependencies, constraints.requests, constraints.windows
     if depends is not None and bool((depends.depends_on >= 0).any()):
         jobs.depends_on[:], jobs.think_ns[:] = depends.depends_on, depends.think_ns
-        given.state |= {"child_first": depends.child_first, "child_row": depends.child_row}
+        given.state["dependencies"] = {"first": depends.child_first, "row": depends.child_row}
         if depends.several:
-            given.state["unmet"] = depends.waits_for
+            given.state["dependencies"]["unmet"] = depends.waits_for
     if asked is not None:
         jobs.unit_cores[:], jobs.switch_limit[:] = asked.unit_cores, asked.switches
         given.state["needs"] = np.ascontiguousarray(np.concatenate([asked.per_unit, asked.licences], axis=1).T)

@@ -116,10 +116,10 @@ class RunReader:
         first = jobs.held_first.item(row)
         stop = first + jobs.held_count.item(row)
         held = zip(state.pool.lo[first:stop].tolist(), state.pool.hi[first:stop].tolist(), strict=True)
-        if not len(state.holder):
+        if not len(state.releases.holder):
             return held
         cores = (core for lo, hi in held for core in range(lo, hi))
-        return ((core, core + 1) for core in cores if state.holder[core] == row)
+        return ((core, core + 1) for core in cores if state.releases.holder[core] == row)
 
     def held(self, rows: Array) -> tuple[Array, Array, Array]:
         """The same for several jobs: rows, and the intervals [lo, hi) that they hold, job by job."""
@@ -127,21 +127,21 @@ class RunReader:
         count = state.jobs.held_count[rows]
         at = intervals_of(state.jobs.held_first[rows], count)
         row, lo, hi = np.repeat(rows, count), state.pool.lo[at], state.pool.hi[at]
-        if not len(state.holder):
+        if not len(state.releases.holder):
             return row, lo, hi
         row, core = np.repeat(row, hi - lo), intervals_of(lo, hi - lo)
-        still = state.holder[core] == row
+        still = state.releases.holder[core] == row
         return row[still], core[still], core[still] + 1
 
     @property
     def has_outages(self) -> bool:
         """Whether hosts may be down at some time."""
-        return bool(self.state.host_events.ns.size)
+        return bool(self.state.outages.events.ns.size)
 
     def up_again_ns(self) -> Array:
         """The known ends of outages: int64 (H,), ns; 0: the host is up, ``NEVER``: unknown."""
         n_hosts = len(self.state.host_first) - 1
-        return np.asarray(self.state.host_status.down_until_ns.reshape(-1, n_hosts).max(axis=0, initial=0))
+        return np.asarray(self.state.outages.down_until_ns.reshape(-1, n_hosts).max(axis=0, initial=0))
 
     def width_range(self, row: int) -> tuple[int, int]:
         """The smallest and the largest width of a row's job; equal if it may not change."""
@@ -157,11 +157,11 @@ class RunReader:
     def _latest_commands(self, row: int) -> CommandLog:
         # The latest commands to a running job.
         first, count = self.state.jobs.command_first[row], self.state.jobs.command_count[row]
-        return self.state.commands.take(np.arange(first, first + count))
+        return self.state.commands.log.take(np.arange(first, first + count))
 
     def holds(self, row: int, core_number: Array) -> Array:
         """A mask of these cores (numbers in the machine): True if the running job holds the core."""
-        return np.asarray(self.state.holder[core_number] == row)
+        return np.asarray(self.state.releases.holder[core_number] == row)
 
     def scaled(self, row: int) -> list[tuple[int, int]]:
         """The latest scales of a running job: core (number in the machine, -1: all), and scale in parts per billion."""
@@ -175,7 +175,8 @@ class RunReader:
 
     def wanted(self, row: int, core_number: Array) -> Array:
         """A mask of these cores (numbers in the machine): True if the latest hint to the running job names the core."""
-        return np.asarray((self.state.hinted[core_number] == row + 1) & (self.state.holder[core_number] == row))
+        hinted = self.state.hints.of_core[core_number] == row + 1
+        return np.asarray(hinted & (self.state.releases.holder[core_number] == row))
 
     def origin(self, row: int) -> int:
         """The row of the workload for a row, which may be a later attempt."""
@@ -200,7 +201,7 @@ class RunReader:
         losses = {row: f"all its cores were lost, core {found[row] - 1} last" for row in np.flatnonzero(found).tolist()}
         losses |= dict.fromkeys(np.flatnonzero(found < 0).tolist(), "its cores came and went before any task ended")
         if self.dealings.directs:
-            state, scaling = self.column("state"), self.state.scaling.front(self.rows)
+            state, scaling = self.column("state"), self.state.directions.scaling.front(self.rows)
             ended = (scaling.cut_at > 0) & (self.column("end_ns") == scaling.cut_at) & (state == scaling.cut_state)
             losses |= dict.fromkeys(np.flatnonzero(ended).tolist(), "the batch policy ended it")
         return losses

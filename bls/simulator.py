@@ -140,7 +140,7 @@ class BatchSimulator(RunningJobs):
         given.settings |= {"logs": int(self.is_seen), "loses": int(loses)}
         of_jobs, signals = (deadline_ns, known.core_mw), None if power is None else power.signals
         super().__init__(new_state(given), workload, platform, allocator, rules, constraints, *of_jobs, signals)
-        self.state.host_status.goes_on = int(self._may_go_on())
+        self.state.outages.goes_on = int(self._may_go_on())
         self._pause_ns = b.NEVER
         self.state.observe_after_ns = self._looks.next_ns
         self._looks.so_far = self._so_far()
@@ -208,7 +208,7 @@ class BatchSimulator(RunningJobs):
     @property
     def predicted(self) -> int | None:
         """The number of arrivals with a predicted run time; None without predictions."""
-        return int(self.state.history[-1, 0]) if self.state.history_least.size else None
+        return int(self.state.prediction.runs[-1, 0]) if self.state.prediction.least.size else None
 
     @property
     def now_ns(self) -> int:
@@ -347,7 +347,7 @@ class BatchSimulator(RunningJobs):
         else:
             self.state.n_chosen = len(rows)
             if rows:
-                self.state.chosen[: len(rows)] = rows
+                self.state.choice.rows[: len(rows)] = rows
         waits = contract.may_not_fit(self.policy)  # perhaps no chosen job starts
         if self.state.n_chosen and not waits:
             self._in_a_row.idle = self._in_a_row.soon = 0
@@ -379,7 +379,7 @@ class BatchSimulator(RunningJobs):
     def _still_awake(self) -> None:
         # Stop a policy that requests wake-ups forever without starting jobs.
         state = self.state
-        idle = state.running.n == state.arriving.n == 0 and state.next_arrival == state.arrivals.size
+        idle = state.running.n == state.other_events.arriving.n == 0 and state.next_arrival == state.arrivals.size
         self._in_a_row.idle = self._in_a_row.idle + 1 if idle else 0
         if self._in_a_row.idle > _MAX_IDLE_WAKES:
             woken = f"was woken {_MAX_IDLE_WAKES} times in a row, and started nothing"
@@ -423,7 +423,7 @@ class BatchSimulator(RunningJobs):
     def _so_far(self) -> tuple[int, ...]:
         # A fingerprint of progress: it changes whenever anything has happened.
         state = self.state
-        happened = (state.passes, state.next_arrival, state.next_boundary, state.next_cancel)
+        happened = (state.passes, state.next_arrival, state.other_events.next_boundary, state.other_events.next_cancel)
         return (*happened, state.free_cores, state.n_waiting, state.n_ended, state.n_down)
 
     @property
@@ -446,10 +446,10 @@ class BatchSimulator(RunningJobs):
         longer = self._outages.extend()
         windows, n_hosts = self.constraints.windows, self.platform.n_hosts
         first, down, up = outage_columns(longer, windows, n_hosts)
-        self.state.host_status.next_outage += first[:-1] - self.state.outage_first[:-1]
-        self.state.outage_first, self.state.outage_down, self.state.outage_up = first, down, up
+        self.state.outages.next_outage += first[:-1] - self.state.outages.first[:-1]
+        self.state.outages.first, self.state.outages.down_ns, self.state.outages.up_ns = first, down, up
         self._outages = longer
-        self.state.host_status.goes_on = int(self._may_go_on())
+        self.state.outages.goes_on = int(self._may_go_on())
 
     def drain(self, hosts: Array, from_ns: int, until_ns: int | None) -> None:
         """Drain hosts: their running jobs continue, and no other job starts there.
@@ -471,11 +471,11 @@ class BatchSimulator(RunningJobs):
         down[hosts], up[hosts] = from_ns, MAX_NS if until_ns is None else until_ns
         self._outages = replace(self._outages, drained=replace(drained, down_ns=down, up_ns=up))
         windows, n_hosts = self.constraints.windows, self.platform.n_hosts
-        _, state.outage_down, state.outage_up = outage_columns(self._outages, windows, n_hosts)
-        state.host_status.next_down_ns[lists] = from_ns
-        events = state.host_events.n
-        instants, keys = state.host_events.ns[:events], state.host_events.key[:events]
-        instants[np.isin(keys, len(state.outage_first) - 1 + lists)] = from_ns
+        _, state.outages.down_ns, state.outages.up_ns = outage_columns(self._outages, windows, n_hosts)
+        state.outages.next_down_ns[lists] = from_ns
+        events = state.outages.events.n
+        instants, keys = state.outages.events.ns[:events], state.outages.events.key[:events]
+        instants[np.isin(keys, len(state.outages.first) - 1 + lists)] = from_ns
         order = np.argsort(instants, kind="stable")  # ascending instants are a heap
         instants[:], keys[:] = instants[order], keys[order]
 
@@ -499,7 +499,7 @@ class BatchSimulator(RunningJobs):
             assert self._scoring is not None
             return unscored(self._scoring.policy, job, self.now_ns)
         if status == BatchStatus.CHOICE_FAULT:
-            if self.state.refused:
+            if self.state.choice.refused:
                 windows = self.constraints.windows
                 return self._wrong(refusal(self.state, row, self.platform, windows, self._parts))
             asked, free = self.state.jobs.cores[row], self.state.free_cores
@@ -545,13 +545,13 @@ class BatchSimulator(RunningJobs):
     def downtime(self, until_ns: int | None = None) -> Downtime:
         """The outages of hosts, by failure or maintenance, from 0 to the present or another instant before the next event."""
         state, n_hosts, now = self.state, self.platform.n_hosts, self.now_ns if until_ns is None else until_ns
-        if not len(state.outage_first):
+        if not len(state.outages.first):
             return NO_DOWNTIME
-        n = int(state.outage_first[2 * n_hosts])  # without drains
-        host = np.repeat(np.arange(2 * n_hosts) % n_hosts, np.diff(state.outage_first[: 2 * n_hosts + 1]))
-        down_ns = state.outage_down[:n]
+        n = int(state.outages.first[2 * n_hosts])  # without drains
+        host = np.repeat(np.arange(2 * n_hosts) % n_hosts, np.diff(state.outages.first[: 2 * n_hosts + 1]))
+        down_ns = state.outages.down_ns[:n]
         begun = down_ns < now
-        up_ns = np.minimum(state.outage_up[:n], now)
+        up_ns = np.minimum(state.outages.up_ns[:n], now)
         cores = np.diff(self.platform.first_core)[host]
         return Downtime(host[begun], cores[begun], down_ns[begun], up_ns[begun])
 
@@ -584,15 +584,15 @@ class BatchSimulator(RunningJobs):
         mean, most = total / passes if passes else None, int(self.state.max_decide_ns)
         found = {"decisions": passes, "decision_total_ns": total, "decision_mean_ns": mean, "decision_max_ns": most}
         if contract.may_not_fit(self.policy):
-            found["did_not_fit"] = int(self.state.did_not_fit)
+            found["did_not_fit"] = int(self.state.choice.did_not_fit)
         return found | contract.policy_totals(self.policy)
 
     def decision_columns(self) -> dict[str, Any]:
         """One row per kept scheduling pass: instant, waiting jobs before it, started jobs, wall time (ns), chosen jobs that did
         not fit, and the policy's notes (``traces.tables.Values``)."""
-        n = int(self.state.n_decisions)
+        n = int(self.state.decisions.n_passes)
         names = contract.PASS_COLUMNS if contract.may_not_fit(self.policy) else contract.PASS_COLUMNS[:-1]
-        found: dict[str, Any] = dict(zip(names, self.state.decisions.front(n), strict=False))
+        found: dict[str, Any] = dict(zip(names, self.state.decisions.passes.front(n), strict=False))
         return found | (self.view._notes.columns(n) if self._decides and self.rules.keep_decisions else {})
 
     @property

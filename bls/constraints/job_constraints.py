@@ -142,8 +142,8 @@ def planned_outages(windows: Windows | None, n_hosts: int) -> list[list[tuple[in
 
 
 def outage_columns(outages: Outages | None, windows: Windows | None, n_hosts: int) -> tuple[Array, Array, Array]:
-    """``BatchState.outage_first, outage_down, outage_up``: failures of all hosts, then their maintenance, and then their drains
-    if there are any; empty if there is nothing. A repair that never happens is at ``bls.engine.state.NEVER``."""
+    """``first``, ``down_ns`` and ``up_ns`` of ``BatchState.outages``: failures of all hosts, then their maintenance, and then
+    their drains if there are any; empty if there is nothing. A repair that never happens is at ``bls.engine.state.NEVER``."""
     if outages is None and (windows is None or not len(windows.host_lo)):
         return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64)
     planned = planned_outages(windows, n_hosts)

@@ -25,7 +25,8 @@ class RunColumns:
     jobs: Jobs
     partitions: dict[str, Array]  # columns of ``Partitions`` by name
     settings: dict[str, int]  # fields of ``Settings`` that differ from their defaults
-    state: dict[str, Any]  # further fields of ``BatchState``, e.g. hosts and outages; others are empty
+    # Further fields of ``BatchState``; of nested states also only some columns, by name; others are empty
+    state: dict[str, Any]
     others: dict[str, Any] = field(default_factory=dict)  # input of single features, by name
 
 

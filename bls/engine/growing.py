@@ -44,10 +44,10 @@ def grow_rows(state: BatchState) -> None:
     rows = len(state.jobs.number)
     size = rows + rows // 2 + 16
     # Keys of wake-ups begin at the number of rows.
-    _, wakes = state.arriving.entries()
+    _, wakes = state.other_events.arriving.entries()
     wakes[wakes >= rows] += size - rows
     state.jobs.grow(rows=size)
-    for heap, room in ((state.expected, size), (state.arriving, 2 * size)):
+    for heap, room in ((state.expected, size), (state.other_events.arriving, 2 * size)):
         if len(heap.ns):
             heap.grow(entries=room)
     rooms = dict.fromkeys(BY_ROW, size) | {"log": 3 * size + 16}
@@ -60,15 +60,15 @@ def grow_rows(state: BatchState) -> None:
 
 def grow_width_requests(state: BatchState, more: int) -> None:
     """Make room for ``more`` requests and for future ones, if there is too little."""
-    needed = state.n_width_requests + more
-    if needed > len(state.width_requests.job):
-        state.width_requests.grow(width_requests=needed + len(state.width_requests.job))
+    needed = state.requests.n_future + more
+    if needed > len(state.requests.future.job):
+        state.requests.future.grow(width_requests=needed + len(state.requests.future.job))
 
 
 _NAME_ROWS = ("arrived_job", "due_job", "blocked_head")  #: numbers that name a row
 
 #: Numbers that start again: those of the new state's own rows, and of columns that begin empty.
-_BEGIN_AGAIN = ("n_rows", "n_predicted", "n_ended", "n_started", "n_answered", "n_chosen", "n_log")
+_BEGIN_AGAIN = ("n_rows", "n_ended", "n_started", "n_answered", "n_chosen", "n_log")
 
 #: Dimensions of columns that are not copied: their sizes depend on the new state's jobs or may have grown.
 _OTHER_SIZES = OF_JOBS.union(*(feature.carried for feature in FEATURES))

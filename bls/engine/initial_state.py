@@ -11,7 +11,7 @@ from bls.engine.feature import Feature, FeatureRun, RunColumns
 from bls.engine.features.order import FEATURES
 from bls.engine.settings import Settings
 from traces.compiled import function_table, own
-from traces.kernels.state import fields_of
+from traces.kernels.state import State, fields_of
 
 _LONGEST_NS = 2**62 - 1
 
@@ -27,7 +27,6 @@ def _features(given: RunColumns, settings: Settings) -> tuple[FeatureRun, list[F
     """Features of a run, in order; also set the settings that follow from them."""
     host_first = given.state["host_first"]
     run = FeatureRun(given, settings, len(given.jobs.rank), len(host_first) - 1, int(host_first[-1]))
-    run.sizes["outages"] = max(0, len(given.state["outage_first"]) - 1)
     run.sizes["presets"] = int(np.count_nonzero(given.jobs.preset))
     run.sizes["cancels"] = int(np.count_nonzero(given.jobs.cancel_ns < b.NEVER))
     settings.plans, settings.widest = int(settings.max_reservations > 0), int(given.jobs.cores.max())
@@ -46,7 +45,7 @@ def _features(given: RunColumns, settings: Settings) -> tuple[FeatureRun, list[F
     return run, found
 
 
-def _size(run: FeatureRun, features: list[Feature], columns: dict[str, Any], bounds: int) -> None:
+def _size(run: FeatureRun, features: list[Feature], bounds: int) -> None:
     # Set the size of each dimension; 0 if the run does not need it.
     n, settings, given = run.jobs, run.settings, run.given
     by_counts = not any(h.HOLD_POOL in feature.plays for feature in features)
@@ -68,10 +67,20 @@ def _size(run: FeatureRun, features: list[Feature], columns: dict[str, Any], bou
     for feature in features:
         for dim, long in feature.sizes(run).items():
             run.sizes[dim] = max(long, run.sizes[dim])
-    fields = fields_of(b.BatchState)
-    for name, column in columns.items():
-        if fields[name].dtype is not None:
-            run.sizes.update((str(dim), long) for dim, long in zip(fields[name].dims or (), column.shape, strict=False))
+
+
+def _owned(kind: type[State], columns: dict[str, Any], sizes: dict[str, int]) -> dict[str, Any]:
+    # Given columns as kernels need them, and nested states with such columns; also set the sizes of their dimensions.
+    fields, found = fields_of(kind), {}
+    for name, given in columns.items():
+        field = fields[name]
+        found[name] = given
+        if isinstance(given, dict):
+            found[name] = field.kind.none(sizes, **_owned(field.kind, given, sizes))
+        elif field.dtype is not None:
+            found[name] = own(given, field.dtype)
+            sizes.update((str(dim), long) for dim, long in zip(field.dims or (), given.shape, strict=False))
+    return found
 
 
 def _call_features(state: b.BatchState, features: list[Feature]) -> None:
@@ -95,13 +104,12 @@ def new_state(given: RunColumns) -> b.BatchState:
     n_hosts, n_cores = len(host_cores), int(host_cores.sum())
     free_words, free_starts = new_free(n_cores)
     leaves = free_words[: free_starts[1]]
-    columns = {"masks": leaves[None]} | given.state
-    columns = {name: own(one, fields[name].dtype) if fields[name].dtype else one for name, one in columns.items()}
     windows = given.state.get("windows", b.WindowColumns.none())
     boundaries = np.array(sorted({*windows.begin_ns.tolist(), *windows.end_ns.tolist()}), np.int64)
-    cancels, alone = np.flatnonzero(jobs.cancel_ns < b.NEVER), np.flatnonzero(jobs.depends_on < 0)
-    _size(run, features, columns, len(boundaries))
+    alone = np.flatnonzero(jobs.depends_on < 0)
+    _size(run, features, len(boundaries))
     sizes = run.sizes
+    columns = _owned(b.BatchState, {"masks": leaves[None]} | given.state, sizes)
     masked = np.any(columns["masks"][: sizes["partitions"]] != leaves, axis=1)
     for name in _GIVEN_STATES - columns.keys():  # of absent features
         columns[name] = fields[name].kind.none()
@@ -112,14 +120,12 @@ def new_state(given: RunColumns) -> b.BatchState:
         settings=settings,
         jobs=jobs,
         n_rows=n,
-        n_predicted=n,
         free_cores=n_cores,
         presets_left=sizes["presets"],
         arrivals=alone[np.argsort(jobs.begin_ns[alone], kind="stable")],
         queue_starts=new_tree(n)[1],
         free_words=free_words,
         free_starts=free_starts,
-        cancel_order=cancels[np.lexsort((cancels, jobs.cancel_ns[cancels]))],
         host_free=host_cores,
         host_of=np.repeat(np.arange(n_hosts), host_cores),
         boundaries=boundaries,

@@ -136,7 +136,7 @@ def answer(state: b.BatchState, job: int, instant: int) -> None:
 @compiled(merged=True)
 def next_down_ns(state: b.BatchState, host: int) -> int:
     """The instant at which a host next goes down, by failure or for maintenance."""
-    next_down = state.host_status.next_down_ns
+    next_down = state.outages.next_down_ns
     return int(min(next_down[host], next_down[state.host_first.size - 1 + host]))
 
 
@@ -147,7 +147,7 @@ def set_stop(state: b.BatchState, job: int, walltime_end: int) -> None:
     stop, reason = walltime_end, b.KILLED
     if jobs.cancel_ns[job] < stop:
         stop, reason = jobs.cancel_ns[job], b.CANCELLED
-    if state.host_events.ns.size > 0:
+    if state.outages.events.ns.size > 0:
         first = jobs.held_first[job]
         for k in range(first, first + jobs.held_count[job]):
             for host in range(state.host_of[state.pool.lo[k]], state.host_of[state.pool.hi[k] - 1] + 1):

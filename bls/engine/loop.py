@@ -196,8 +196,8 @@ def advance(state: b.BatchState, max_ends: int) -> int:
     """Simulate until something is needed from outside; returns a ``BatchStatus``.
 
     The engine pauses after about ``max_ends`` ends, so that the caller can show progress. A Python policy decides in
-    ``state.functions[DECIDE_AT]``: called with the instant, it writes ``state.chosen`` and ``state.n_chosen``, and returns 0.
-    It is called from the kernel because leaving and entering a kernel takes longer than most decisions.
+    ``state.functions[DECIDE_AT]``: called with the instant, it writes ``state.choice.rows`` and ``state.n_chosen``, and returns
+    0. It is called from the kernel because leaving and entering a kernel takes longer than most decisions.
     """
     pause_at = state.n_ended + max_ends
     while True:
@@ -213,7 +213,7 @@ def advance(state: b.BatchState, max_ends: int) -> int:
         if status != BatchStatus.RUNNING:
             return status
         state.in_pass = 0
-        state.n_interrupted, state.first_command = 0, state.n_commands
+        state.n_interrupted = 0
         status = h.publish(state, h.AFTER_PASS, -1, state.now_ns, 0, 0)
         if status != 0:
             return status

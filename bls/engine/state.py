@@ -3,20 +3,28 @@
 from bls.allocators.contract import PlacementRequest
 from bls.engine import codes
 from bls.engine.cores import CoreProfile, Offer, Pool, Slices
-from bls.engine.features.commands.state import CommandLog
-from bls.engine.features.directions.state import CoreScale, Directed, Scaling
+from bls.engine.features.commands.state import CommandState
+from bls.engine.features.decisions.state import DecisionState
+from bls.engine.features.dependencies.state import DependencyState
+from bls.engine.features.directions.state import DirectionState
 from bls.engine.features.domains.state import DomainState
 from bls.engine.features.draws.state import PowerState
+from bls.engine.features.hints.state import HintState
 from bls.engine.features.hold.state import HoldState
-from bls.engine.features.releases.state import Releases
-from bls.engine.features.requests.state import RequestedWidths, WidthRequests
+from bls.engine.features.other_events.state import OtherEvents
+from bls.engine.features.outages.state import OutageState
+from bls.engine.features.prediction.state import PredictionState
+from bls.engine.features.python.state import ChoiceState
+from bls.engine.features.releases.state import ReleaseState
+from bls.engine.features.requests.state import RequestState
+from bls.engine.features.scores.state import ScoreState
 from bls.engine.features.sleep.state import SleepState
 from bls.engine.features.stops.state import StopState
-from bls.engine.features.widths.state import Resizing
+from bls.engine.features.widths.state import WidthState
 from bls.engine.jobs import Jobs
 from bls.engine.settings import Settings
 from traces.algorithms.event_heap import Heap
-from traces.kernels.signatures import Floats, Floats2, Ints, Ints2, Ints3
+from traces.kernels.signatures import Ints, Ints2, Ints3
 from traces.kernels.state import State, column
 from traces.lifecycle import Ending, Reason
 
@@ -57,16 +65,6 @@ PLACE_AT, SCORE_AT, ACCOUNT_AT, CLOCK_AT, DECIDE_AT = range(5)
 FUNCTIONS = 5
 
 
-class Decisions(State, dim="decisions"):
-    """A row for each scheduling pass."""
-
-    at_ns: Ints = column()  # instant of the pass
-    waiting: Ints = column()  # jobs in the queue at its begin
-    started: Ints = column()  # jobs that it started
-    wall_ns: Ints = column()  # its wall time
-    unplaced: Ints = column()  # jobs that a policy chose, and that did not fit
-
-
 class Partitions(State, dim="partitions"):
     """Limits of partitions, and their running jobs."""
 
@@ -89,15 +87,6 @@ class WindowColumns(State, dim="windows"):
     end_ns: Ints = column()  # end
 
 
-class HostStatus(State, dim="outages"):
-    """A row for each list of outages, as in ``BatchState.outage_first``."""
-
-    goes_on: int = 0  # 1 if the lists can be continued
-    down_until_ns: Ints = column()  # end of the present outage; 0 if the host is up
-    next_outage: Ints = column()  # the next or present one in the list
-    next_down_ns: Ints = column(fill=NEVER)  # begin of the next one
-
-
 class HostLog(State, dim="host_log"):
     """Changes of the states of hosts that are stopped or sleep."""
 
@@ -115,10 +104,7 @@ class BatchState(State):
     # Instants and progress:
     now_ns: int = 0  # the present instant
     next_arrival: int = 0  # place in arrivals
-    next_cancel: int = 0  # place in cancel_order
-    next_boundary: int = 0  # place in boundaries
     wake_ns: int = NEVER  # a pass is due then
-    busy_until_ns: int = 0  # the scheduler decides until then
     observe_after_ns: int = NEVER  # observers are called before the first event after this instant
     last_pass_ns: int = 0  # instant of the latest pass
     # The present instant and its pass:
@@ -139,22 +125,9 @@ class BatchState(State):
     decide_ns: int = 0  # wall time of all passes
     max_decide_ns: int = 0  # wall time of the longest pass
     policy_ns: int = 0  # wall time of a Python policy in the present pass
-    # Cores that a Python policy named, but its job cannot have:
-    refused: int = 0  # reason: HELD_BACK … NO_POWER; 0: none
-    refused_at: int = 0  # core, host, window, licence … concerned
-    refused_of: int = 0  # resource of this host, core of this window …
-    refused_where: int = 0  # power domain whose limit is exceeded
-    did_not_fit: int = 0  # jobs that a policy chose, and that did not fit, in all passes
-    # Limited power:
-    next_power: int = 0  # place in PowerState.ns
-    max_mw: int = 0  # power if all hosts in service work at full speed, and the others rest
-    next_passage_ns: int = NEVER  # next end of a shutdown or boot
-    power_at_ns: int = NEVER  # next event of these
-    stops_again: int = 0  # 1 if hosts failed or returned, so that others may have to be stopped
 
     # Counts:
     n_rows: int = 0  # rows in use: jobs and their later attempts
-    n_predicted: int = 0  # rows that have their estimates
     n_ended: int = 0  # jobs that have ended for good
     n_waiting: int = 0  # jobs in the queue
     presets_left: int = 0  # jobs running at the start that are not placed yet
@@ -162,31 +135,19 @@ class BatchState(State):
     n_answered: int = 0  # answered jobs among these
     n_chosen: int = -1  # jobs chosen or rejected by a Python policy; -1 before its decision
     n_log: int = 0  # entries of the log in use
-    n_decisions: int = 0  # records of passes in use
     free_cores: int = 0  # free cores on hosts that are up
     overdue_cores: int = 0  # cores of overdue jobs
     n_down: int = 0  # hosts that are down
     pool_used: int = 0  # intervals in the allocation pool
     n_placed: int = 0  # intervals of cores that the hook EARLIEST has found
     kept_used: int = 0  # intervals of kept reservations
-    n_released: int = 0  # columns of the table of releases in use
-    n_named: int = 0  # intervals of cores that a Python policy named for its jobs
     n_interrupted: int = 0  # running jobs with commands of the latest pass
-    n_commands: int = 0  # columns of the command log in use
-    first_command: int = 0  # its columns before the latest pass
-    n_hinted: int = 0  # cores of running jobs with a hint
-    n_width_requests: int = 0  # columns of the table of requests for cores in use
-    n_directed: int = 0  # columns of a policy's decisions about running jobs in use
-    n_stopped: int = 0  # hosts out of service that are not returning
     n_host_log: int = 0  # columns of the table of states of hosts in use
 
     by_rank: Ints = column("jobs")  # row that now has each rank
     arrivals: Ints  # rows that arrive at their submit, in order
     running: Heap = column("running")  # running jobs by end or promise
     expected: Heap = column("expected")  # running jobs by the instant at which they become overdue
-    arriving: Heap = column("arriving")  # jobs that arrive after the end of another, and wake-ups (``rows`` + row)
-    host_events: Heap = column("outages")  # next event of each list of outages: key v is a repair, V + v an outage
-    releasing: Heap = column("releasing")  # future releases: row · M + core; requests: ``WIDTH_REQUEST_KEY`` + row
     queue_words: Ints = column("queue_words")  # ranks of waiting jobs (``bls.engine.job_lifecycle``)
     queue_starts: Ints  # first word of each level
     free_words: Ints = column("free_words")  # free cores on hosts that are up (``bls.availability.free_cores``)
@@ -204,65 +165,44 @@ class BatchState(State):
     passing_amounts: Ints = column("amounts", saved=False)  # amounts slice by slice
     masks: Ints2  # (partitions + windows, words): the cores of each partition, then of each window
     needs: Ints2 = column("needs", "needed", constant=True)  # of rows: amounts of a unit on its host, then licences
-    history_group: Ints2  # (levels, n): groups that predict a job, the closest first; -1: none
-    history_least: Ints  # (levels,): ended jobs that a group needs for a prediction
-    history: Ints2 = column("groups", "history")  # ended jobs of a group, then run times; number k is at 1 + k mod m
     corrections_ns: Ints  # additions to the estimate of a job that exceeds it for the first, second … time
     kept: Pool = column("kept", used=("kept_used",))  # cores of kept reservations
-    cancel_order: Ints  # cancelled rows, by (instant, row)
-    child_first: Ints  # (rows + 1,): on row r depend the rows child_row[child_first[r]:child_first[r + 1]]
-    child_row: Ints  # dependent rows
-    unmet: Ints = column("children")  # preceding jobs that each row still waits for; empty if none has several
     host_first: Ints  # (H + 1,): host h has the cores ``host_first[h]:host_first[h + 1]``
     host_free: Ints = column("hosts")  # free cores of each host, for allocators that need them
     host_of: Ints  # (M,): the host of each core
-    outage_first: Ints  # (V + 1,): lists of outages, of host h at h (failures), H + h (planned), 2·H + h (drains)
-    outage_down: Ints  # their begins
-    outage_up: Ints  # their ends
-    host_status: HostStatus = column()  # progress in each list of outages
     windows: WindowColumns = column()  # advance reservations and maintenance
     boundaries: Ints  # begins and ends of windows, ascending
     partitions: Partitions = column()  # limits and running jobs
     user_tally: Ints3 = column("partitions", "users", 2)  # running jobs of each user, and their cores
-    numbers: Floats2 = column("numbers", "numbered")  # numbers of a scoring policy for each row
-    memory: Floats = column("memory")  # its memory
-    keys: Floats = column("scored", saved=False)  # its scores
-    order: Ints = column("scored", saved=False)  # its order
-    sorting: Ints2 = column(4, "scored", saved=False)  # work space
+    order: Ints = column("scored", saved=False)  # waiting jobs in the order of their scores
     log: Ints = column("log", used=("n_log",))  # arrivals, starts and ends, for Python policies and observers
-    chosen: Ints = column("chosen", saved=False)  # decision of a policy: rows of jobs to start, -1 - row to reject
-    chosen_first: Ints = column("chosen_first", saved=False)  # first interval of cores named for each choice
-    chosen_lo: Ints = column("named", saved=False)  # first core of each interval
-    chosen_hi: Ints = column("named", saved=False)  # one past its last core
-    decisions: Decisions = column(saved=False)  # records of passes, if they are kept
     wall_time: Ints = column(2, saved=False)  # latest reading of the wall clock: s, ns
     placement: PlacementRequest = column()  # request to the allocator
-    holder: Ints = column("held", fill=-1)  # row of the job that holds each core; -1: none
-    releases: Releases = column(saved=False)  # records of releases
-    ordered: Heap = column("held", saved=False)  # work space: running jobs, or their cores, in order
-    left: Pool = column("held", saved=False)  # work space: cores that a job still holds
-    hinted: Ints = column("hinted")  # of each core: 1 + row that received a hint about it
-    wanted_of: Ints = column("hinted")  # work space of a pass for the same; otherwise 0
     interrupted: Ints = column("interrupted", used=("n_interrupted",))  # running jobs with commands of the latest pass
-    commands: CommandLog = column(saved=False)  # command log: commands to running jobs
-    given_at: Ints = column("resizing")  # of each held core: 1 + column of ``commands`` that gave it; 0: at the start
-    asked: Ints = column("resizing")  # of each held core: 1 if its release was requested
     totals: Ints = column("amounts")  # capacity of other resources, power and licences, as in ``Offer.amounts``
-    resizing: Resizing = column(saved=False)  # work space
-    width_requests: WidthRequests = column(used=("n_width_requests",))  # future requests for cores
-    requested_widths: RequestedWidths = column("requested_widths")  # of rows: requests of the jobs
-    directed: Directed = column(used=("n_directed",))  # a policy's decisions about running jobs
-    scaling: Scaling = column("scaling")  # of rows: scales of speeds, and ends set by a policy
-    core_scale: CoreScale = column()  # scales of single cores
-    holds: HoldState = column("holding")  # of rows: when a policy held them; empty if none can
-    power: PowerState = column()  # empty if power is not limited
-    domains: DomainState = column()  # empty if no part of the machine has a limit
-    stops: StopState = column()  # empty if no host is stopped to save power
     host_log: HostLog = column(used=("n_host_log",))  # states of hosts that are stopped or sleep
-    sleep: SleepState = column()  # empty if no host sleeps
     functions: Ints  # (FUNCTIONS,): the allocator, a policy's score and account, the clock, a decision
     features: Ints  # (F,): 1 if the run has that feature of ``bls.engine.features.order``
     roles: Ints  # (ROLES,): kernel of each role (``bls.engine.hooks``)
     played: Ints  # (ROLES,): 1 if a feature plays it
     first_subscriber: Ints  # (EVENTS + 1,): event e calls subscribers[first_subscriber[e]:first_subscriber[e + 1]]
     subscribers: Ints  # their kernels
+    # Of single features, empty without them (``state.py`` in their folders):
+    prediction: PredictionState = column()  # run times from which estimates are predicted
+    other_events: OtherEvents = column()  # cancellations, windows, dependent arrivals and wake-ups
+    dependencies: DependencyState = column()  # jobs that wait for others
+    outages: OutageState = column()  # lists of outages, and progress in them
+    scores: ScoreState = column()  # numbers, memory and scores of a scoring policy
+    choice: ChoiceState = column()  # decision of a policy in Python
+    decisions: DecisionState = column()  # records of passes, and the time that they take
+    releases: ReleaseState = column()  # cores that running jobs hold and release
+    hints: HintState = column()  # hints that running jobs have received
+    commands: CommandState = column()  # commands to running jobs
+    widths: WidthState = column()  # cores given to running jobs, or asked back
+    requests: RequestState = column()  # requests of running jobs for cores
+    directions: DirectionState = column()  # commands of a policy to running jobs
+    holds: HoldState = column("holding")  # of rows: when a policy held them; empty if none can
+    power: PowerState = column()  # empty if power is not limited
+    domains: DomainState = column()  # empty if no part of the machine has a limit
+    stops: StopState = column()  # empty if no host is stopped to save power
+    sleep: SleepState = column()  # empty if no host sleeps

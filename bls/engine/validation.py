@@ -114,7 +114,7 @@ class BatchChecks(Checks):
 
     def down_until(self) -> Array:
         """The known end of each host's outage, ns; 0 if it is up."""
-        until = self.state.host_status.down_until_ns.reshape(-1, self.n_hosts).max(axis=0, initial=0)
+        until = self.state.outages.down_until_ns.reshape(-1, self.n_hosts).max(axis=0, initial=0)
         return np.asarray(np.maximum(until, self.stopped_until))
 
     def check_heap(self, what: str, heap: Heap, keys: int) -> None:
@@ -212,9 +212,9 @@ class _Batch(BatchChecks):
         what = "runs and has no cores in the pool of allocations"
         owner, cores = self.in_pool(state.pool, state.pool_used, self.held, jobs.held_first, jobs.held_count, what)
         given = left = np.bincount(owner, minlength=n_rows)
-        resizes = len(state.asked) > 0
-        if len(state.holder):  # jobs may hold only some of their cores
-            there = state.holder[cores] == owner
+        resizes = len(state.widths.asked) > 0
+        if len(state.releases.holder):  # jobs may hold only some of their cores
+            there = state.releases.holder[cores] == owner
             owner, cores = owner[there], cores[there]
             left = np.bincount(owner, minlength=n_rows)
             released = np.where(self.holds, (jobs.cores if resizes else given) - left, jobs.released_held)
@@ -269,7 +269,7 @@ class _Batch(BatchChecks):
         for what, heap, keys in (
             ("ends", state.running, used),
             ("expected ends", state.expected, used),
-            ("later arrivals", state.arriving, 2 * rows),
-            ("events of hosts", state.host_events, 2 * state.host_status.next_outage.size),
+            ("later arrivals", state.other_events.arriving, 2 * rows),
+            ("events of hosts", state.outages.events, 2 * state.outages.next_outage.size),
         ):
             self.check_heap(what, heap, keys)

@@ -134,7 +134,7 @@ class PowerPlan:
             return
         given.state["power"] = self.state()
         if self.stops:
-            given.state |= {"stops": self.stop_state(), "max_mw": self.most_total_mw}
+            given.state["stops"] = self.stop_state()
             return
         slowing = {"submit": b.FIXED, "dvfs": b.LEVELS} if self.slows else {}
         given.settings["powered"] = slowing.get(self.fallback, b.HOLD)
@@ -156,6 +156,7 @@ class PowerPlan:
             down_saves_mw=(self._host_most_mw - table.off_mw)[group],
             passages=off * np.stack([table.shutdown_ns[group], table.boot_ns[group]]),
             shuts_down=int(off),
+            max_mw=self.most_total_mw,
         )
 
     def domain_state(self) -> DomainState:

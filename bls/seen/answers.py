@@ -119,16 +119,16 @@ def put_answer(state: b.BatchState, rows: Sequence[int], named: Mapping[int, Cor
     before = len(entries)
     entries += rows
     state.n_chosen = len(entries)
-    state.chosen[: len(entries)] = entries
+    state.choice.rows[: len(entries)] = entries
     if named:
         first = [0] * (before + 1)
         spans: list[tuple[int, int]] = []
         for place in range(len(rows)):
             spans += named.get(place, ())
             first.append(len(spans))
-        state.chosen_first[: len(first)] = first
-        state.chosen_lo[: len(spans)], state.chosen_hi[: len(spans)] = zip(*spans, strict=True)
-        state.n_named = len(spans)
+        state.choice.first[: len(first)] = first
+        state.choice.lo[: len(spans)], state.choice.hi[: len(spans)] = zip(*spans, strict=True)
+        state.choice.n_named = len(spans)
 
 
 class WakeUps:
@@ -234,7 +234,7 @@ class Directions:
             raise AnswerError(f"directs job {shown(job_id)}, which does not run, and which it does not start")
         hints = self._hint_entries(state, set(started), rejected)
         if self._widths:
-            state.requested_widths.width[list(self._widths)] = list(self._widths.values())
+            state.requests.of_row.width[list(self._widths)] = list(self._widths.values())
         # First jobs whose only command is a scale of all cores: one assignment per column.
         alone = self._of_all.keys() - self._of_some.keys() - self._ends.keys()
         plain = {row: scale for row, scale in self._of_all.items() if row in alone}
@@ -245,7 +245,7 @@ class Directions:
             entries += [(row, b.SCALED, core, scale) for core, scale in sorted(self._of_some.get(row, {}).items())]
             if row in self._ends:
                 entries.append((row, b.ENDED_BY, _ALL, self._ends[row]))
-        at, directed = len(hints), state.directed
+        at, directed = len(hints), state.directions.decided
         if hints:
             _put(directed, 0, hints)
         if plain:
@@ -255,7 +255,7 @@ class Directions:
             at = stop
         if entries:
             _put(directed, at, sorted(entries, key=lambda one: one[0]))
-        state.n_directed = at + len(entries)
+        state.directions.n_decided = at + len(entries)
         for commands in (self._job_ids, self._of_all, self._of_some, self._ends, self._widths, self._hints):
             commands.clear()
 
@@ -302,20 +302,20 @@ def refusal(
     """The reason why a job cannot have the cores named for it, from the notes of ``bls.engine.features.python.decided`` in
     ``state``. ``domains``: names of the parts of the machine with their own power limits."""
     jobs = state.jobs
-    why = int(state.refused)
+    why = int(state.choice.refused)
     if why == b.NO_POWER:
-        more, room, where = state.refused_at, state.refused_of, state.refused_where
+        more, room, where = state.choice.refused_at, state.choice.refused_of, state.choice.refused_where
         draws = f"gave job {jobs.number[row]}, which would draw {more / 1000:g} W more than idle cores"
         there = f" of {domains[where - 1]}" if where else ""
         return f"{draws}; under the limit to power{there} {max(room, 0) / 1000:g} W are left"
-    first = next(k for k in range(int(state.n_chosen)) if state.chosen[k] == row)
-    named = slice(int(state.chosen_first[first]), int(state.chosen_first[first + 1]))
-    cores = cores_text(zip(state.chosen_lo[named].tolist(), state.chosen_hi[named].tolist(), strict=True))
+    first = next(k for k in range(int(state.n_chosen)) if state.choice.rows[k] == row)
+    named = slice(int(state.choice.first[first]), int(state.choice.first[first + 1]))
+    cores = cores_text(zip(state.choice.lo[named].tolist(), state.choice.hi[named].tolist(), strict=True))
     return f"placed job {jobs.number[row]} on {cores}: {_why(state, row, platform, windows, why)}"
 
 
 def _why(state: b.BatchState, row: int, platform: Platform, windows: Windows | None, why: int) -> str:
-    at, of = state.refused_at, state.refused_of
+    at, of = state.choice.refused_at, state.choice.refused_of
     if why == b.TAKEN:
         return f"core {at} {_holder(state, at)}"
     if why == b.OUTSIDE:
@@ -351,7 +351,7 @@ def _holder(state: b.BatchState, core: int) -> str:
     for row in np.flatnonzero((jobs.start_ns >= 0) & (jobs.state < 0)).tolist():
         first = int(jobs.held_first[row])
         for k in range(first, first + int(jobs.held_count[row])):
-            released = len(state.holder) > 0 and state.holder[core] != row
+            released = len(state.releases.holder) > 0 and state.releases.holder[core] != row
             if state.pool.lo[k] <= core < state.pool.hi[k] and not released:
                 return f"is held by job {jobs.number[row]}"
     return f"is on host {state.host_of[core]}, which is down"

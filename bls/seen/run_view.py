@@ -31,7 +31,7 @@ class RunView(RunReader):
     @property
     def n_decisions(self) -> int:
         """Number of decisions in the table of decisions."""
-        return self.state.n_decisions
+        return self.state.decisions.n_passes
 
     @cached_property
     def ends_change(self) -> bool:

@@ -81,7 +81,7 @@ class Trial:
         named = placed((job, cores), self._n_cores, self._whole_hosts)[1]
         assert named is not None
         state, count = self._state, len(named)
-        state.chosen_lo[:count], state.chosen_hi[:count] = zip(*named, strict=True)
+        state.choice.lo[:count], state.choice.hi[:count] = zip(*named, strict=True)
         if kernels.try_named(state, self._row_of(job.row), count) == 0:
             return False
         self._placed.add(job.row)

@@ -54,7 +54,7 @@ def _slot_of(run: ApplicationState, number: int) -> int:
 @compiled(inner=True)
 def _apply_scales(state: BatchState, inline: InlineState, first: int, stop: int, at_ns: int) -> int:
     """Scale speeds of the current application by its commands from ``first`` on; returns the engine's status."""
-    commands, run, base, scales = state.commands, inline.running.app, inline.running.base_gflops, False
+    commands, run, base, scales = state.commands.log, inline.running.app, inline.running.base_gflops, False
     for k in range(first, stop):
         if commands.what[k] == b.SCALED:
             scales, everywhere = True, commands.core[k] < 0
@@ -93,7 +93,7 @@ def _give_core(state: BatchState, inline: InlineState, number: int) -> None:
 @compiled(inner=True)
 def _apply_widths(state: BatchState, inline: InlineState, first: int, stop: int) -> int:
     """Add and remove cores of the current application by its commands; returns the place of the first other command."""
-    run, commands, k = inline.running.app, state.commands, first
+    run, commands, k = inline.running.app, state.commands.log, first
     while k < stop and (commands.what[k] == b.GIVEN or commands.what[k] == b.ASKED_FOR):
         if commands.what[k] == b.GIVEN:
             _give_core(state, inline, commands.core[k])
@@ -139,7 +139,7 @@ def _note(state: BatchState, inline: InlineState, job: int) -> bool:
     if jobs.wanted[job] > 0:
         for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
             for core in range(state.pool.lo[k], state.pool.hi[k]):
-                if state.hinted[core] == job + 1 and state.holder[core] == job:
+                if state.hints.of_core[core] == job + 1 and state.releases.holder[core] == job:
                     journal.core[at] = core
                     at += 1
     journal.core_stop[entry] = at
@@ -157,7 +157,7 @@ def _apply_again(state: BatchState, inline: InlineState, entry: int) -> int:
     """Apply the commands of an entry to the current application; returns its status."""
     run, journal, stop = inline.running.app, inline.journal, inline.journal.command_stop[entry]
     k = _apply_widths(state, inline, journal.command_first[entry], stop)
-    if k < stop and state.commands.what[k] == b.HINTED:
+    if k < stop and state.commands.log.what[k] == b.HINTED:
         journal.flags[:] = 0
         for at in range(journal.core_first[entry], journal.core_stop[entry]):
             slot = _slot_of(run, journal.core[at])
@@ -332,10 +332,11 @@ def _apply(state: BatchState, inline: InlineState, job: int, now: int) -> int:
     run, flags, first = inline.running.app, inline.saved.flags, state.jobs.command_first[job]
     stop = first + state.jobs.command_count[job]
     k = _apply_widths(state, inline, first, stop)
-    if k < stop and state.commands.what[k] == b.HINTED:
+    if k < stop and state.commands.log.what[k] == b.HINTED:
         for slot in range(run.speed.size):
             core, there = run.core_number[slot], run.cores.released_ns[slot] == NEVER
-            flags[slot] = 1 if there and state.hinted[core] == job + 1 and state.holder[core] == job else 0
+            wanted = there and state.hints.of_core[core] == job + 1 and state.releases.holder[core] == job
+            flags[slot] = 1 if wanted else 0
         hint(run, flags)
     return int(_apply_scales(state, inline, k, stop, now))
 
@@ -351,7 +352,7 @@ def _arrive(inline: InlineState, now: int) -> int:
 @compiled(inner=True)
 def _only_scale(state: BatchState, job: int) -> int:
     """The scale that the latest commands of a job set for all cores; 0 if they do anything else."""
-    k, commands = state.jobs.command_first[job], state.commands
+    k, commands = state.jobs.command_first[job], state.commands.log
     alone = state.jobs.command_count[job] == 1 and commands.what[k] == b.SCALED and commands.core[k] < 0
     return int(commands.value[k]) if alone else 0
 

@@ -141,7 +141,7 @@ class CommandJournal(State, dim="entries"):
     last: Ints = column("rows", fill=-1)  # last entry by row
     instant: Ints = column()  # instant of the commands
     after: Ints = column()  # next entry of the same row, -1 none
-    command_first: Ints = column()  # first command in ``BatchState.commands``
+    command_first: Ints = column()  # first command in ``BatchState.commands.log``
     command_stop: Ints = column()  # one past the last command
     core_first: Ints = column()  # first wanted core, a place in ``core``
     core_stop: Ints = column()  # one past the last

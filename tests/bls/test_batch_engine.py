@@ -198,22 +198,25 @@ def test_room_that_is_just_enough_or_grows_changes_nothing(keep: bool) -> None:
         tight = simulator_of(case, rules=replace(rules_of(case.rules), keep_decisions=True))
         state, profile = tight.state, tight.state.cores_profile
         n = number(state, "cores_profile.n_slices") + 4
-        small: dict[str, Any] = {"pool": state.pool.front(1), "decisions": state.decisions.front(1)}
+        small: dict[str, Any] = {
+            "pool": state.pool.front(1),
+            "decisions": state.decisions._replace(passes=state.decisions.passes.front(1)),
+        }
         if len(state.kept.lo):
             small["kept"] = state.kept.front(1)
         if len(profile.ns):
             of_slices = ("ns", "free", "first", "lo", "hi", "amount", "after")
             small["cores_profile"] = profile._replace(**{name: getattr(profile, name)[:n].copy() for name in of_slices})
         put_state(tight, state._replace(**small))
-        columns = ("decisions.at_ns", "kept.lo", "jobs.number", "pool.lo")
+        columns = ("decisions.passes.at_ns", "kept.lo", "jobs.number", "pool.lo")
         sizes = {name: len(column(tight.state, name)) for name in columns}
         assert finish(tight) == answer, case
         grown |= {name for name, size in sizes.items() if len(column(tight.state, name)) != size}
         if len(profile.ns) and len(tight.state.cores_profile.ns) > n:
             grown.add("slices")
-        k = number(tight.state, "n_decisions")
+        k = number(tight.state, "decisions.n_passes")
         assert k == number(tight.state, "passes")
-        decisions = tight.state.decisions.front(k)
+        decisions = tight.state.decisions.passes.front(k)
         assert (np.diff(decisions.at_ns) >= 0).all()
         ran_from_the_start = sum(one.why == "preset" for one in answer)
         assert decisions.started.sum() + ran_from_the_start == sum(one.start >= 0 for one in answer)

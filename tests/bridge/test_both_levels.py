@@ -585,6 +585,6 @@ def test_accounts_are_charged_only_until_cores_are_released() -> None:
         assert releases is not None
         held = (jobs.cores * (jobs.end_ns - jobs.start_ns))[jobs.start_ns >= 0].sum()
         held -= (jobs.end_ns[releases.job] - releases.released_ns).sum()
-        assert simulation._simulator.state.memory.tolist() == [-held, 0]
+        assert simulation._simulator.state.scores.memory.tolist() == [-held, 0]
         released += len(releases)
     assert released > 10

@@ -20,7 +20,9 @@ from traces.compiled import compiled
 @compiled(HOOK)
 def room(state: b.BatchState, _job: int, _now: int, _stop: int, _sign: int) -> int:
     """Return 0 if the command log has room for one pass, else a status."""
-    return BatchStatus.COMMANDS_FULL if state.n_commands + state.settings.max_commands > state.commands.job.size else 0
+    commands = state.commands
+    commands.first = commands.n_log
+    return BatchStatus.COMMANDS_FULL if commands.n_log + state.settings.max_commands > commands.log.job.size else 0
 
 
 @compiled(inner=True)
@@ -68,17 +70,17 @@ def end_of_working(state: b.BatchState, job: int) -> int:
 @compiled(inner=True)
 def append_command(state: b.BatchState, job: int, now: int, core: int, what: int, value: int, wanted: int) -> None:
     """Append a command to a running job to the command log."""
-    commands, k = state.commands, state.n_commands
+    commands, k = state.commands.log, state.commands.n_log
     commands.job[k], commands.at_ns[k], commands.core[k] = job, now, core
     commands.what[k], commands.value[k], commands.wanted[k] = what, value, wanted
-    state.n_commands = k + 1
+    state.commands.n_log = k + 1
 
 
 @compiled(inner=True)
 def send(state: b.BatchState, job: int, first: int) -> None:
     """Send a job its commands from ``first`` on."""
     jobs = state.jobs
-    jobs.command_first[job], jobs.command_count[job] = first, state.n_commands - first
+    jobs.command_first[job], jobs.command_count[job] = first, state.commands.n_log - first
     jobs.n_commanded[job] += 1
     state.interrupted[state.n_interrupted] = job
     state.n_interrupted += 1
@@ -122,7 +124,7 @@ def take_back(state: b.BatchState, job: int) -> bool:
     jobs.end_ns[job], jobs.cut[job], jobs.promise_ns[job], jobs.last_lost[job] = -1, 0, now, 0
     if jobs.to_release[job] > 0:
         n_cores, jobs.to_release[job] = state.host_of.size, 0
-        remove_keys(state.releasing, job * n_cores, (job + 1) * n_cores)
+        remove_keys(state.releases.due, job * n_cores, (job + 1) * n_cores)
     drop_width_requests(state, job)
     # A host failure may cut it now: forgotten releases may have been the reason why not.
     set_stop_again(state, job)
@@ -132,16 +134,16 @@ def take_back(state: b.BatchState, job: int) -> bool:
 @compiled(inner=True)
 def end_as_directed(state: b.BatchState, job: int) -> None:
     """Cut a job at the end that its policy has set, unless it is cut earlier."""
-    at, jobs = state.scaling.cut_at[job], state.jobs
+    at, jobs = state.directions.scaling.cut_at[job], state.jobs
     if 0 < at < jobs.stop_ns[job]:
-        jobs.stop_ns[job], jobs.stop_state[job] = at, state.scaling.cut_state[job]
+        jobs.stop_ns[job], jobs.stop_state[job] = at, state.directions.scaling.cut_state[job]
 
 
 @compiled(inner=True)
 def _once_each(state: b.BatchState, first: int) -> int:
     """Remove duplicates from ``interrupted``, in order; sets command_count to 0 for these jobs and to -1 for others."""
-    jobs, commands, n = state.jobs, state.commands, 0
-    for k in range(first, state.n_commands):
+    jobs, commands, n = state.jobs, state.commands.log, 0
+    for k in range(first, state.commands.n_log):
         jobs.command_count[commands.job[k]] = -1
     for k in range(state.n_interrupted):
         job = state.interrupted[k]
@@ -162,7 +164,7 @@ def _copy(commands: CommandLog, source: int, target: int) -> None:
 @compiled(inner=True)
 def _gather(state: b.BatchState, first: int) -> None:
     """Sort the commands from ``first`` on by job in the order of ``interrupted``, followed by those of other jobs."""
-    jobs, commands, stop = state.jobs, state.commands, state.n_commands
+    jobs, commands, stop = state.jobs, state.commands.log, state.commands.n_log
     interrupted, size = _once_each(state, first), stop - first
     for k in range(first, stop):
         job = commands.job[k]
@@ -184,7 +186,7 @@ def _gather(state: b.BatchState, first: int) -> None:
             at += 1
         _copy(commands, k, to)
         if commands.what[to] == b.GIVEN:
-            state.given_at[commands.core[to]] = to + 1
+            state.widths.given_at[commands.core[to]] = to + 1
     for k in range(first, stop):
         jobs.command_count[commands.job[k]] = max(jobs.command_count[commands.job[k]], 0)
 
@@ -192,5 +194,5 @@ def _gather(state: b.BatchState, first: int) -> None:
 @compiled(HOOK)
 def sort_commands(state: b.BatchState, _job: int, _now: int, _stop: int, _sign: int) -> int:
     """Sort the commands of all features after a pass by job."""
-    _gather(state, state.first_command)
+    _gather(state, state.commands.first)
     return 0

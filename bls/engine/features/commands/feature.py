@@ -12,7 +12,7 @@ COMMANDS = Feature(
         "interrupted": run.cores * run.settings.command_sources,
         "commands": 4 * run.cores * run.settings.command_sources,
     },
-    grow={BatchStatus.COMMANDS_FULL: lambda state: (state.commands, state.settings.max_commands)},
+    grow={BatchStatus.COMMANDS_FULL: lambda state: (state.commands.log, state.settings.max_commands)},
 )
 
 TOGETHER = Feature(

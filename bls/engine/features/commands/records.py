@@ -13,6 +13,6 @@ if TYPE_CHECKING:
 
 def commands_of(state: BatchState, *kinds: int) -> CommandLog:
     """Return all commands of these kinds so far, by row, then by time."""
-    commands = state.commands.front(state.n_commands)
+    commands = state.commands.log.front(state.commands.n_log)
     commands = commands.take(np.isin(commands.what, kinds))
     return commands.take(np.argsort(commands.job, kind="stable"))

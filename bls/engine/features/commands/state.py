@@ -14,3 +14,11 @@ class CommandLog(State, dim="commands"):
     what: Ints = column(codes=RunningCommand)  # command
     value: Ints = column()  # scale, or state of an ended job; HINTED: number of cores waited for
     wanted: Ints = column()  # HINTED: number of these cores that the job holds
+
+
+class CommandState(State):
+    """Commands to running jobs."""
+
+    n_log: int = 0  # columns of the command log in use
+    first: int = 0  # its columns before the latest pass
+    log: CommandLog = column(saved=False)  # command log: commands to running jobs

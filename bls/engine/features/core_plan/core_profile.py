@@ -247,7 +247,7 @@ def hold_pool_cores(state: b.BatchState, job: int, begin: int, stop: int, sign: 
     first, count = state.jobs.held_first[job], state.jobs.held_count[job]
     lo, hi = state.pool.lo[first : first + count], state.pool.hi[first : first + count]
     if state.settings.releases != b.NO_RELEASES:
-        lo, hi, count = state.left.lo, state.left.hi, list_left(state, job)
+        lo, hi, count = state.releases.left.lo, state.releases.left.hi, list_left(state, job)
     hold_cores(state, job, lo, hi, count, begin, stop, sign)
     return 0
 
@@ -292,7 +292,7 @@ def room(state: b.BatchState, _job: int, _begin: int, _stop: int, _sign: int) ->
     settings = state.settings
     # A start, a reservation, an end and a host event each make at most two slices.
     steps = 2 * settings.steps
-    more = 2 * state.host_events.ns.size + 16 + steps
+    more = 2 * state.outages.events.ns.size + 16 + steps
     if settings.plans == 1:
         more += 2 * (state.n_waiting + state.running.n)
     if settings.resizing != b.NO_RESIZE or settings.releases == b.BY_DRAIN:
@@ -309,7 +309,7 @@ def room(state: b.BatchState, _job: int, _begin: int, _stop: int, _sign: int) ->
     if settings.resizing != b.NO_RESIZE or settings.releases == b.BY_DRAIN:
         more += 2 * state.host_of.size  # the cores of running jobs are given back and taken again
     amounts = settings.n_resources + settings.n_licences + state.domains.limit_mw.size
-    more = 2 * (more + state.host_events.ns.size) * (1 + amounts) + steps
+    more = 2 * (more + state.outages.events.ns.size) * (1 + amounts) + steps
     if profile.n_changes + more > profile.lo.size:
         return BatchStatus.PROFILE_FULL
     if state.kept_used + planned > state.kept.lo.size:

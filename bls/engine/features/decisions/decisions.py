@@ -11,16 +11,16 @@ from traces.compiled import compiled
 @compiled(HOOK)
 def room(state: b.BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
     """Check that there is room for the record of a pass; returns 0 or a ``BatchStatus``."""
-    return BatchStatus.DECISIONS_FULL if state.n_decisions >= state.decisions.at_ns.size else 0
+    return BatchStatus.DECISIONS_FULL if state.decisions.n_passes >= state.decisions.passes.at_ns.size else 0
 
 
 @compiled(HOOK)
 def record(state: b.BatchState, _job: int, took: int, waiting: int, presets: int) -> int:
     """Record a pass."""
-    k, decisions = state.n_decisions, state.decisions
+    k, decisions = state.decisions.n_passes, state.decisions.passes
     decisions.at_ns[k], decisions.wall_ns[k] = state.now_ns, took
     decisions.waiting[k], decisions.started[k] = waiting, state.n_started - presets
-    state.n_decisions = k + 1
+    state.decisions.n_passes = k + 1
     return 0
 
 
@@ -29,7 +29,7 @@ def charge(state: b.BatchState, _job: int, took: int, _waiting: int, presets: in
     """Let the jobs of a pass, all but the presets, start when the scheduler has decided, which takes the charged time."""
     settings, jobs, n = state.settings, state.jobs, state.n_started
     cost_ns = took if settings.decision_cost_ns < 0 else settings.decision_cost_ns
-    state.busy_until_ns = state.now_ns + cost_ns
+    state.decisions.busy_until_ns = state.now_ns + cost_ns
     if cost_ns == 0 or n <= presets:
         return 0
     # They hold their cores for longer than planned: drop the reservations that follow them.
@@ -49,13 +49,13 @@ def charge(state: b.BatchState, _job: int, took: int, _waiting: int, presets: in
 def next_decision(state: b.BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
     """The instant of the pass that handles the changes during a decision, ``NEVER`` if nothing has changed."""
     # Not before now: the rest of the present instant may still have to be handled.
-    return max(state.busy_until_ns, state.now_ns) if state.changed == 1 else b.NEVER
+    return max(state.decisions.busy_until_ns, state.now_ns) if state.changed == 1 else b.NEVER
 
 
 @compiled(HOOK)
 def is_deciding(state: b.BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """Whether the scheduler is still busy with its previous decision, and handles the changes of this instant afterwards."""
-    if now >= state.busy_until_ns:
+    if now >= state.decisions.busy_until_ns:
         return 0
     if state.arrived_job >= 0:
         state.changed = 1

@@ -10,7 +10,7 @@ RECORDS = Feature(
     ("keeps_decisions",),
     on={h.BEFORE_PASS: f"{_HERE}.decisions:room", h.PASSED: f"{_HERE}.decisions:record"},
     sizes=lambda run: {"decisions": 2 * run.jobs + 16},
-    grow={BatchStatus.DECISIONS_FULL: lambda state: (state.decisions, 0)},
+    grow={BatchStatus.DECISIONS_FULL: lambda state: (state.decisions.passes, 0)},
 )
 
 CHARGES = Feature(

@@ -11,15 +11,15 @@ from traces.compiled import compiled
 def let_children_come(state: b.BatchState, job: int, now: int, _stop: int, _sign: int) -> int:
     """Let the jobs that depend on an ended job arrive."""
     jobs, origin = state.jobs, state.jobs.origin[job]
-    for k in range(state.child_first[origin], state.child_first[origin + 1]):
-        child = state.child_row[k]
+    for k in range(state.dependencies.first[origin], state.dependencies.first[origin + 1]):
+        child = state.dependencies.row[k]
         if jobs.why[child] == b.NEVER_STARTED and jobs.state[child] == b.CANCELLED:
             continue  # cancelled before it could arrive
-        if state.unmet.size > 0:
-            state.unmet[child] -= 1
-            if state.unmet[child] > 0:
+        if state.dependencies.unmet.size > 0:
+            state.dependencies.unmet[child] -= 1
+            if state.dependencies.unmet[child] > 0:
                 continue  # it depends on further jobs
             jobs.depends_on[child] = origin  # the last to end
         think = min(jobs.think_ns[child], MAX_NS - now)
-        push(state.arriving, max(jobs.begin_ns[child], now + think), child)
+        push(state.other_events.arriving, max(jobs.begin_ns[child], now + think), child)
     return 0

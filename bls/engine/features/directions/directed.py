@@ -20,18 +20,18 @@ from traces.compiled import compiled
 
 @compiled(inner=True)
 def _holds(state: b.BatchState, job: int, core: int) -> bool:
-    return bool(state.settings.releases == b.NO_RELEASES or state.holder[core] == job)
+    return bool(state.settings.releases == b.NO_RELEASES or state.releases.holder[core] == job)
 
 
 @compiled(inner=True)
 def _mean_scale(state: b.BatchState, job: int) -> int:
-    if state.scaling.apart[job] == 0:
-        return int(state.scaling.scale[job])
-    jobs, total, n = state.jobs, 0, 0
+    if state.directions.scaling.apart[job] == 0:
+        return int(state.directions.scaling.scale[job])
+    jobs, scales, total, n = state.jobs, state.directions.core_scale, 0, 0
     for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
         for core in range(state.pool.lo[k], state.pool.hi[k]):
             if _holds(state, job, core):
-                total += state.core_scale.scale[core] if state.core_scale.row[core] == job + 1 else WHOLE
+                total += scales.scale[core] if scales.row[core] == job + 1 else WHOLE
                 n += 1
     return int(max(1, total // max(1, n)))
 
@@ -39,23 +39,24 @@ def _mean_scale(state: b.BatchState, job: int) -> int:
 @compiled(inner=True)
 def _scale(state: b.BatchState, job: int, core: int, scale: int) -> None:
     """Set the scale of one core of a job, or of all (-1)."""
+    scaling = state.directions.scaling
     if core < 0:
-        state.scaling.scale[job], state.scaling.apart[job] = scale, 0
+        scaling.scale[job], scaling.apart[job] = scale, 0
         return
-    row, of_core = state.core_scale.row, state.core_scale.scale
-    if state.scaling.apart[job] == 0:
-        state.scaling.apart[job], jobs = 1, state.jobs
+    row, of_core = state.directions.core_scale.row, state.directions.core_scale.scale
+    if scaling.apart[job] == 0:
+        scaling.apart[job], jobs = 1, state.jobs
         for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
             for each in range(state.pool.lo[k], state.pool.hi[k]):
                 if _holds(state, job, each):
-                    row[each], of_core[each] = job + 1, state.scaling.scale[job]
+                    row[each], of_core[each] = job + 1, scaling.scale[job]
     row[core], of_core[core] = job + 1, scale
 
 
 @compiled(inner=True)
 def _set_end(state: b.BatchState, job: int) -> None:
     """Set the new end of a replayed job, or the instant at which it is cut."""
-    jobs, stop, end_ns = state.jobs, state.jobs.stop_ns[job], state.scaling.runs_until_ns[job]
+    jobs, stop, end_ns = state.jobs, state.jobs.stop_ns[job], state.directions.scaling.runs_until_ns[job]
     if end_ns == 0:
         end_ns = jobs.start_ns[job] + jobs.run_ns[job]
     jobs.end_ns[job] = min(end_ns, stop)
@@ -66,7 +67,7 @@ def _set_end(state: b.BatchState, job: int) -> None:
 @compiled(inner=True)
 def _run_on(state: b.BatchState, job: int, now: int, before: int, scale: int) -> bool:
     """Continue a replayed job at ``scale`` instead of ``before``; False if its end exceeds ``MAX_NS``."""
-    own, jobs = state.scaling, state.jobs
+    own, jobs = state.directions.scaling, state.jobs
     if own.left_since[job] == 0:
         own.left_ns[job], own.left_parts[job] = jobs.run_ns[job], 0
         own.left_since[job] = jobs.start_ns[job] + 1
@@ -91,8 +92,8 @@ def _run_on(state: b.BatchState, job: int, now: int, before: int, scale: int) ->
 @compiled(inner=True)
 def _direct(state: b.BatchState, job: int, now: int, first: int, stop: int) -> bool:
     """Execute the decisions ``first`` to ``stop`` about a job; False if its end exceeds ``MAX_NS``."""
-    jobs, given = state.jobs, state.directed
-    begin, before, scales = state.n_commands, _mean_scale(state, job), False
+    jobs, given = state.jobs, state.directions.decided
+    begin, before, scales = state.commands.n_log, _mean_scale(state, job), False
     at = max(now, jobs.start_ns[job])  # the start may be later because of decision time or booting hosts
     for k in range(first, stop):
         what, core, value = given.what[k], given.core[k], given.value[k]
@@ -101,7 +102,7 @@ def _direct(state: b.BatchState, job: int, now: int, first: int, stop: int) -> b
             _scale(state, job, core, value)
             scales = True
         else:
-            state.scaling.cut_at[job], state.scaling.cut_state[job] = at + 1, value
+            state.directions.scaling.cut_at[job], state.directions.scaling.cut_state[job] = at + 1, value
             if jobs.end_ns[job] < 0 or jobs.run_ns[job] >= 0:  # otherwise when its end is reopened
                 end_as_directed(state, job)
     if scales:
@@ -121,15 +122,15 @@ def _direct(state: b.BatchState, job: int, now: int, first: int, stop: int) -> b
 @compiled(HOOK)
 def direct_running(state: b.BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """Execute the decisions of a pass about running jobs after it; returns 0 or a status."""
-    given, k = state.directed, 0
-    while k < state.n_directed and given.what[k] == b.HINTED:
+    given, k = state.directions.decided, 0
+    while k < state.directions.n_decided and given.what[k] == b.HINTED:
         k += 1  # hints were sent before
-    while k < state.n_directed:
+    while k < state.directions.n_decided:
         job, stop = given.job[k], k
-        while stop < state.n_directed and given.job[stop] == job:
+        while stop < state.directions.n_decided and given.job[stop] == job:
             stop += 1
         if not _direct(state, job, now, k, stop):
             return BatchStatus.OVERFLOW
         k = stop
-    state.n_directed = 0
+    state.directions.n_decided = 0
     return 0

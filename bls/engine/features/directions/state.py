@@ -36,3 +36,12 @@ class CoreScale(State, dim="scaled"):
 
     row: Ints = column()  # 1 + the row of the job that the scale belongs to
     scale: Ints = column()  # parts per billion
+
+
+class DirectionState(State):
+    """Commands of a policy to running jobs, and their effects."""
+
+    n_decided: int = 0  # columns of ``decided`` in use
+    decided: Directed = column(used=("n_decided",))  # a policy's decisions about running jobs
+    scaling: Scaling = column("scaling")  # of rows: scales of speeds, and ends set by a policy
+    core_scale: CoreScale = column()  # scales of single cores

@@ -24,7 +24,7 @@ def move_cores(state: b.BatchState, host: int, now: int, _stop: int, sign: int) 
 
 @compiled(inner=True)
 def _move_of(state: b.BatchState, job: int, host: int, now: int, sign: int) -> None:
-    settings, jobs, holder = state.settings, state.jobs, state.holder
+    settings, jobs, holder = state.settings, state.jobs, state.releases.holder
     first, stop = jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]
     lo, hi = state.host_first[host], state.host_first[host + 1]
     before, after = (job, -1) if sign < 0 else (-1, job)

@@ -93,7 +93,7 @@ def held_in(state: b.BatchState, job: int, part: int) -> int:
             total += max(0, hi - lo)
             continue
         for core in range(lo, hi):
-            total += state.holder[core] == job
+            total += state.releases.holder[core] == job
     return int(total)
 
 
@@ -130,7 +130,7 @@ def sum_within(state: b.BatchState, job: int, domain: int, table: Array, at: int
 def next_limit_ns(state: b.BatchState) -> int:
     """The next change of the known limits."""
     ns = state.power.ns
-    return int(ns[state.next_power]) if state.next_power < ns.size else b.NEVER
+    return int(ns[state.power.next]) if state.power.next < ns.size else b.NEVER
 
 
 @compiled(inner=True)

@@ -1,6 +1,6 @@
 """The columns of power limits: draws of cores, and known limits."""
 
-from bls.engine.codes import SlowOrder
+from bls.engine.codes import NEVER, SlowOrder
 from bls.engine.features.levels.state import Slowing
 from traces.algorithms.event_heap import Heap
 from traces.base.scale import WHOLE
@@ -26,6 +26,8 @@ class PowerState(State):
     slowing: Slowing = column(saved=False)  # work space
     # In the present pass: 1 + its number, counted starts, power left, mW
     room: Ints = column("room")
+    next: int = 0  # place in ``ns`` of the next change
+    next_ns: int = NEVER  # next change of known limits, or end of a shutdown or boot of a stopped host
     states: int = 0  # S
     amount: int = 0  # place of the machine's power among the amounts; domain d is d places later
     one_speed: int = 0  # 1: in each state, all groups have the same speed

@@ -14,22 +14,22 @@ from traces.compiled import compiled
 
 @compiled(inner=True)
 def _is_asked(state: b.BatchState, core: int) -> bool:
-    return bool(state.asked.size > 0 and state.asked[core] == 1)
+    return bool(state.widths.asked.size > 0 and state.widths.asked[core] == 1)
 
 
 @compiled(inner=True)
 def _are_asked(state: b.BatchState, head: int) -> int:
     """The number of cores useful to the head that running jobs were asked for and still hold."""
     n = 0
-    for core in range(state.asked.size):
-        n += state.holder[core] >= 0 and state.asked[core] == 1 and usable(state, head, core)
+    for core in range(state.widths.asked.size):
+        n += state.releases.holder[core] >= 0 and state.widths.asked[core] == 1 and usable(state, head, core)
     return n
 
 
 @compiled(inner=True)
 def _want_of(state: b.BatchState, head: int, job: int, most: int) -> int:
     """Mark up to ``most`` cores of a job as wanted, at most half of those on which it computes; returns their number."""
-    jobs, holder = state.jobs, state.holder
+    jobs, holder = state.jobs, state.releases.holder
     first, count, stop = jobs.held_first[job], jobs.held_count[job], end_of_working(state, job)
     most, found = min(most, (jobs.cores[job] - jobs.released[job] - jobs.asked[job]) // 2), 0
     for back in range(count):
@@ -38,7 +38,7 @@ def _want_of(state: b.BatchState, head: int, job: int, most: int) -> int:
         for step in range(max(hi - lo, 0)):
             core = hi - 1 - step
             if found < most and holder[core] == job and usable(state, head, core) and not _is_asked(state, core):
-                state.wanted_of[core] = job + 1
+                state.hints.wanted[core] = job + 1
                 found += 1
     return int(found)
 
@@ -49,8 +49,8 @@ def _want_named(state: b.BatchState, head: int) -> int:
     origin, found = state.jobs.origin[head], 0
     for k in range(state.wanted_first[origin], state.wanted_first[origin + 1]):
         for core in range(state.wanted_lo[k], state.wanted_hi[k]):
-            if state.holder[core] >= 0 and not _is_asked(state, core):
-                state.wanted_of[core] = state.holder[core] + 1
+            if state.releases.holder[core] >= 0 and not _is_asked(state, core):
+                state.hints.wanted[core] = state.releases.holder[core] + 1
                 found += 1
     return int(found)
 
@@ -64,7 +64,7 @@ def _lack_of(state: b.BatchState, job: int) -> int:
         return int(max(jobs.cores[job] - free_for(state, job), 0))
     for k in range(state.wanted_first[origin], state.wanted_first[origin + 1]):
         for core in range(state.wanted_lo[k], state.wanted_hi[k]):
-            found += state.holder[core] >= 0
+            found += state.releases.holder[core] >= 0
     return found
 
 
@@ -74,13 +74,13 @@ def _news_for(state: b.BatchState, job: int) -> int:
     jobs, news, count = state.jobs, False, 0
     for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
         for core in range(state.pool.lo[k], state.pool.hi[k]):
-            if state.holder[core] != job:
+            if state.releases.holder[core] != job:
                 continue
-            was, will = state.hinted[core] == job + 1, state.wanted_of[core] == job + 1
+            was, will = state.hints.of_core[core] == job + 1, state.hints.wanted[core] == job + 1
             news = news or was != will
-            state.hinted[core] = state.wanted_of[core]
+            state.hints.of_core[core] = state.hints.wanted[core]
             count += will
-            state.wanted_of[core] = 0
+            state.hints.wanted[core] = 0
     jobs.wanted[job] = count
     return count if news else -1
 
@@ -90,9 +90,9 @@ def hint_running(state: b.BatchState, _job: int, now: int, _stop: int, _sign: in
     """Send hints after a pass; their jobs are in ``state.interrupted`` in the order of expected ends."""
     jobs = state.jobs
     head = head_of_queue(state) if state.n_waiting > 0 else -1
-    if head < 0 and state.n_hinted == 0:
+    if head < 0 and state.hints.n_cores == 0:
         return 0
-    ordered = state.ordered
+    ordered = state.releases.ordered
     ordered.n = 0
     for k in range(state.running.n):
         job = state.running.key[k]
@@ -104,7 +104,7 @@ def hint_running(state: b.BatchState, _job: int, now: int, _stop: int, _sign: in
         named = state.wanted_first[origin + 1] > state.wanted_first[origin]
         lack = _want_named(state, head) if named else max(0, _lack_of(state, head) - _are_asked(state, head))
     waits_for = lack
-    state.n_hinted = 0
+    state.hints.n_cores = 0
     while ordered.n > 0:
         job = ordered.key[0]
         drop_top(ordered)
@@ -116,33 +116,33 @@ def hint_running(state: b.BatchState, _job: int, now: int, _stop: int, _sign: in
         wanted = -1
         if named or gives > 0 or jobs.wanted[job] > 0:
             wanted = _news_for(state, job)
-            state.n_hinted += jobs.wanted[job]
+            state.hints.n_cores += jobs.wanted[job]
         if wanted >= 0:
             append_command(state, job, now, head, b.HINTED, waits_for, wanted)
-            send(state, job, state.n_commands - 1)
+            send(state, job, state.commands.n_log - 1)
     if named:  # cores of jobs that have just started
         origin = jobs.origin[head]
         for k in range(state.wanted_first[origin], state.wanted_first[origin + 1]):
-            state.wanted_of[state.wanted_lo[k] : state.wanted_hi[k]] = 0
+            state.hints.wanted[state.wanted_lo[k] : state.wanted_hi[k]] = 0
     return 0
 
 
 @compiled(HOOK)
 def hint_as_decided(state: b.BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """Send the hints of a policy after a pass if they have changed; their jobs are in ``state.interrupted``."""
-    given, k = state.directed, 0
-    while k < state.n_directed and given.what[k] == b.HINTED:
+    given, k = state.directions.decided, 0
+    while k < state.directions.n_decided and given.what[k] == b.HINTED:
         job, waiting = given.job[k], given.value[k]
-        while k < state.n_directed and given.job[k] == job and given.what[k] == b.HINTED:
+        while k < state.directions.n_decided and given.job[k] == job and given.what[k] == b.HINTED:
             core = given.core[k]
             if core >= 0:
-                state.wanted_of[core] = job + 1
+                state.hints.wanted[core] = job + 1
             k += 1
         wanted = _news_for(state, job)
         if wanted >= 0:
             lack = _lack_of(state, waiting) if waiting >= 0 else 0
             append_command(state, job, now, waiting, b.HINTED, lack, wanted)
-            send(state, job, state.n_commands - 1)
-    if k == state.n_directed:
-        state.n_directed = 0  # otherwise other commands follow
+            send(state, job, state.commands.n_log - 1)
+    if k == state.directions.n_decided:
+        state.directions.n_decided = 0  # otherwise other commands follow
     return 0

@@ -131,25 +131,25 @@ def _set_level(state: b.BatchState, n: int, domain: int) -> None:
 @compiled(inner=True)
 def _direct_core(state: b.BatchState, job: int, core: int, scale: int) -> None:
     """Scale the speed of one core of a job, or of all (-1)."""
-    k, given = state.n_directed, state.directed
+    k, given = state.directions.n_decided, state.directions.decided
     given.job[k], given.what[k], given.core[k], given.value[k] = job, b.SCALED, core, scale
-    state.n_directed = k + 1
+    state.directions.n_decided = k + 1
 
 
 @compiled(inner=True)
 def _put_into(state: b.BatchState, job: int, level: int) -> None:
     """Change a job to its new power state if it is in another."""
-    power, jobs, settings = state.power, state.jobs, state.settings
+    power, jobs, settings, directions = state.power, state.jobs, state.settings, state.directions
     if jobs.stop_ns[job] <= jobs.start_ns[job]:
         return  # it is cut as it starts
     wanted = planned_state(state, job)
     if settings.powered == b.LEVELS:
         wanted = min(wanted, level)
-    changed = state.scaling.power_state[job] != wanted
+    changed = directions.scaling.power_state[job] != wanted
     # New cores are in that state already only if it has one speed.
     if not changed and (wanted == 0 or state.power.one_speed == 1 or settings.resizing == b.NO_RESIZE):
         return
-    state.scaling.power_state[job] = wanted
+    directions.scaling.power_state[job] = wanted
     if state.power.one_speed == 1:
         _direct_core(state, job, -1, speed_in(state, job, wanted, 0))
         return
@@ -158,10 +158,10 @@ def _put_into(state: b.BatchState, job: int, level: int) -> None:
         for core in range(state.pool.lo[k], state.pool.hi[k]):
             while core >= power.first_core[group + 1]:
                 group += 1
-            if state.settings.releases != b.NO_RELEASES and state.holder[core] != job:
+            if state.settings.releases != b.NO_RELEASES and state.releases.holder[core] != job:
                 continue
-            scale, has = speed_in(state, job, wanted, group), state.core_scale.row[core] == job + 1
-            if changed or not (has and state.core_scale.scale[core] == scale):
+            scale, has = speed_in(state, job, wanted, group), directions.core_scale.row[core] == job + 1
+            if changed or not (has and directions.core_scale.scale[core] == scale):
                 _direct_core(state, job, core, scale)
 
 
@@ -171,7 +171,8 @@ def _expect_at_full_speed(state: b.BatchState, now: int) -> None:
     jobs = state.jobs
     for k in range(state.running.n):  # includes replayed jobs that have just started
         job = state.running.key[k]
-        if jobs.start_ns[job] >= now and state.scaling.power_state[job] == 0:  # otherwise a previous pass has set it
+        # Otherwise a previous pass has set it:
+        if jobs.start_ns[job] >= now and state.directions.scaling.power_state[job] == 0:
             expect(state, job, jobs.start_ns[job] + jobs.estimate_ns[job])
             publish(state, END_KNOWN, job, 0, 0, 0)
     for k in range(state.n_started):

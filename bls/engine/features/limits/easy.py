@@ -26,7 +26,7 @@ def _set_shadow(state: b.BatchState, job: int) -> int:
     for k in range(state.running.n + state.n_started):
         running = under_way(state, k)
         push(ends, max(state.jobs.expected_end_ns[running], state.now_ns + 1), running)
-    limited, k = left != b.NEVER, state.next_power - 1
+    limited, k = left != b.NEVER, state.power.next - 1
     stair, stop = (power.first[0, k], power.first[0, k + 1]) if limited else (0, 0)
     while ends.n > 0 or stair < stop:
         at = ends.ns[0] if ends.n > 0 else b.NEVER

@@ -17,9 +17,9 @@ def stairs(run: FeatureRun) -> dict[str, int]:
     return {"steps": 2 * int(steps.sum() if run.settings.charges_decisions else steps.max(initial=0))}
 
 
-def first_limit(run: FeatureRun) -> dict[str, int]:
-    """The instant of the first change of limits."""
-    return {"power_at_ns": int(run.given.state["power"].ns[0])}
+def begin_limits(state: b.BatchState) -> None:
+    """Wait for the first change of limits."""
+    state.power.next_ns = int(state.power.ns[0])
 
 
 LIMITS = Feature(
@@ -27,7 +27,7 @@ LIMITS = Feature(
     lambda run: not run.has("stops"),
     on={h.NEXT: f"{_HERE}.limits:next_change", h.INSTANT: f"{_HERE}.limits:change_limits"},
     settings=stairs,
-    state=first_limit,
+    begin=begin_limits,
 )
 
 EASY = Feature(

@@ -27,7 +27,7 @@ def _plan_limit(state: BatchState, domain: int, k: int, now: int, sign: int) -> 
 @compiled(HOOK)
 def next_change(state: BatchState, _job: int, before: int, _stop: int, _sign: int) -> int:
     """The next instant at which known limits change, or a stopped host has shut down or booted."""
-    return int(min(before, state.power_at_ns))
+    return int(min(before, state.power.next_ns))
 
 
 @compiled(HOOK)
@@ -35,8 +35,8 @@ def change_limits(state: BatchState, _job: int, now: int, _stop: int, _sign: int
     """Apply the changes of known limits at the instant ``begin``."""
     settings, power, limits = state.settings, state.power, state.domains.limit_mw
     while next_limit_ns(state) <= now:
-        k, lower = state.next_power, False
-        state.next_power, state.changed, state.blocked_head = k + 1, 1, -1
+        k, lower = state.power.next, False
+        state.power.next, state.changed, state.blocked_head = k + 1, 1, -1
         for domain in range(limits.size):
             news = state.power.noticed == 1 and power.first[domain, k] < power.first[domain, k + 1]
             lower = lower or news or power.known[domain, k] < limits[domain]
@@ -53,7 +53,7 @@ def change_limits(state: BatchState, _job: int, now: int, _stop: int, _sign: int
             state.lost = 1
         else:
             state.gained, state.hull_ns = 1, b.NEVER
-    state.power_at_ns = next_limit_ns(state)
+    state.power.next_ns = next_limit_ns(state)
     return 0
 
 

@@ -1,8 +1,11 @@
 """Declaration of cancellations, windows, dependent arrivals and wake-ups."""
 
+import numpy as np
+
 from bls.engine import hooks as h
 from bls.engine import state as b
 from bls.engine.feature import Feature, FeatureRun
+from bls.engine.features.other_events.state import OtherEvents
 
 _HERE = "bls.engine.features.other_events"
 
@@ -12,11 +15,19 @@ def _have_others(run: FeatureRun) -> bool:
     return waits or any(map(run.has, _OTHERS))
 
 
-_OTHERS = ("cancels", "windows", "child_first", "switch_wait_ns")
+_OTHERS = ("cancels", "windows", "dependencies", "switch_wait_ns")
+
+
+def _cancellations(run: FeatureRun) -> dict[str, OtherEvents]:
+    cancel_ns = run.given.jobs.cancel_ns
+    cancels = np.flatnonzero(cancel_ns < b.NEVER)
+    return {"other_events": OtherEvents.new(run.sizes, cancels=cancels[np.lexsort((cancels, cancel_ns[cancels]))])}
+
 
 OTHERS = Feature(
     (*_OTHERS, "keeps_reservations", "order"),
     _have_others,
+    state=_cancellations,
     on={h.NEXT: f"{_HERE}.other_events:next_other", h.INSTANT: f"{_HERE}.other_events:others"},
-    deals=lambda state: ("cuts",) if state.cancel_order.size else (),
+    deals=lambda state: ("cuts",) if state.other_events.cancels.size else (),
 )

@@ -12,23 +12,23 @@ from traces.compiled import compiled
 @compiled(HOOK)
 def next_other(state: b.BatchState, _job: int, _begin: int, _stop: int, sign: int) -> int:
     """The next instant of a dependent arrival, a cancellation, a window, or (unless ``sign`` is 0) a wake-up."""
-    t = state.wake_ns if sign != 0 else b.NEVER
-    if state.arriving.n > 0:
-        t = min(t, state.arriving.ns[0])
-    if state.next_boundary < state.boundaries.size:
-        t = min(t, state.boundaries[state.next_boundary])
-    if state.next_cancel < state.cancel_order.size:
-        t = min(t, state.jobs.cancel_ns[state.cancel_order[state.next_cancel]])
+    events, t = state.other_events, state.wake_ns if sign != 0 else b.NEVER
+    if events.arriving.n > 0:
+        t = min(t, events.arriving.ns[0])
+    if events.next_boundary < state.boundaries.size:
+        t = min(t, state.boundaries[events.next_boundary])
+    if events.next_cancel < events.cancels.size:
+        t = min(t, state.jobs.cancel_ns[events.cancels[events.next_cancel]])
     return int(t)
 
 
 @compiled(inner=True)
 def _withdraw(state: b.BatchState, now: int) -> None:
     """Cancel waiting jobs; running jobs have had their ``stop_ns`` since their start."""
-    jobs, rows = state.jobs, state.cancel_order
-    while state.next_cancel < rows.size and jobs.cancel_ns[rows[state.next_cancel]] <= now:
-        job = state.by_rank[jobs.rank[rows[state.next_cancel]]]
-        state.next_cancel += 1
+    jobs, events, rows = state.jobs, state.other_events, state.other_events.cancels
+    while events.next_cancel < rows.size and jobs.cancel_ns[rows[events.next_cancel]] <= now:
+        job = state.by_rank[jobs.rank[rows[events.next_cancel]]]
+        events.next_cancel += 1
         if jobs.start_ns[job] >= 0 or jobs.state[job] >= 0:
             continue
         if jobs.slot_ns[job] != b.NEVER:
@@ -41,15 +41,15 @@ def _withdraw(state: b.BatchState, now: int) -> None:
 @compiled(HOOK)
 def others(state: b.BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """Handle windows, cancellations, dependent arrivals and wake-ups of the instant ``begin``."""
-    jobs = state.jobs
-    while state.next_boundary < state.boundaries.size and state.boundaries[state.next_boundary] <= now:
-        state.next_boundary += 1
+    jobs, events, boundaries = state.jobs, state.other_events, state.boundaries
+    while events.next_boundary < boundaries.size and boundaries[events.next_boundary] <= now:
+        events.next_boundary += 1
         state.changed = 1
-    if state.next_cancel < state.cancel_order.size:
+    if events.next_cancel < events.cancels.size:
         _withdraw(state, now)
-    while state.arriving.n > 0 and state.arriving.ns[0] <= now:
-        job = state.arriving.key[0]
-        drop_top(state.arriving)
+    while events.arriving.n > 0 and events.arriving.ns[0] <= now:
+        job = events.arriving.key[0]
+        drop_top(events.arriving)
         if job >= jobs.number.size:
             job -= jobs.number.size
             if jobs.start_ns[job] < 0 and jobs.state[job] < 0:

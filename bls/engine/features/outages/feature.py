@@ -10,15 +10,16 @@ _HERE = "bls.engine.features.outages"
 
 
 def _next_outages(state: b.BatchState) -> None:
-    status, first = state.host_status, state.outage_first[:-1]
-    down = np.flatnonzero(first < state.outage_first[1:])
-    status.next_outage[:] = first
-    status.next_down_ns[down] = state.outage_down[first[down]]
-    state.host_events.refill(status.next_down_ns[down], len(first) + down)
+    outages, first = state.outages, state.outages.first[:-1]
+    down = np.flatnonzero(first < outages.first[1:])
+    outages.next_outage[:] = first
+    outages.next_down_ns[down] = outages.down_ns[first[down]]
+    outages.events.refill(outages.next_down_ns[down], len(first) + down)
 
 
 OUTAGES = Feature(
     ("outages",),
+    sizes=lambda run: {"outages": len(run.given.state["outages"]["first"]) - 1},
     begin=_next_outages,
     on={h.NEXT: f"{_HERE}.host_events:next_host_event", h.INSTANT: f"{_HERE}.host_events:handle_host_events"},
     deals=lambda state: ("cuts",),

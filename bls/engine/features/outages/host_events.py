@@ -16,17 +16,17 @@ from traces.compiled import compiled
 @compiled(HOOK)
 def next_host_event(state: b.BatchState, _job: int, before: int, _stop: int, sign: int) -> int:
     """The next instant at which a host goes down or comes back; ``begin`` if ``sign`` is 0."""
-    return int(state.host_events.ns[0]) if sign != 0 and state.host_events.n > 0 else before
+    return int(state.outages.events.ns[0]) if sign != 0 and state.outages.events.n > 0 else before
 
 
 @compiled(inner=True)
 def _lists_end(state: b.BatchState, now: int) -> bool:
     """Whether a host that is repaired now has no further failure in its list; lists of maintenance and drains are complete."""
-    n_hosts = state.host_first.size - 1
-    for k in range(state.host_events.n):
-        if state.host_events.ns[k] <= now and state.host_events.key[k] < n_hosts:
-            v = state.host_events.key[k]
-            if state.host_status.next_outage[v] + 1 >= state.outage_first[v + 1]:
+    n_hosts, outages, events = state.host_first.size - 1, state.outages, state.outages.events
+    for k in range(events.n):
+        if events.ns[k] <= now and events.key[k] < n_hosts:
+            v = events.key[k]
+            if outages.next_outage[v] + 1 >= outages.first[v + 1]:
                 return True
     return False
 
@@ -34,44 +34,44 @@ def _lists_end(state: b.BatchState, now: int) -> bool:
 @compiled(inner=True)
 def _until(state: b.BatchState, host: int) -> int:
     """The known end of a host's outage, 0 if it is up."""
-    n_hosts, status = state.host_first.size - 1, state.host_status
-    until = max(status.down_until_ns[host], status.down_until_ns[n_hosts + host])
+    n_hosts, outages = state.host_first.size - 1, state.outages
+    until = max(outages.down_until_ns[host], outages.down_until_ns[n_hosts + host])
     if state.settings.releases == b.BY_DRAIN:
-        until = max(until, status.down_until_ns[2 * n_hosts + host])
+        until = max(until, outages.down_until_ns[2 * n_hosts + host])
     return int(until)
 
 
 @compiled(HOOK)
 def handle_host_events(state: b.BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """Handle repairs, then outages, of the instant ``begin``; jobs on hosts that go down have ended before."""
-    settings, status = state.settings, state.host_status
-    n_hosts, n = state.host_first.size - 1, state.outage_first.size - 1
-    if status.goes_on == 1 and _lists_end(state, now):
+    settings, outages, events = state.settings, state.outages, state.outages.events
+    n_hosts, n = state.host_first.size - 1, outages.first.size - 1
+    if outages.goes_on == 1 and _lists_end(state, now):
         return BatchStatus.OUTAGES_SHORT
-    if state.host_events.n > 0 and state.host_events.ns[0] <= now:
+    if events.n > 0 and events.ns[0] <= now:
         state.changed = 1
-    while state.host_events.n > 0 and state.host_events.ns[0] <= now:
-        key = state.host_events.key[0]
+    while events.n > 0 and events.ns[0] <= now:
+        key = events.key[0]
         if key >= n + 2 * n_hosts and state.presets_left > 0:
             break  # presets take their cores before hosts are drained, which comes last at an instant
-        drop_top(state.host_events)
+        drop_top(events)
         v = key % n
         host = v % n_hosts
         unplanned = v < n_hosts or v >= 2 * n_hosts
         before = _until(state, host)
-        at = status.next_outage[v]
+        at = outages.next_outage[v]
         if key >= n:
             # The end of maintenance is known, the end of a failure is not.
-            status.down_until_ns[v] = b.NEVER if unplanned else state.outage_up[at]
-            status.next_down_ns[v] = b.NEVER
-            if state.outage_up[at] != b.NEVER:
-                push(state.host_events, state.outage_up[at], v)
+            outages.down_until_ns[v] = b.NEVER if unplanned else outages.up_ns[at]
+            outages.next_down_ns[v] = b.NEVER
+            if outages.up_ns[at] != b.NEVER:
+                push(events, outages.up_ns[at], v)
         else:
-            status.down_until_ns[v] = 0
-            status.next_outage[v] = at + 1
-            if at + 1 < state.outage_first[v + 1]:
-                status.next_down_ns[v] = state.outage_down[at + 1]
-                push(state.host_events, state.outage_down[at + 1], n + v)
+            outages.down_until_ns[v] = 0
+            outages.next_outage[v] = at + 1
+            if at + 1 < outages.first[v + 1]:
+                outages.next_down_ns[v] = outages.down_ns[at + 1]
+                push(events, outages.down_ns[at + 1], n + v)
         if unplanned and key >= n:
             # Give up the whole plan while its cores can still be given back.
             state.lost = 1

@@ -2,12 +2,19 @@
 
 from bls.engine import hooks as h
 from bls.engine.feature import Feature
+from bls.engine.state import BatchState
 
 _HERE = "bls.engine.features.prediction"
 
+
+def _all_estimated(state: BatchState) -> None:
+    state.prediction.n_rows = state.n_rows
+
+
 PREDICTS = Feature(
-    ("history_least", "power"),
-    lambda run: run.has("history_least") or len(run.given.state["power"].seen) > 0,
+    ("prediction", "power"),
+    lambda run: run.has("prediction") or len(run.given.state["power"].seen) > 0,
+    begin=_all_estimated,
     on={
         h.ENDED: f"{_HERE}.prediction:learn",
         h.INSTANT: f"{_HERE}.prediction:predict_again",

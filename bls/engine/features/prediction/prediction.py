@@ -13,20 +13,20 @@ def predict(state: b.BatchState, job: int, _begin: int, _stop: int, _sign: int) 
     It is at least ``shortest_ns`` and at most the request, and the request if no group has enough jobs or the job runs in an
     advance reservation. The power draw is the mean of the user's last two ended jobs, or the platform's value.
     """
-    jobs, history, power, seen = state.jobs, state.history, state.power, state.power.seen
+    jobs, history, power, seen = state.jobs, state.prediction.runs, state.power, state.power.seen
     origin, most = jobs.origin[job], history.shape[1] - 1
     if seen.shape[0] > 0:
         alike = power.alike[origin]
         known = alike >= 0 and seen[alike, 0] >= 2
         power.predicted[job] = (seen[alike, 1] + seen[alike, 2]) // 2 if known else WHOLE
-    if state.history_least.size == 0:
+    if state.prediction.least.size == 0:
         return 0
     jobs.estimate_ns[job] = jobs.walltime_ns[job]
     if jobs.window[job] >= 0:
         return 0
-    for level in range(state.history_least.size):
-        group = state.history_group[level, origin]
-        if group < 0 or history[group, 0] < state.history_least[level]:
+    for level in range(state.prediction.least.size):
+        group = state.prediction.group[level, origin]
+        if group < 0 or history[group, 0] < state.prediction.least[level]:
             continue
         n = min(history[group, 0], most)
         # Sum quotients and remainders: a sum of run times may exceed int64.
@@ -44,16 +44,16 @@ def predict(state: b.BatchState, job: int, _begin: int, _stop: int, _sign: int) 
 @compiled(HOOK)
 def predict_again(state: b.BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """Predict later attempts after all ends of the instant, not only those before the attempt."""
-    while state.n_predicted < state.n_rows:
-        predict(state, state.n_predicted, now, now, 0)
-        state.n_predicted += 1
+    while state.prediction.n_rows < state.n_rows:
+        predict(state, state.prediction.n_rows, now, now, 0)
+        state.prediction.n_rows += 1
     return 0
 
 
 @compiled(HOOK)
 def learn(state: b.BatchState, job: int, now: int, _stop: int, _sign: int) -> int:
     """Store the run time and the power draw of a job that ends at ``begin``."""
-    history, seen, origin = state.history, state.power.seen, state.jobs.origin[job]
+    history, seen, origin = state.prediction.runs, state.power.seen, state.jobs.origin[job]
     if state.jobs.state[job] != b.COMPLETED and state.jobs.state[job] != b.KILLED:
         return 0
     most = history.shape[1] - 1
@@ -61,8 +61,8 @@ def learn(state: b.BatchState, job: int, now: int, _stop: int, _sign: int) -> in
         alike = state.power.alike[origin]
         seen[alike, 1 + seen[alike, 0] % 2] = state.power.factor[origin]
         seen[alike, 0] += 1
-    for level in range(state.history_least.size):
-        group = state.history_group[level, origin]
+    for level in range(state.prediction.least.size):
+        group = state.prediction.group[level, origin]
         if group >= 0:
             history[group, 1 + history[group, 0] % most] = now - state.jobs.start_ns[job]
             history[group, 0] += 1

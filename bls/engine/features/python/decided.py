@@ -40,7 +40,7 @@ def _powered(state: b.BatchState, job: int, count: int) -> int:
             more = cores_mw(state, job, domain, lo, hi, count)
             fits = fits_within(state, job, domain, lo, hi, count, room)
         if not fits:
-            state.refused_where = domain
+            state.choice.refused_where = domain
             refuse(state, b.NO_POWER, more, room)
             return -1
     return count
@@ -50,7 +50,7 @@ def _powered(state: b.BatchState, job: int, count: int) -> int:
 def _put(state: b.BatchState, k: int, job: int, named: bool) -> int:
     """Put the named cores of the k-th chosen job, or the allocator's, at the end of the pool; returns the intervals."""
     if named:
-        return _powered(state, job, put_named(state, job, state.chosen_first[k], state.chosen_first[k + 1]))
+        return _powered(state, job, put_named(state, job, state.choice.first[k], state.choice.first[k + 1]))
     if state.jobs.cores[job] > state.free_cores or held_back(state, job):
         return -1
     count = suggest_now(state, job)
@@ -63,34 +63,34 @@ def _put(state: b.BatchState, k: int, job: int, named: bool) -> int:
 @compiled(HOOK)
 def start_chosen(state: b.BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
     """Reject and start the jobs that a Python policy has chosen, in its order; with ``Settings.may_not_fit``, some may wait."""
-    waits, before = state.settings.may_not_fit == 1, state.did_not_fit
+    waits, before = state.settings.may_not_fit == 1, state.choice.did_not_fit
     for k in range(state.n_chosen):
-        job = state.chosen[k]
+        job = state.choice.rows[k]
         if job < 0:
             send_away(state, -1 - job, b.TURNED_AWAY)
             continue
         state.due_job = job
-        named = state.n_named > 0 and state.chosen_first[k] < state.chosen_first[k + 1]
+        named = state.choice.n_named > 0 and state.choice.first[k] < state.choice.first[k + 1]
         count = _put(state, k, job, named)
         if count < 0:
             if named or not waits:
                 return BatchStatus.CHOICE_FAULT
-            state.refused = 0
-            state.did_not_fit += 1
+            state.choice.refused = 0
+            state.choice.did_not_fit += 1
             continue
         why = b.BY_HEAD if waiting_from(state, 0) == job else b.BY_BACKFILL
         if not start(state, job, count, why):
             return BatchStatus.ALLOCATOR_FAULT
-    state.n_chosen = state.n_named = 0
-    if waits and state.decisions.at_ns.size > 0:
-        state.decisions.unplaced[state.n_decisions] = state.did_not_fit - before
+    state.n_chosen = state.choice.n_named = 0
+    if waits and state.decisions.passes.at_ns.size > 0:
+        state.decisions.passes.unplaced[state.decisions.n_passes] = state.choice.did_not_fit - before
     return BatchStatus.RUNNING
 
 
 @compiled(inner=True)
 def refuse(state: b.BatchState, why: int, at: int, of: int) -> bool:
     """Record why the job cannot have the cores; returns False."""
-    state.refused, state.refused_at, state.refused_of = why, at, of
+    state.choice.refused, state.choice.refused_at, state.choice.refused_of = why, at, of
     return False
 
 
@@ -209,9 +209,9 @@ def put_named(state: b.BatchState, job: int, first: int, stop: int) -> int:
     """Put the named cores of a waiting job at the end of the pool, if the job may have them.
 
     They are the intervals ``first`` to ``stop`` of ``chosen_lo, chosen_hi``: at least one, ascending and disjoint. A profile
-    of cores must be at the present instant. Returns the number of intervals, or -1 with the reason in ``state.refused``.
+    of cores must be at the present instant. Returns the number of intervals, or -1 with the reason in ``state.choice.refused``.
     """
-    lo, hi, used = state.chosen_lo[first:stop], state.chosen_hi[first:stop], state.pool_used
+    lo, hi, used = state.choice.lo[first:stop], state.choice.hi[first:stop], state.pool_used
     if held_back(state, job):
         refuse(state, b.HELD_BACK, -1, -1)
         return -1

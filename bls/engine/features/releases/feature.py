@@ -11,7 +11,7 @@ HOLDERS = Feature(
     ("releases",),
     on={h.TAKEN: f"{_HERE}.releases:take_up"},
     plays={h.GIVE_BACK: f"{_HERE}.releases:give_up"},
-    grow={BatchStatus.RELEASES_FULL: lambda state: (state.releases, len(state.holder))},
+    grow={BatchStatus.RELEASES_FULL: lambda state: (state.releases.made, len(state.releases.holder))},
     check=f"{_HERE}.releases:check_releases",
     sizes=lambda run: {"held": run.cores, "releasing": run.cores, "releases": 4 * run.cores},
 )

@@ -44,7 +44,7 @@ class ReleaseRecords(events.JobEvents):
         """The releases so far; None also if only hosts that go out of service release cores."""
         if state.settings.releases not in (Release.BY_CORE, Release.BY_HOST):
             return None
-        row, core, instant = state.releases.front(state.n_released)
+        row, core, instant = state.releases.made.front(state.releases.n_made)
         order = np.lexsort((instant, core, row))
         return cls(row[order], core[order], instant[order])
 

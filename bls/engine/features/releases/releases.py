@@ -1,6 +1,6 @@
 """Reports of running jobs: cores that they release.
 
-The allocation of a job does not change; ``state.holder`` has the job that still holds each core. Releases are reported
+The allocation of a job does not change; ``state.releases.holder`` has the job that still holds each core. Releases are reported
 after the start, when the application is known. At their instants, releases come first, then requests
 (``bls.engine.features.requests``), between ends and host events; a scheduling pass follows.
 """
@@ -28,18 +28,18 @@ if TYPE_CHECKING:
 
 @compiled(inner=True)
 def list_left(state: b.BatchState, job: int) -> int:
-    """Write the intervals that a job still holds to ``state.left``; returns their number."""
-    jobs, holder, count = state.jobs, state.holder, 0
+    """Write the intervals that a job still holds to ``state.releases.left``; returns their number."""
+    jobs, holder, left, count = state.jobs, state.releases.holder, state.releases.left, 0
     for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
         core, stop = state.pool.lo[k], state.pool.hi[k]
         while core < stop:
             if holder[core] != job:
                 core += 1
                 continue
-            state.left.lo[count] = core
+            left.lo[count] = core
             while core < stop and holder[core] == job:
                 core += 1
-            state.left.hi[count] = core
+            left.hi[count] = core
             count += 1
     return count
 
@@ -47,63 +47,65 @@ def list_left(state: b.BatchState, job: int) -> int:
 @compiled(HOOK)
 def take_up(state: b.BatchState, job: int, _begin: int, _stop: int, sign: int) -> int:
     """Make a starting job (``sign`` 1) the holder of its cores."""
-    jobs = state.jobs
+    jobs, widths = state.jobs, state.widths
     if sign == 0:
         return 0
     for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
-        state.holder[state.pool.lo[k] : state.pool.hi[k]] = job
-        if state.asked.size > 0:
-            state.asked[state.pool.lo[k] : state.pool.hi[k]] = 0
-            state.given_at[state.pool.lo[k] : state.pool.hi[k]] = 0
+        state.releases.holder[state.pool.lo[k] : state.pool.hi[k]] = job
+        if widths.asked.size > 0:
+            widths.asked[state.pool.lo[k] : state.pool.hi[k]] = 0
+            widths.given_at[state.pool.lo[k] : state.pool.hi[k]] = 0
     return 0
 
 
 @compiled(HOOK)
 def give_up(state: b.BatchState, job: int, _begin: int, _stop: int, _sign: int) -> int:
     """Free the cores that an ending job still holds; ``holder`` is kept for the update of the profile."""
+    left = state.releases.left
     for k in range(list_left(state, job)):
-        set_free(state, state.left.lo[k], state.left.hi[k], 1)
+        set_free(state, left.lo[k], left.hi[k], 1)
     return 0
 
 
 @compiled(HOOK)
 def next_release(state: b.BatchState, _job: int, before: int, _stop: int, _sign: int) -> int:
     """The next instant at which a running job releases or requests cores."""
-    return int(min(before, state.releasing.ns[0])) if state.releasing.n > 0 else before
+    due = state.releases.due
+    return int(min(before, due.ns[0])) if due.n > 0 else before
 
 
 @compiled(HOOK)
 def handle_releases(state: b.BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """Handle the releases of the instant ``begin``; returns 0 or a status."""
-    n_cores = state.host_of.size
-    if state.releasing.n == 0 or state.releasing.ns[0] > now:
+    n_cores, releases, due = state.host_of.size, state.releases, state.releases.due
+    if due.n == 0 or due.ns[0] > now:
         return 0
-    if state.n_released + n_cores > state.releases.job.size:
+    if releases.n_made + n_cores > releases.made.job.size:
         return BatchStatus.RELEASES_FULL
-    while state.releasing.n > 0 and state.releasing.ns[0] == now and state.releasing.key[0] < b.WIDTH_REQUEST_KEY:
-        _release_of(state, state.releasing.key[0] // n_cores, now)
+    while due.n > 0 and due.ns[0] == now and due.key[0] < b.WIDTH_REQUEST_KEY:
+        _release_of(state, due.key[0] // n_cores, now)
     return 0
 
 
 @compiled(inner=True)
 def _release_of(state: b.BatchState, job: int, now: int) -> None:
     settings, jobs = state.settings, state.jobs
-    n_cores = state.host_of.size
-    until, records = planned_until(state, job, now), state.releases
+    n_cores, releases, due, asked = state.host_of.size, state.releases, state.releases.due, state.widths.asked
+    until, records = planned_until(state, job, now), releases.made
     hold_pool(state, job, now, until, 1)
     working_end, working, cores = end_of_working(state, job), 0, 0
-    while state.releasing.n > 0 and state.releasing.ns[0] == now and state.releasing.key[0] // n_cores == job:
-        core = state.releasing.key[0] % n_cores
-        drop_top(state.releasing)
-        state.holder[core] = -1
-        k = state.n_released
+    while due.n > 0 and due.ns[0] == now and due.key[0] // n_cores == job:
+        core = due.key[0] % n_cores
+        drop_top(due)
+        releases.holder[core] = -1
+        k = releases.n_made
         records.job[k], records.core[k], records.at_ns[k] = job, core, now
-        state.n_released = k + 1
-        if state.asked.size > 0:
-            jobs.asked[job] -= state.asked[core]
-            if state.asked[core] == 0:
+        releases.n_made = k + 1
+        if asked.size > 0:
+            jobs.asked[job] -= asked[core]
+            if asked[core] == 0:
                 jobs.needs_no_more[job] = 1
-            state.asked[core] = 0
+            asked[core] = 0
         set_free(state, core, core + 1, 1)
         cores += 1
         working += core < working_end
@@ -124,7 +126,7 @@ def _release_of(state: b.BatchState, job: int, now: int) -> None:
 @compiled(inner=True)
 def _all_once(state: b.BatchState, job: int, core_number: Ints, released_ns: Ints) -> bool:
     """Whether a report contains each core that a job of changing width holds once; sets ``resizing.place``."""
-    holder, place, now = state.holder, state.resizing.place, state.now_ns
+    holder, place, now = state.releases.holder, state.widths.work.place, state.now_ns
     for c in range(core_number.size):
         place[core_number[c]] = -1
     there = 0
@@ -154,7 +156,7 @@ def report_job_releases(state: b.BatchState, job: int, core_number: Ints, releas
     Returns ``ACCEPTED``, or ``REFUSED`` with nothing changed: a core does not belong to the job, or an instant is in the past
     and is not the repeated report of a release that has happened (``bls.engine.features.commands.commands``).
     """
-    jobs, holder = state.jobs, state.holder
+    jobs, holder = state.jobs, state.releases.holder
     n = core_number.size
     if not is_open(state, job) or released_ns.size != n:
         return REFUSED
@@ -186,11 +188,11 @@ def report_job_releases(state: b.BatchState, job: int, core_number: Ints, releas
             while c < n and core_number[c] < stop:
                 latest = max(latest, released_ns[c])
                 c += 1
-        if latest < end_ns and (not resizes or state.resizing.place[first] == c - 1):
+        if latest < end_ns and (not resizes or state.widths.work.place[first] == c - 1):
             for core in range(first, stop):
                 if holder[core] == job:
                     jobs.to_release[job] += 1
-                    push(state.releasing, latest, job * holder.size + core)
+                    push(state.releases.due, latest, job * holder.size + core)
     return ACCEPTED
 
 
@@ -231,8 +233,8 @@ def _gone_by(state: b.BatchState, host: int, instant: int, core_number: Ints, re
 def check_releases(checks: BatchChecks) -> None:
     """Check that jobs hold the cores that they will release."""
     state, n_cores = checks.state, checks.n_cores
-    checks.check_heap("releases", state.releasing, b.WIDTH_REQUEST_KEY + len(checks.jobs.number))
-    ns, key = state.releasing.entries()
+    checks.check_heap("releases", state.releases.due, b.WIDTH_REQUEST_KEY + len(checks.jobs.number))
+    ns, key = state.releases.due.entries()
     key = key[key < b.WIDTH_REQUEST_KEY]
     for row, core in zip(*divmod(np.setdiff1d(key, checks.owner * n_cores + checks.held_cores), n_cores), strict=True):
         checks.fault(f"{checks.name(row)} is to release core {core}, which it does not hold")

@@ -23,32 +23,32 @@ if TYPE_CHECKING:
 @compiled(inner=True)
 def drop_width_requests(state: b.BatchState, job: int) -> None:
     """Remove the future requests of a job."""
-    requested_widths = state.requested_widths
-    if requested_widths.width.size == 0 or requested_widths.count[job] == 0:
+    requests, of_row = state.requests, state.requests.of_row
+    if of_row.width.size == 0 or of_row.count[job] == 0:
         return
-    count, key = requested_widths.count[job], b.WIDTH_REQUEST_KEY + job
-    remove_keys(state.releasing, key, key + 1)
-    first = requested_widths.first[job]
-    if first + count == state.n_width_requests:
-        state.n_width_requests = first
+    count, key = of_row.count[job], b.WIDTH_REQUEST_KEY + job
+    remove_keys(state.releases.due, key, key + 1)
+    first = of_row.first[job]
+    if first + count == requests.n_future:
+        requests.n_future = first
     else:
-        state.width_requests.job[first : first + count] = -1
-    requested_widths.count[job] = 0
+        requests.future.job[first : first + count] = -1
+    of_row.count[job] = 0
 
 
 @compiled(HOOK)
 def make_width_requests(state: b.BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
     """Make the requests of the instant ``begin``, after its releases."""
-    of_job, requests = state.requested_widths, state.width_requests
-    while state.releasing.n > 0 and state.releasing.ns[0] == now:
-        job = state.releasing.key[0] - b.WIDTH_REQUEST_KEY
-        drop_top(state.releasing)
-        k = of_job.first[job]
-        of_job.width[job], of_job.n_made[job] = requests.cores[k], requests.place[k] + 1
-        of_job.first[job] += 1
-        of_job.count[job] -= 1
-        if of_job.count[job] > 0:
-            push(state.releasing, requests.at_ns[k + 1], b.WIDTH_REQUEST_KEY + job)
+    of_row, requests, due = state.requests.of_row, state.requests.future, state.releases.due
+    while due.n > 0 and due.ns[0] == now:
+        job = due.key[0] - b.WIDTH_REQUEST_KEY
+        drop_top(due)
+        k = of_row.first[job]
+        of_row.width[job], of_row.n_made[job] = requests.cores[k], requests.place[k] + 1
+        of_row.first[job] += 1
+        of_row.count[job] -= 1
+        if of_row.count[job] > 0:
+            push(due, requests.at_ns[k + 1], b.WIDTH_REQUEST_KEY + job)
         state.changed = 1
     return 0
 
@@ -67,8 +67,9 @@ def report_width_requests(state: b.BatchState, job: int, width_request_ns: Ints,
     if not is_open(state, job):
         return REFUSED
     drop_width_requests(state, job)
-    first, least, most = state.n_width_requests, jobs.min_cores[origin], jobs.max_cores[origin]
-    last, made, n = state.now_ns, state.requested_widths.n_made[job], 0
+    requests, of_row = state.requests.future, state.requests.of_row
+    first, least, most = state.requests.n_future, jobs.min_cores[origin], jobs.max_cores[origin]
+    last, made, n = state.now_ns, of_row.n_made[job], 0
     if made > 0 and (width_request_ns.size < made or width_request_ns[made - 1] > last):
         return REFUSED
     for k in range(made, width_request_ns.size):
@@ -77,22 +78,22 @@ def report_width_requests(state: b.BatchState, job: int, width_request_ns: Ints,
             continue
         if at < last or wanted < least or wanted > most or least == most:
             return REFUSED
-        if first + n == state.width_requests.job.size:
+        if first + n == requests.job.size:
             return FULL
-        state.width_requests.job[first + n], state.width_requests.at_ns[first + n] = job, at
-        state.width_requests.cores[first + n], state.width_requests.place[first + n] = wanted, k
+        requests.job[first + n], requests.at_ns[first + n] = job, at
+        requests.cores[first + n], requests.place[first + n] = wanted, k
         last = at
         n += 1
     if n > 0:
-        state.n_width_requests = first + n
-        state.requested_widths.first[job], state.requested_widths.count[job] = first, n
-        push(state.releasing, state.width_requests.at_ns[first], b.WIDTH_REQUEST_KEY + job)
+        state.requests.n_future = first + n
+        of_row.first[job], of_row.count[job] = first, n
+        push(state.releases.due, requests.at_ns[first], b.WIDTH_REQUEST_KEY + job)
     return ACCEPTED
 
 
 def check_requests(checks: "BatchChecks") -> None:
     """Check that exactly the jobs with future requests are in the heap of releases."""
-    key = checks.state.releasing.entries()[1]
+    key = checks.state.releases.due.entries()[1]
     rows = key[key >= b.WIDTH_REQUEST_KEY] - b.WIDTH_REQUEST_KEY
-    for row in np.setxor1d(rows, np.flatnonzero(checks.state.requested_widths.count)):
+    for row in np.setxor1d(rows, np.flatnonzero(checks.state.requests.of_row.count)):
         checks.fault(f"{checks.name(row)}: its future requests and the heap of releases disagree")

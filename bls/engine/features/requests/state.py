@@ -20,3 +20,11 @@ class WidthRequests(State, dim="width_requests"):
     at_ns: Ints = column()  # instant
     cores: Ints = column()  # requested width
     place: Ints = column()  # place among all requests of the job
+
+
+class RequestState(State):
+    """Requests of running jobs for cores, and widths that a policy sets."""
+
+    n_future: int = 0  # columns of ``future`` in use
+    future: WidthRequests = column(used=("n_future",))  # future requests for cores
+    of_row: RequestedWidths = column("requested_widths")  # of rows: requests of the jobs

@@ -57,8 +57,8 @@ def again(state: b.BatchState, job: int, now: int, _stop: int, _sign: int) -> in
     jobs.preset[row] = 0
     for k in range(state.needs.shape[0]):
         state.needs[k, row] = state.needs[k, job]
-    for k in range(state.numbers.shape[0]):
-        state.numbers[k, row] = state.numbers[k, job]
+    for k in range(state.scores.numbers.shape[0]):
+        state.scores.numbers[k, row] = state.scores.numbers[k, job]
     state.by_rank[jobs.rank[row]] = row
     arrive(state, row, now)
     return 0

@@ -28,7 +28,8 @@ def _reorder(order: Array, places: Array, rows: Array, n: int) -> None:
 @compiled(HOOK)
 def put_in_order(state: b.BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
     """Write the waiting jobs by (tier, score, submit, row) into state.order; -1 if a score is not a number."""
-    jobs, order, keys, numbers, memory = state.jobs, state.order, state.keys, state.numbers, state.memory
+    jobs, order, scores = state.jobs, state.order, state.scores
+    keys, numbers, memory = scores.keys, scores.numbers, scores.memory
     n, job = 0, waiting_from(state, 0)
     while job >= 0:
         order[n] = job
@@ -47,11 +48,11 @@ def put_in_order(state: b.BatchState, _job: int, _begin: int, _stop: int, _sign:
             state.due_job = order[k]
             return -1
     # Stable: jobs with equal scores stay in the order of the tree, by submit.
-    rows, places, space = state.sorting[0], state.sorting[1], state.sorting[2]
+    rows, places, space = scores.sorting[0], scores.sorting[1], scores.sorting[2]
     sort_places(keys, places, space, n)
     _reorder(order, places, rows, n)
     if state.partitions.tier.size > 1:
-        tiers = state.sorting[3]
+        tiers = scores.sorting[3]
         for k in range(n):
             tiers[k] = -state.partitions.tier[jobs.partition[order[k]]]
         sort_places(tiers, places, space, n)
@@ -74,5 +75,5 @@ def keep_account(state: b.BatchState, job: int, instant: int, more: int, sign: i
         return 0  # reported when it starts
     instant = max(instant, state.jobs.start_ns[job])  # the start may have been delayed
     account = _account(state.functions[b.ACCOUNT_AT])
-    account(instant, job, abs(more), 1 if more > 0 else -1, state.numbers, state.memory)
+    account(instant, job, abs(more), 1 if more > 0 else -1, state.scores.numbers, state.scores.memory)
     return 0

@@ -234,7 +234,7 @@ def check_sleep(checks: "BatchChecks") -> None:
     checks.check_heap("hosts that boot", sleep.boots, n_hosts)
     what, sleepy = sleep.host.state, sleep.sleepy.entries()[1]
     away, boots, idles = what != b.UP, what == b.BOOTING, sleep.host.idle_since_ns != b.NEVER
-    down = np.asarray((state.host_status.down_until_ns > 0).reshape(-1, n_hosts).any(axis=0))
+    down = np.asarray((state.outages.down_until_ns > 0).reshape(-1, n_hosts).any(axis=0))
     used = np.isin(np.arange(n_hosts), host_of[checks.holder >= 0])
     queued = np.isin(n_hosts - 1 - np.arange(n_hosts), sleepy)
     checks.count("hosts that are asleep or booting", state.sleep.n_away, int(away.sum()))

@@ -3,13 +3,13 @@
 from bls.engine import hooks as h
 from bls.engine import state as b
 from bls.engine.feature import Feature
-from bls.engine.features.limits.feature import first_limit, stairs
+from bls.engine.features.limits.feature import begin_limits, stairs
 
 _HERE = "bls.engine.features.stops"
 
 
 def _out_of_service(state: b.BatchState) -> str:
-    stopped = int(state.n_stopped)
+    stopped = int(state.stops.n_stopped)
     hosts = "hosts are" if stopped > 1 else "host is"
     there = stopped > 0 and state.settings.order != b.DECIDED  # a deciding policy could start other jobs
     return f"{stopped} {hosts} out of service under a power limit that never ends" if there else ""
@@ -23,7 +23,7 @@ STOPS = Feature(
         h.INSTANT: f"{_HERE}.stops:stop_hosts",
     },
     settings=lambda run: {"host_log_room": 2 * run.hosts} | stairs(run),
-    state=first_limit,
+    begin=begin_limits,
     stuck=_out_of_service,
     check=f"{_HERE}.stops:check_stops",
 )

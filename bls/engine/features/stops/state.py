@@ -25,3 +25,7 @@ class StopState(State):
     passages: Ints2  # (2, H): duration of shutdown and boot, ns; 0 if hosts stay idle
     host: StopHosts = column()  # states of hosts
     shuts_down: int = 0  # 1: hosts are shut down
+    max_mw: int = 0  # power if all hosts in service work at full speed, and the others rest
+    n_stopped: int = 0  # hosts out of service that are not returning
+    next_passage_ns: int = NEVER  # next end of a shutdown or boot
+    again: int = 0  # 1 if hosts failed or returned, so that others may have to be stopped

@@ -29,7 +29,7 @@ def _become(state: b.BatchState, host: int, what: int, due: int, now: int) -> No
 def _leave(state: b.BatchState, host: int, now: int) -> None:
     takes = state.stops.passages[0, host]
     set_host_free(state, host, -1)
-    state.n_stopped += 1
+    state.stops.n_stopped += 1
     if state.stops.shuts_down == 1 and takes > 0:
         _become(state, host, b.SHUTTING, now + takes, now)
     else:
@@ -51,10 +51,10 @@ def _goes_down(state: b.BatchState, host: int, now: int) -> None:
             state.gained, state.hull_ns = 1, b.NEVER
         stops.host.until_ns[host] = 0
         if what != b.BOOTING:
-            state.n_stopped -= 1
-            state.max_mw += stops.saves_mw[host]
+            state.stops.n_stopped -= 1
+            state.stops.max_mw += stops.saves_mw[host]
         _come_back(state, host, now)
-    state.max_mw -= stops.down_saves_mw[host]
+    state.stops.max_mw -= stops.down_saves_mw[host]
 
 
 @compiled(inner=True)
@@ -77,21 +77,21 @@ def _stop_or_return(state: b.BatchState, limit: int, now: int) -> bool:
     stops, host, found = state.stops, state.stops.host, False
     n = host.state.size
     for back in range(n):
-        if state.max_mw <= limit:
+        if state.stops.max_mw <= limit:
             break
         h = n - 1 - back
         if host.state[h] == b.UP and free_all(state.free_words, state.host_first[h], state.host_first[h + 1]):
             _leave(state, h, now)
-            state.max_mw -= stops.saves_mw[h]
+            state.stops.max_mw -= stops.saves_mw[h]
             found = True
     for h in range(n):
         what = host.state[h]
         if what == b.OUT or what == b.OFF:
-            if state.max_mw + stops.saves_mw[h] > limit:
+            if state.stops.max_mw + stops.saves_mw[h] > limit:
                 break
             found = True
-            state.n_stopped -= 1
-            state.max_mw += stops.saves_mw[h]
+            state.stops.n_stopped -= 1
+            state.stops.max_mw += stops.saves_mw[h]
             if what == b.OUT or stops.passages[1, h] == 0:
                 _come_back(state, h, now)
             else:
@@ -102,7 +102,7 @@ def _stop_or_return(state: b.BatchState, limit: int, now: int) -> bool:
 @compiled(inner=True)
 def _back_at(state: b.BatchState, host: int, drawn: int) -> int:
     """The expected return of a stopped host: when the limits allow ``drawn``, the greatest draw with it."""
-    stops, k = state.stops, state.next_power - 1
+    stops, k = state.stops, state.power.next - 1
     what, boot = stops.host.state[host], stops.passages[1, host]
     if what == b.BOOTING:
         return int(stops.host.due_ns[host])
@@ -122,7 +122,7 @@ def _back_at(state: b.BatchState, host: int, drawn: int) -> int:
 @compiled(inner=True)
 def _plan_again(state: b.BatchState, now: int) -> None:
     settings, host, dropped = state.settings, state.stops.host, False
-    n, drawn = host.state.size, state.max_mw  # with the hosts of lower numbers, which return before
+    n, drawn = host.state.size, state.stops.max_mw  # with the hosts of lower numbers, which return before
     for h in range(n):
         if host.state[h] != b.UP and host.state[h] != b.BOOTING:
             drawn += state.stops.saves_mw[h]
@@ -152,25 +152,25 @@ def stop_hosts(state: b.BatchState, host: int, now: int, _stop: int, sign: int) 
     """Stop hosts and let them return at the instant ``begin``; ``host`` goes down (``sign`` -1) or has come back (1)."""
     power = state.power
     if host >= 0:
-        state.stops_again = 1
+        state.stops.again = 1
         if sign < 0:
             _goes_down(state, host, now)
         else:
-            state.max_mw += state.stops.down_saves_mw[host]
+            state.stops.max_mw += state.stops.down_saves_mw[host]
         return 0
-    changed, state.stops_again = state.stops_again == 1, 0
+    changed, state.stops.again = state.stops.again == 1, 0
     while next_limit_ns(state) <= now:
-        state.next_power, changed = state.next_power + 1, True
-    if state.next_passage_ns <= now:
+        state.power.next, changed = state.power.next + 1, True
+    if state.stops.next_passage_ns <= now:
         changed = _passages(state, now) or changed
-    limit = power.known[0, state.next_power - 1] if state.next_power > 0 else b.NEVER
-    if changed or state.max_mw > limit:
+    limit = power.known[0, state.power.next - 1] if state.power.next > 0 else b.NEVER
+    if changed or state.stops.max_mw > limit:
         changed = _stop_or_return(state, limit, now) or changed
     if changed:
-        state.next_passage_ns = b.NEVER
+        state.stops.next_passage_ns = b.NEVER
         for h in range(state.stops.host.due_ns.size):
-            state.next_passage_ns = min(state.next_passage_ns, state.stops.host.due_ns[h])
-    state.power_at_ns = min(next_limit_ns(state), state.next_passage_ns)
+            state.stops.next_passage_ns = min(state.stops.next_passage_ns, state.stops.host.due_ns[h])
+    state.power.next_ns = min(next_limit_ns(state), state.stops.next_passage_ns)
     if not changed:
         return 0
     state.changed, state.blocked_head = 1, -1
@@ -184,4 +184,4 @@ def check_stops(checks: "BatchChecks") -> None:
     state, host = checks.state, checks.state.stops.host
     checks.stopped, checks.stopped_until = host.state != b.UP, host.until_ns
     out_of_service = checks.stopped & (host.state != b.BOOTING)
-    checks.count("hosts that are stopped", state.n_stopped, int(out_of_service.sum()))
+    checks.count("hosts that are stopped", state.stops.n_stopped, int(out_of_service.sum()))

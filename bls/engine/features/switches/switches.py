@@ -11,5 +11,5 @@ def wait_for_switches(state: b.BatchState, job: int, now: int, _stop: int, _sign
     """Schedule a pass at the instant from which a job that joins the queue accepts more switches."""
     wait = state.settings.switch_wait_ns
     if state.jobs.switch_limit[job] > 0 and 0 < wait < b.NEVER - now:
-        push(state.arriving, now + wait, state.jobs.number.size + job)
+        push(state.other_events.arriving, now + wait, state.jobs.number.size + job)
     return 0

@@ -52,7 +52,7 @@ class WidthRecords(events.JobEvents):
         changes = commands.job, commands.at_ns, commands.core, commands.what
         if state.settings.resizing != Resize.EVOLVE:
             return cls(*changes)
-        made = state.width_requests.front(state.n_width_requests)
+        made = state.requests.future.front(state.requests.n_future)
         made = made.take((made.job >= 0) & (made.at_ns <= state.now_ns))
         requested = made.job, made.at_ns, made.cores, np.zeros_like(made.job)
         both = [np.concatenate(columns) for columns in zip(requested, changes, strict=True)]

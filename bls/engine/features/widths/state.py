@@ -11,3 +11,13 @@ class Resizing(State, dim="resizing"):
     job: Ints = column()  # rows in order
     least: Ints = column()  # smallest width
     most: Ints = column()  # largest width
+
+
+class WidthState(State):
+    """Cores that running jobs were given or asked for."""
+
+    given_at: Ints = column(
+        "resizing"
+    )  # of each held core: 1 + column of the command log that gave it; 0: at the start
+    asked: Ints = column("resizing")  # of each held core: 1 if its release was requested
+    work: Resizing = column(saved=False)  # work space

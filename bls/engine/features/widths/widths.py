@@ -39,7 +39,7 @@ def _stay(state: b.BatchState, job: int) -> int:
 @compiled(inner=True)
 def _in_order(state: b.BatchState, now: int) -> int:
     """Write the running jobs whose width may change to ``resizing``, by start and row; returns their number."""
-    jobs, ordered, n = state.jobs, state.ordered, 0
+    jobs, ordered, work, n = state.jobs, state.releases.ordered, state.widths.work, 0
     ordered.n = 0
     for k in range(state.running.n):
         job = state.running.key[k]
@@ -50,8 +50,8 @@ def _in_order(state: b.BatchState, now: int) -> int:
         job = ordered.key[0]
         origin = jobs.origin[job]
         drop_top(ordered)
-        state.resizing.job[n] = job
-        state.resizing.least[n], state.resizing.most[n] = jobs.min_cores[origin], jobs.max_cores[origin]
+        work.job[n] = job
+        work.least[n], work.most[n] = jobs.min_cores[origin], jobs.max_cores[origin]
         n += 1
     return n
 
@@ -59,13 +59,13 @@ def _in_order(state: b.BatchState, now: int) -> int:
 @compiled(inner=True)
 def _held_for(state: b.BatchState, head: int, job: int, asked: int) -> int:
     """The number of a running job's cores that the head can use, among those that it was (1) or was not (0) asked for."""
-    jobs = state.jobs
+    jobs, holder = state.jobs, state.releases.holder
     if not uses_some_cores(state, head):
         return int(jobs.asked[job]) if asked == 1 else _stay(state, job)
     n = 0
     for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
         for core in range(state.pool.lo[k], state.pool.hi[k]):
-            n += state.holder[core] == job and state.asked[core] == asked and may_have(state, head, core)
+            n += holder[core] == job and state.widths.asked[core] == asked and may_have(state, head, core)
     return n
 
 
@@ -81,22 +81,22 @@ def _most_asked(state: b.BatchState, head: int, job: int, least: int) -> int:
     """The number of cores useful to the head that a running job can be asked for."""
     first = _first_core(state, job)
     n = _held_for(state, head, job, 0)
-    n -= state.holder[first] == job and may_have(state, head, first)
+    n -= state.releases.holder[first] == job and may_have(state, head, first)
     return int(max(0, min(n, _stay(state, job) - least)))
 
 
 @compiled(inner=True)
 def _plan_again(state: b.BatchState, job: int, now: int, before: int, first: int, at: int, count: int) -> None:
     """Update a job after the commands from ``first`` on; its cores are then ``count`` intervals of the pool from ``at`` on."""
-    settings, jobs = state.settings, state.jobs
+    settings, jobs, commands = state.settings, state.jobs, state.commands
     drop_plan(state)
     thought = jobs.expected_end_ns[job]
     hold_pool(state, job, now, planned_until(state, job, now), 1)
     jobs.held_first[job], jobs.held_count[job] = at, count
     more = 0
-    for k in range(first, state.n_commands):
-        if state.commands.what[k] == b.GIVEN:
-            state.holder[state.commands.core[k]] = job
+    for k in range(first, commands.n_log):
+        if commands.log.what[k] == b.GIVEN:
+            state.releases.holder[commands.log.core[k]] = job
             more += 1
     jobs.held_cores[job] += more
     after = _stay(state, job)
@@ -125,18 +125,18 @@ def _add_interval(state: b.BatchState, first: int, count: int, core: int) -> int
 @compiled(inner=True)
 def _list_cores(state: b.BatchState, job: int, command_first: int) -> int:
     """Write a job's cores and the ascending new ones to the pool; returns the number of intervals."""
-    jobs = state.jobs
+    jobs, commands = state.jobs, state.commands
     first, count, given = state.pool_used, 0, command_first
     for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
         for core in range(state.pool.lo[k], state.pool.hi[k]):
-            if state.holder[core] != job:
+            if state.releases.holder[core] != job:
                 continue
-            while given < state.n_commands and state.commands.core[given] < core:
-                count = _add_interval(state, first, count, state.commands.core[given])
+            while given < commands.n_log and commands.log.core[given] < core:
+                count = _add_interval(state, first, count, commands.log.core[given])
                 given += 1
             count = _add_interval(state, first, count, core)
-    while given < state.n_commands:
-        count = _add_interval(state, first, count, state.commands.core[given])
+    while given < commands.n_log:
+        count = _add_interval(state, first, count, commands.log.core[given])
         given += 1
     state.pool_used = first + count
     return count
@@ -146,7 +146,7 @@ def _list_cores(state: b.BatchState, job: int, command_first: int) -> int:
 def _give(state: b.BatchState, job: int, most: int, now: int) -> None:
     """Give a running job up to ``most`` free cores that it can use, lowest numbers first."""
     jobs, words, powered = state.jobs, state.free_words, state.settings.powered != b.UNPOWERED
-    first, n, before = state.n_commands, 0, jobs.held_cores[job]
+    first, n, before = state.commands.n_log, 0, jobs.held_cores[job]
     room = room_mw(state, MACHINE) if powered else 0
     for word in range(state.free_starts[1]):
         bits = words[word]
@@ -165,19 +165,19 @@ def _give(state: b.BatchState, job: int, most: int, now: int) -> None:
             break
     if n == 0:
         return
-    list_first = state.pool_used
+    list_first, scales = state.pool_used, state.directions.core_scale
     list_count = _list_cores(state, job, first)
     if jobs.given_count[job] == 0:
         jobs.given_first[job], jobs.given_count[job] = jobs.held_first[job], jobs.held_count[job]
     _plan_again(state, job, now, before, first, list_first, list_count)
-    for k in range(first, state.n_commands):
-        core = state.commands.core[k]
+    for k in range(first, state.commands.n_log):
+        core = state.commands.log.core[k]
         set_free(state, core, core + 1, -1)
-        state.given_at[core], state.asked[core] = k + 1, 0
-        if state.hinted.size > 0:
-            state.hinted[core] = 0
-        if state.core_scale.row.size > 0:  # it gets the latest scale for all cores of the job
-            state.core_scale.row[core], state.core_scale.scale[core] = job + 1, state.scaling.scale[job]
+        state.widths.given_at[core], state.widths.asked[core] = k + 1, 0
+        if state.hints.of_core.size > 0:
+            state.hints.of_core[core] = 0
+        if scales.row.size > 0:  # it gets the latest scale for all cores of the job
+            scales.row[core], scales.scale[core] = job + 1, state.directions.scaling.scale[job]
     state.free_cores -= n
     jobs.released[job] -= n
     jobs.released_held[job] -= n
@@ -188,19 +188,19 @@ def _give(state: b.BatchState, job: int, most: int, now: int) -> None:
 @compiled(inner=True)
 def _ask(state: b.BatchState, head: int, job: int, most: int, now: int) -> None:
     """Ask a running job for ``most`` cores, latest gifts first, then highest numbers; with a head (not -1) only usable ones."""
-    jobs, ordered = state.jobs, state.ordered
-    first, before, spared = state.n_commands, _stay(state, job), _first_core(state, job)
+    jobs, ordered = state.jobs, state.releases.ordered
+    first, before, spared = state.commands.n_log, _stay(state, job), _first_core(state, job)
     n_cores, ordered.n = state.host_of.size, 0
     for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
         for core in range(state.pool.lo[k], state.pool.hi[k]):
-            if state.holder[core] != job or state.asked[core] == 1 or core == spared:
+            if state.releases.holder[core] != job or state.widths.asked[core] == 1 or core == spared:
                 continue
             if head < 0 or may_have(state, head, core):
-                push(ordered, -state.given_at[core], n_cores - core)
+                push(ordered, -state.widths.given_at[core], n_cores - core)
     for _ in range(most):
         core = n_cores - ordered.key[0]
         drop_top(ordered)
-        state.asked[core] = 1
+        state.widths.asked[core] = 1
         append_command(state, job, now, core, b.ASKED_FOR, 0, 0)
     jobs.asked[job] += most
     _plan_again(state, job, now, before, first, jobs.held_first[job], jobs.held_count[job])
@@ -209,21 +209,22 @@ def _ask(state: b.BatchState, head: int, job: int, most: int, now: int) -> None:
 
 @compiled(inner=True)
 def _ask_for_the_rest(state: b.BatchState, n: int, now: int) -> None:
-    """Ask each of n jobs for its cores beyond ``resizing.most``."""
+    """Ask each of n jobs for its cores beyond ``work.most``."""
+    work = state.widths.work
     for k in range(n):
-        job = state.resizing.job[k]
-        more = min(_stay(state, job) - state.resizing.most[k], _most_asked(state, job, job, 1))
+        job = work.job[k]
+        more = min(_stay(state, job) - work.most[k], _most_asked(state, job, job, 1))
         if more > 0:
             _ask(state, -1, job, more, now)
 
 
 @compiled(inner=True)
 def _give_up_to_most(state: b.BatchState, n: int, now: int) -> None:
-    """Give free cores to n jobs in order, up to ``resizing.most`` of each and the limits of its partition."""
-    jobs = state.jobs
+    """Give free cores to n jobs in order, up to ``work.most`` of each and the limits of its partition."""
+    jobs, work = state.jobs, state.widths.work
     for k in range(n):
-        job = state.resizing.job[k]
-        most = min(state.resizing.most[k] - jobs.held_cores[job], state.free_cores, room_in_limits(state, job))
+        job = work.job[k]
+        most = min(work.most[k] - jobs.held_cores[job], state.free_cores, room_in_limits(state, job))
         if most > 0 and jobs.asked[job] == 0 and jobs.needs_no_more[job] == 0:
             _give(state, job, most, now)
 
@@ -234,19 +235,19 @@ def _shrink(state: b.BatchState, head: int, now: int) -> None:
     lack = state.jobs.cores[head] - free_now_for(state, head)
     if lack <= 0:
         return
-    n, can = _in_order(state, now), 0
+    n, can, work = _in_order(state, now), 0, state.widths.work
     for k in range(n):
-        job = state.resizing.job[k]
+        job = work.job[k]
         lack -= _held_for(state, head, job, 1)
-        can += _most_asked(state, head, job, state.resizing.least[k])
+        can += _most_asked(state, head, job, work.least[k])
     if can < lack:
         return
     for back in range(n):
         if lack <= 0:
             return
         k = n - 1 - back
-        job = state.resizing.job[k]
-        most = min(lack, _most_asked(state, head, job, state.resizing.least[k]))
+        job = work.job[k]
+        most = min(lack, _most_asked(state, head, job, work.least[k]))
         if most > 0:
             _ask(state, head, job, most, now)
             lack -= most
@@ -255,19 +256,19 @@ def _shrink(state: b.BatchState, head: int, now: int) -> None:
 @compiled(inner=True)
 def _shared(state: b.BatchState, n: int, level: int) -> int:
     """The total width of jobs that each have ``level`` cores, within their bounds."""
-    together = 0
+    work, together = state.widths.work, 0
     for k in range(n):
-        together += max(state.resizing.least[k], min(state.resizing.most[k], level))
+        together += max(work.least[k], min(work.most[k], level))
     return int(together)
 
 
 @compiled(inner=True)
 def _equal(state: b.BatchState, head: int, now: int) -> None:
     """Share held and free cores evenly, without the head's request."""
-    n = _in_order(state, now)
+    n, work = _in_order(state, now), state.widths.work
     pool = state.free_cores - (state.jobs.cores[head] if head >= 0 else 0)
     for k in range(n):
-        pool += state.jobs.held_cores[state.resizing.job[k]]
+        pool += state.jobs.held_cores[work.job[k]]
     # The highest level with enough cores; the first jobs at this level get the remaining cores.
     low, high = 0, state.host_of.size
     while low < high:
@@ -278,12 +279,12 @@ def _equal(state: b.BatchState, head: int, now: int) -> None:
             high = level - 1
     over = max(0, pool - _shared(state, n, low))
     for k in range(n):
-        least, most = state.resizing.least[k], state.resizing.most[k]
+        least, most = work.least[k], work.most[k]
         target = max(least, min(most, low))
         if over > 0 and least <= low < most:
             target += 1
             over -= 1
-        state.resizing.most[k] = target
+        work.most[k] = target
     _ask_for_the_rest(state, n, now)
     if state.n_waiting == 0:
         _give_up_to_most(state, n, now)
@@ -292,11 +293,11 @@ def _equal(state: b.BatchState, head: int, now: int) -> None:
 @compiled(inner=True)
 def _evolve(state: b.BatchState, now: int) -> None:
     """Ask each job in order for surplus cores, or give it free ones up to its requested width."""
-    n = _in_order(state, now)
+    n, work = _in_order(state, now), state.widths.work
     for k in range(n):
-        job = state.resizing.job[k]
-        width = state.requested_widths.width[job]
-        state.resizing.most[k] = width if width > 0 else state.jobs.held_cores[job]
+        job = work.job[k]
+        width = state.requests.of_row.width[job]
+        work.most[k] = width if width > 0 else state.jobs.held_cores[job]
     _ask_for_the_rest(state, n, now)
     _give_up_to_most(state, n, now)
 
@@ -364,11 +365,11 @@ def may_come(state: b.BatchState, job: int, core: int, first: int) -> bool:
             continue
         left = state.totals[host * n + r] - needs[r, job]
         for other in range(state.host_first[host], state.host_first[host + 1]):
-            holder = state.holder[other]  # may be a job that has ended
+            holder = state.releases.holder[other]  # may be a job that has ended
             if holder >= 0 and state.jobs.state[holder] < 0:
                 left -= needs[r, holder]
-        for k in range(first, state.n_commands):
-            if state.host_of[state.commands.core[k]] == host:
+        for k in range(first, state.commands.n_log):
+            if state.host_of[state.commands.log.core[k]] == host:
                 left -= needs[r, job]
         if left < 0:
             return False
@@ -381,13 +382,13 @@ def check_widths(checks: "BatchChecks") -> None:
     if checks.settings.releases == b.NO_RELEASES:
         return
     left = np.bincount(owner, minlength=state.n_rows)
-    asked = np.bincount(owner[state.asked[cores] == 1], minlength=state.n_rows)
+    asked = np.bincount(owner[state.widths.asked[cores] == 1], minlength=state.n_rows)
     wanted = np.where(checks.holds, asked, jobs.asked)
     checks.counts(lambda row: f"cores that {checks.name(row)} was asked for", jobs.asked, wanted)
     most = np.maximum(jobs.cores, jobs.max_cores[jobs.origin])
     too_wide = checks.holds & (left > most)
     checks.none(too_wide, lambda row: f"{checks.name(row)} holds {left[row]} cores; it may have at most {most[row]}")
-    given = cores[state.given_at[cores] > 0]
-    commands = state.commands.take(state.given_at[given] - 1)
-    wrong = (commands.job != state.holder[given]) | (commands.core != given) | (commands.what != b.GIVEN)
+    given = cores[state.widths.given_at[cores] > 0]
+    commands = state.commands.log.take(state.widths.given_at[given] - 1)
+    wrong = (commands.job != state.releases.holder[given]) | (commands.core != given) | (commands.what != b.GIVEN)
     checks.none(wrong, lambda k: f"core {given[k]}: the log has no command that gave it to its holder")
