@@ -272,8 +272,8 @@ def _with_attempts(run: BatchSimulator, number: Array, n_later: int) -> Array:
 
 def _check_same(old: BatchSimulator, new: BatchSimulator, rows: Array) -> None:
     n = len(rows)
-    before, after = old.state, new.state
-    same = np.array_equal(np.argsort(before.jobs.rank[rows]), np.argsort(after.jobs.rank[:n]))
+    before, after = old.state.scores, new.state.scores
+    same = np.array_equal(np.argsort(old.state.jobs.rank[rows]), np.argsort(new.state.jobs.rank[:n]))
     if len(before.numbers) or len(after.numbers):
         same = same and np.array_equal(before.numbers[:, rows], after.numbers[:, :n])
     who = ""

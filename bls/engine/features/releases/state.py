@@ -6,7 +6,7 @@ from traces.kernels.signatures import Ints
 from traces.kernels.state import State, column
 
 
-class Released(State, dim="releases"):
+class Releases(State, dim="releases"):
     """Cores that running jobs have released."""
 
     job: Ints = column()  # row
@@ -18,7 +18,7 @@ class ReleaseState(State):
     """Cores that running jobs still hold, and those that they have released or will release."""
 
     n_made: int = 0  # columns of ``made`` in use
-    made: Released = column("releases", saved=False)  # records of releases
+    made: Releases = column("releases", saved=False)  # records of releases
     holder: Ints = column("held", fill=-1)  # row of the job that holds each core; -1: none
     due: Heap = column("releasing")  # future releases: row · M + core; requests: ``WIDTH_REQUEST_KEY`` + row
     ordered: Heap = column("held", saved=False)  # work space: running jobs, or their cores, in order
