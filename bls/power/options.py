@@ -52,9 +52,9 @@ class Power(SleepRules):
     signals: str | os.PathLike[str] | None = holds(o.SIGNALS)
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         object.__setattr__(self, "of", o.POWER.named(self.of))
         check_fields(self)
+        super().__post_init__()
         if not isinstance(self.allowed, str | os.PathLike):
             object.__setattr__(self, "allowed", repr(real(str(ALLOWED), self.allowed, 0, 1)))
         if not isinstance(self.job_power, str | os.PathLike | None):

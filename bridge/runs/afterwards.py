@@ -110,7 +110,7 @@ class WithCosts(WithFacility):
         # The documentation of a class has its own methods only.
         for base in WithCosts.__mro__[:-1]:
             for name, method in vars(base).items():
-                if isfunction(method) and not name.startswith("_"):
+                if isfunction(method) and not name.startswith("_") and getattr(cls, name) is method:
                     setattr(cls, name, method)
 
     def costs(self, signals: str | Path) -> EnergyCosts:

@@ -213,6 +213,7 @@ class Scenario:
                 raise InputError(f"{name}: {shown(given)}; allowed: a {_public(kind)}")
         check_fields(self)
         check_fields(self.workload)
+        check_fields(self.machine)
 
     @classmethod
     def flat(cls, **options: Any) -> Scenario:

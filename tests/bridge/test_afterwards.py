@@ -81,6 +81,21 @@ def test_costs_of_a_folder(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert flat["cost_jobs"] == pytest.approx(result.metrics["energy_jobs_j"] / 10**6, rel=1e-14)
 
 
+def test_methods_of_subclasses() -> None:
+    """A class derived from a result keeps its own methods, also in classes derived from it."""
+
+    class OwnCosts(bridge.Result):
+        def costs(self, signals: object) -> Any:
+            return signals
+
+    class Further(OwnCosts):
+        pass
+
+    for kind in (OwnCosts, Further):
+        assert kind.costs is OwnCosts.costs
+        assert kind.facility is bridge.Result.facility
+
+
 @pytest.mark.parametrize("name", FAIR)
 def test_fair_starts_of_a_folder(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     results: list[bridge.Result] = []

@@ -22,7 +22,7 @@ from bridge.studies.preparing import find_inputs, options_of
 from bridge.studies.study import Study, seeds_of
 from bridge.studies.unit import all_metrics
 from traces.base.errors import InputError
-from traces.base.options import values
+from traces.base.options import OptionPlace, places, values
 from traces.tables import write_frame
 
 WORKLOAD = '[[workload]]\nfile = "sample"\n'
@@ -40,6 +40,18 @@ def test_none_stands_for_no_file_or_name() -> None:
     plain = study('[workload]\nsource = "sample"\n').cells[0]
     assert (plain.text("failures"), plain.same) == ("", found.cells[0].same)
     assert Scenario(batch=Batch(failures="none")) == Scenario()
+    given = f'failures = "none"\n[[cell]]\nals = "ss"\n[[cell]]\nfailures = "{model}"\n'
+    both = study(f'[[workload]]\nfile = "sample"\n[[workload]]\nfile = "sample"\nname = "b"\n{given}').cells
+    assert [cell.text("failures") for cell in both] == ["none", model, "none", model]
+
+
+@pytest.mark.parametrize("place", [one for one in places(Scenario)[1:] if one.option.default is one.default is None])
+def test_none_stands_for_no_value(place: OptionPlace) -> None:
+    name = place.option.name
+    assert Scenario.flat(**{place.option.keyword: "none"}) == Scenario()
+    if name in known_options():
+        (cell,) = study(f'[workload]\nsource = "sample"\n[run]\n{name} = "none"\n').cells
+        assert cell.given == {name: None}
 
 
 def test_cells_are_every_combination_in_order_and_then_the_single_ones() -> None:

@@ -44,7 +44,9 @@ def test_help(here: Path) -> None:
 
 
 def test_a_recorded_run_mentions_no_tasks(here: Path) -> None:
-    words = "run sample --select first:5 --als recorded --failures none --trace none --out r"
+    Path("my.toml").write_text('workers = "none"\nsleep-after = "none"\npreset = "none"\nplatform = "none"\n')
+    nothing = "--failures none --decision-cost none --workers none --limits none"
+    words = f"run sample --select first:5 --als recorded {nothing} --config my.toml --trace none --out r"
     ran = succeeds(*words.split())
     assert "tasks" not in ran.out
     assert json.loads(Path("r/run.json").read_text())["arguments"]["failures"] is None

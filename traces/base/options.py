@@ -118,8 +118,11 @@ class Option(Generic[T]):
         return "; ".join(filter(None, parts)) + "."
 
     def read(self, value: Any, where: str = "") -> Any:
-        """Return ``value``; for a time given as a text, such as ``1ms``, the number of its unit. Raises InputError if the text
-        is not a time; the message begins with ``where``, by default the name."""
+        """Return ``value``; for a time given as a text, such as ``1ms``, the number of its unit; None for the text ``none`` if
+        it is a number or switch without a default. Raises InputError if the text is not a time; the message begins with
+        ``where``, by default the name."""
+        if self.kind is not str and is_no_value(value, self):
+            return None  # texts are left to :func:`check_fields`: outside a scenario they may name a file
         if not self.is_time or not isinstance(value, str):
             return value
         from traces.base.time import time_in  # loads numpy, which the help does not need

@@ -188,6 +188,8 @@ def checked_value(name: str, value: object, where: str) -> Value:
 def value_of(option: Option[Any], value: object, where: str) -> Value:
     """A value of a file converted for an option; a time has its unit. Raises InputError if it has another type."""
     kind, value = option.kind, option.read(value, where)
+    if value is None:
+        return None
     if isinstance(option, Choice):
         value = option.named(value)
     fits = isinstance(value, kind) and (kind is bool or not isinstance(value, bool))

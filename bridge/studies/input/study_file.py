@@ -93,6 +93,8 @@ def parse_study(
     cells = tuple(Cell(log, {**run, **theirs, **ours}) for log, theirs in workloads for ours in _cells(given, axes))
     if stored:
         cells = tuple(replace(cell, given=_implied_power(cell.given)) for cell in cells)
+    nothing = dict.fromkeys(name for cell in cells for name, value in cell.given.items() if value is None)
+    cells = tuple(replace(cell, given={**nothing, **cell.given}) for cell in cells)  # one label for none and no option
     _check_slurm(given, cells)
     named = head.get("metrics", "all")
     metrics = None if named == "all" else tuple(_texts(named, "[study] metrics"))
