@@ -19,11 +19,11 @@ from bls.engine import loop as engine
 from bls.engine import state as b
 from bls.engine.features.order import features_of
 from bls.engine.features.outages.options import MAX_ATTEMPTS, ON_FAILURE
-from bls.engine.growing import GROW
+from bls.engine.growing import make_room
 from bls.engine.hooks import ROLES
 from bls.engine.initial_state import new_state
 from bls.engine.signatures import ACCOUNT, DECIDE, SCORE, wall_clock
-from bls.engine.status import FAULTS, BatchStatus
+from bls.engine.status import FAULTS, FULL, BatchStatus
 from bls.inputs import check_rules, deadlines_ns, given_for, known_jobs, planned_with
 from bls.machine.platform import Platform
 from bls.metrics.schedule import NO_DOWNTIME, Downtime
@@ -284,8 +284,8 @@ class BatchSimulator(RunningJobs):
             if status == BatchStatus.DONE and isinstance(self.policy, contract.FollowingPolicy):
                 self._finish(self.policy)
             return True
-        if status in GROW:
-            GROW[status](self.state)
+        if status in FULL:
+            make_room(self.state, status)
             return False
         if status == BatchStatus.DECIDE_FAILED:
             assert self._raised is not None

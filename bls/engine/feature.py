@@ -67,9 +67,8 @@ class PowerFacts:
 
 @dataclass(frozen=True, eq=False)
 class Feature:
-    """A feature of the batch engine. Only runs that have any of the names in ``needs`` (``FeatureRun.has``) may have it."""
+    """A feature of the batch engine. ``bls.engine.features.order`` states which runs may have it."""
 
-    needs: tuple[str, ...]
     there: Callable[[FeatureRun], Any] = lambda run: True  # whether such a run has the feature
     on: Mapping[int, str] = field(default_factory=dict)  # event → ``"module:kernel"``
     plays: Mapping[int, str] = field(default_factory=dict)  # role → ``"module:kernel"``

@@ -34,7 +34,6 @@ def _offered(run: FeatureRun) -> dict[str, int]:
 
 
 SLEEPS = Feature(
-    ("sleep",),
     on={
         h.FREED: f"{_HERE}.hosts:let_sleep",
         h.HOST: f"{_HERE}.hosts:change_host",
