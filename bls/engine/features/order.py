@@ -43,9 +43,9 @@ FEATURES = (
     *(commands.TOGETHER, commands.COMMANDS, core_plan.BY_CORES, plans.PLANS_AHEAD, limits.EASY, domains.PARTS),
     *(scores.SCORES, molding.MOLDS, molding.MOLDS_WITH_PLANS, scores.TURNS_AWAY),
     *(partition_limits.PARTITION_LIMITS, other_events.OTHERS, dependencies.DEPENDENCIES, switches.SWITCHES),
-    *(presets.PRESETS, python.DECIDES, hold.HOLDS),
-    # Policies decide before hosts fall asleep in a pass; accounts begin when sleeping hosts have been waited for.
-    *(sleep.SLEEPS, scores.ACCOUNTS),
+    *(presets.PRESETS, hold.HOLDS),
+    # Policies try placements on hosts that are known to sleep; accounts begin when sleeping hosts have been waited for.
+    *(sleep.SLEEPS, python.DECIDES, scores.ACCOUNTS),
 )
 
 
