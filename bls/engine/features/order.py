@@ -45,10 +45,10 @@ FEATURES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("dependencies:DEPENDENCIES", ("dependencies",)),
     ("switches:SWITCHES", ("switch_wait_ns",)),
     ("presets:PRESETS", ("presets",)),
-    ("python:DECIDES", ("order",)),
     ("hold:HOLDS", ("order",)),
-    # Policies decide before hosts fall asleep in a pass; accounts begin when sleeping hosts have been waited for.
+    # Policies try placements on hosts that are known to sleep; accounts begin when sleeping hosts have been waited for.
     ("sleep:SLEEPS", ("sleep",)),
+    ("python:DECIDES", ("order",)),
     ("scores:ACCOUNTS", ("accounts",)),
 )
 
