@@ -545,6 +545,24 @@ def test_a_simulator_that_receives_parts_learns_nothing_over_steps() -> None:
     assert different(by_parts(case), phases.simulated()) == ""
 
 
+@pytest.mark.parametrize("latency", [0, 1])
+def test_a_job_that_would_release_cores_as_their_host_fails_is_cut(latency: int) -> None:
+    """Core 1, which is twice as fast, computes until 6 ns; with messages of 1 ns, from 2 to 8 ns, and is released at 10 ns."""
+    at = 6 + 4 * latency
+    for down, end in ((at, at), (at + 1, 12)):
+        batch = BatchCase(
+            (Job(1, 0, 12, 2, 12),),
+            Machine((Host(1), Host(1, outages=((down, 99),)))),
+            Rules(corrections=MINUTES, requeue=False),
+        )
+        case = TwoLevelCase(
+            batch, Computing(tasks_per_core=2, latency=latency, unequal=True, coordination="release:core")
+        )
+        assert check(case, ())
+        assert done(case, case.simulated())[0].attempt.end == end
+        assert different(case.simulated(execution=Execution("pool", workers=1)), case.simulated()) == ""
+
+
 @pytest.mark.parametrize(("fails", "second"), [(None, (-1, -1)), (1, (-1, -1)), (0, (2, 3))])
 def test_the_task_of_the_last_core_is_lost_with_it(fails: int | None, second: tuple[int, int]) -> None:
     """Also if job 2 is withdrawn from the queue then, or another host fails; if its own host fails, it computed until then."""
