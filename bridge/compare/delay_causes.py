@@ -88,9 +88,7 @@ class StartedJobs:
             asked_row=place[widths.job[asked]],
             asked_core=widths.core[asked],
             wished=bool((widths.change == 0).any()),
-            delay_ns=started[START_DELAY.column].to_numpy(np.int64)
-            if START_DELAY.column in started
-            else np.zeros(len(started), np.int64),
+            delay_ns=np.full(len(started), started.get(START_DELAY.column, 0), np.int64),
             **{
                 name: started[name].to_numpy(object) if name in started else np.full(len(started), "", object)
                 for name in (CUT_BECAUSE, STARTED_BECAUSE)

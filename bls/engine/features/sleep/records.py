@@ -1,7 +1,5 @@
 """The time for which jobs wait for their hosts to boot, in the table of jobs and in words."""
 
-from typing import Final
-
 from traces.records.events import StartDelay
 
-BOOTS: Final = StartDelay("boot_wait_ns", "boot", "hosts to boot")
+BOOTS = StartDelay("boot_wait_ns", "boot", "hosts to boot")
