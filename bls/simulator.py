@@ -174,7 +174,7 @@ class BatchSimulator(RunningJobs):
         return other
 
     def at(self, state: b.BatchState) -> Self:
-        """Return the same simulator at another state. Not for a policy that decides in Python: it would read this one."""
+        """Return a copy of the simulator with another state; not for a policy that decides in Python: it reads this one."""
         other = copy(self)
         object.__setattr__(other, "state", state)
         vars(other).pop("view", None)  # it reads the original's state
@@ -556,8 +556,8 @@ class BatchSimulator(RunningJobs):
         return Downtime(host[begun], cores[begun], down_ns[begun], up_ns[begun])
 
     def host_states(self) -> tuple[Array, Array, Array] | None:
-        """The log of hosts that do not stay up: instants, hosts, and states of ``bls.engine.codes.HostState``; None if all
-        do."""
+        """State changes of hosts that power limits stop or that sleep; None if the run has no such hosts. Instants, hosts, and
+        states of ``bls.engine.codes.HostState``."""
         if not len(self.state.host_log.at_ns):
             return None
         for feature in features_of(self.state):

@@ -248,8 +248,8 @@ def test_every_feature_and_every_slot_of_every_table_is_in_a_case_here() -> None
     assert {i.SPEEDS, i.VARYING, i.GRAPHS, *KEPT, i.WIDTH_REQUESTS} == set(i.HOOKS.slots)
 
 
-@pytest.mark.parametrize("roles", [h.PROFILE, h.PLACEMENT, h.ATTEMPTS])
-def test_a_feature_plays_all_roles_that_belong_together(roles: tuple[int, ...]) -> None:
+@pytest.mark.parametrize("roles", h.STRATEGIES.values())
+def test_a_feature_plays_all_roles_that_belong_together(roles: range) -> None:
     players = [feature for feature in DECLARED if feature.plays.keys() & set(roles)]
     assert players
     assert all(set(roles) <= feature.plays.keys() for feature in players)
