@@ -131,6 +131,7 @@ class BatchSimulator(RunningJobs):
         self.rejections: dict[int, str] = {}
         self._because: dict[int, str] = {}
         self._decides = isinstance(policy, DecidingPolicy)
+        self._may_wait = contract.may_not_fit(policy)  # a chosen job may wait if it does not fit
         self._in_a_row = _WakeUpsInARow()
         self._entered = 0
         if isinstance(policy, ScoringPolicy) and not isinstance(policy, DecidingPolicy):
@@ -348,7 +349,7 @@ class BatchSimulator(RunningJobs):
             self.state.n_chosen = len(rows)
             if rows:
                 self.state.choice.rows[: len(rows)] = rows
-        waits = contract.may_not_fit(self.policy)  # perhaps no chosen job starts
+        waits = self._may_wait  # perhaps no chosen job starts
         if self.state.n_chosen and not waits:
             self._in_a_row.idle = self._in_a_row.soon = 0
         if view._wake_ups.pending:
@@ -583,7 +584,7 @@ class BatchSimulator(RunningJobs):
         passes, total = int(self.state.passes), int(self.state.decide_ns)
         mean, most = total / passes if passes else None, int(self.state.max_decide_ns)
         found = {"decisions": passes, "decision_total_ns": total, "decision_mean_ns": mean, "decision_max_ns": most}
-        if contract.may_not_fit(self.policy):
+        if self._may_wait:
             found["did_not_fit"] = int(self.state.choice.did_not_fit)
         return found | contract.policy_totals(self.policy)
 
@@ -591,7 +592,7 @@ class BatchSimulator(RunningJobs):
         """One row per kept scheduling pass: instant, waiting jobs before it, started jobs, wall time (ns), chosen jobs that did
         not fit, and the policy's notes (``traces.tables.Values``)."""
         n = int(self.state.decisions.n_passes)
-        names = contract.PASS_COLUMNS if contract.may_not_fit(self.policy) else contract.PASS_COLUMNS[:-1]
+        names = contract.PASS_COLUMNS if self._may_wait else contract.PASS_COLUMNS[:-1]
         found: dict[str, Any] = dict(zip(names, self.state.decisions.passes.front(n), strict=False))
         return found | (self.view._notes.columns(n) if self._decides and self.rules.keep_decisions else {})
 
