@@ -19,11 +19,11 @@ from bls.engine import loop as engine
 from bls.engine import state as b
 from bls.engine.features.order import features_of
 from bls.engine.features.outages.options import MAX_ATTEMPTS, ON_FAILURE
-from bls.engine.growing import GROW
+from bls.engine.growing import make_room
 from bls.engine.hooks import ROLES
 from bls.engine.initial_state import new_state
 from bls.engine.signatures import ACCOUNT, DECIDE, SCORE, wall_clock
-from bls.engine.status import FAULTS, BatchStatus
+from bls.engine.status import FAULTS, FULL, BatchStatus
 from bls.inputs import check_rules, deadlines_ns, given_for, known_jobs, planned_with
 from bls.machine.platform import Platform
 from bls.metrics.schedule import NO_DOWNTIME, Downtime
@@ -131,6 +131,7 @@ class BatchSimulator(RunningJobs):
         self.rejections: dict[int, str] = {}
         self._because: dict[int, str] = {}
         self._decides = isinstance(policy, DecidingPolicy)
+        self._may_wait = contract.may_not_fit(policy)  # a chosen job may wait if it does not fit
         self._in_a_row = _WakeUpsInARow()
         self._entered = 0
         if isinstance(policy, ScoringPolicy) and not isinstance(policy, DecidingPolicy):
@@ -174,7 +175,7 @@ class BatchSimulator(RunningJobs):
         return other
 
     def at(self, state: b.BatchState) -> Self:
-        """Return the same simulator at another state. Not for a policy that decides in Python: it would read this one."""
+        """Return a copy of the simulator with another state; not for a policy that decides in Python: it reads this one."""
         other = copy(self)
         object.__setattr__(other, "state", state)
         vars(other).pop("view", None)  # it reads the original's state
@@ -284,8 +285,8 @@ class BatchSimulator(RunningJobs):
             if status == BatchStatus.DONE and isinstance(self.policy, contract.FollowingPolicy):
                 self._finish(self.policy)
             return True
-        if status in GROW:
-            GROW[status](self.state)
+        if status in FULL:
+            make_room(self.state, status)
             return False
         if status == BatchStatus.DECIDE_FAILED:
             assert self._raised is not None
@@ -348,7 +349,7 @@ class BatchSimulator(RunningJobs):
             self.state.n_chosen = len(rows)
             if rows:
                 self.state.choice.rows[: len(rows)] = rows
-        waits = contract.may_not_fit(self.policy)  # perhaps no chosen job starts
+        waits = self._may_wait  # perhaps no chosen job starts
         if self.state.n_chosen and not waits:
             self._in_a_row.idle = self._in_a_row.soon = 0
         if view._wake_ups.pending:
@@ -556,8 +557,8 @@ class BatchSimulator(RunningJobs):
         return Downtime(host[begun], cores[begun], down_ns[begun], up_ns[begun])
 
     def host_states(self) -> tuple[Array, Array, Array] | None:
-        """The log of hosts that do not stay up: instants, hosts, and states of ``bls.engine.codes.HostState``; None if all
-        do."""
+        """State changes of hosts that power limits stop or that sleep; None if the run has no such hosts. Instants, hosts, and
+        states of ``bls.engine.codes.HostState``."""
         if not len(self.state.host_log.at_ns):
             return None
         for feature in features_of(self.state):
@@ -583,7 +584,7 @@ class BatchSimulator(RunningJobs):
         passes, total = int(self.state.passes), int(self.state.decide_ns)
         mean, most = total / passes if passes else None, int(self.state.max_decide_ns)
         found = {"decisions": passes, "decision_total_ns": total, "decision_mean_ns": mean, "decision_max_ns": most}
-        if contract.may_not_fit(self.policy):
+        if self._may_wait:
             found["did_not_fit"] = int(self.state.choice.did_not_fit)
         return found | contract.policy_totals(self.policy)
 
@@ -591,7 +592,7 @@ class BatchSimulator(RunningJobs):
         """One row per kept scheduling pass: instant, waiting jobs before it, started jobs, wall time (ns), chosen jobs that did
         not fit, and the policy's notes (``traces.tables.Values``)."""
         n = int(self.state.decisions.n_passes)
-        names = contract.PASS_COLUMNS if contract.may_not_fit(self.policy) else contract.PASS_COLUMNS[:-1]
+        names = contract.PASS_COLUMNS if self._may_wait else contract.PASS_COLUMNS[:-1]
         found: dict[str, Any] = dict(zip(names, self.state.decisions.passes.front(n), strict=False))
         return found | (self.view._notes.columns(n) if self._decides and self.rules.keep_decisions else {})
 

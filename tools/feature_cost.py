@@ -14,18 +14,18 @@ _FEATURE = re.compile(r".*/features/\w+(?=/)")
 def cost(numstat: str) -> tuple[str, list[str], list[str]]:
     """The folder of a feature, and the product files inside and outside of it that a commit changed.
 
-    The folder is the one with the most new lines among those below a folder ``features``, empty if there is none.
+    The folder is the one with the most added and removed lines among those below a folder ``features``, empty if there is none.
     ``numstat`` is the output of ``git show --numstat``.
     """
     changed = [line.split("\t") for line in numstat.splitlines() if line.count("\t") == 2]
-    added = {path: int(lines) for lines, _, path in changed if _PRODUCT.fullmatch(path) and lines != "-"}
+    lines_of = {path: int(more) + int(less) for more, less, path in changed if _PRODUCT.fullmatch(path) and more != "-"}
     owned: Counter[str] = Counter()
-    for path, lines in added.items():
+    for path, lines in lines_of.items():
         if found := _FEATURE.match(path):
             owned[found[0]] += lines
     folder = max(owned, key=owned.__getitem__, default="")
-    inside = [path for path in added if folder and path.startswith(f"{folder}/")]
-    return folder, inside, [path for path in added if path not in inside]
+    inside = [path for path in lines_of if folder and path.startswith(f"{folder}/")]
+    return folder, inside, [path for path in lines_of if path not in inside]
 
 
 def main() -> None:

@@ -37,7 +37,6 @@ CUT_BECAUSE = "cut_because"
 ALLOWED = "allowed"  #: whether a job may be slowed if power is limited, if given
 PREDICTED_POWER = "predicted_power"  #: a job's estimated power by the platform, if its real power is unknown
 ENERGY = "energy_j"  #: energy used by a job's cores while it held them, J, if known
-BOOT_WAIT = "boot_wait_ns"  #: time for which a job had its cores and waited for their hosts to boot, ns, if hosts sleep
 
 #: Columns of the table of power over time (``docs/reference/power.md``).
 POWER_COLUMNS = tuple(PowerRecords.table_columns())
@@ -81,7 +80,7 @@ def jobs_frame(ledger: Ledger, further: Mapping[str, Array] | None = None) -> Da
 
     ``allocation`` is text such as ``0-63 128-191``; ``why`` and ``state`` are words of ``WHY`` and ``STATES`` there. They are
     followed by any ``further`` columns, one value per row: ``NAME``, ``BEGIN``, ``PLANNED``,
-    ``REJECTED_BECAUSE``, ``STARTED_BECAUSE``, ``CUT_BECAUSE``, ``ENERGY``, ``BOOT_WAIT``.
+    ``REJECTED_BECAUSE``, ``STARTED_BECAUSE``, ``CUT_BECAUSE``, ``ENERGY``, and those of features.
     """
     columns = _job_columns(ledger, further)
     for name, column in columns.items():

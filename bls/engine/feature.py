@@ -42,8 +42,8 @@ class FeatureRun:
     sizes: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))  # sizes of dimensions, 0 if unknown
 
     def has(self, name: str) -> bool:
-        """Whether a run has a field of the state, input of a feature, a dimension that is not empty, or another setting than by
-        default."""
+        """Whether a run has a field of the state, input of a feature, a dimension that is not empty, or a setting that differs
+        from its default."""
         fields = fields_of(Settings)
         if name in fields:
             return bool(getattr(self.settings, name) != fields[name].fill)
@@ -52,9 +52,9 @@ class FeatureRun:
 
 @dataclass(frozen=True, eq=False)
 class PowerFacts:
-    """Additions of a feature to the power of a run, outside of the engine; none where a run does not use it."""
+    """Additions of a feature to the power of a run, outside the engine; none where a run does not use it."""
 
-    give: Callable[[PowerPlan, RunColumns], None] = lambda plan, given: None  # adds its input of the engine
+    give: Callable[[PowerPlan, RunColumns], None] = lambda plan, given: None  # adds its input to the engine
     by_cores: Callable[[PowerPlan], bool] = lambda plan: False  # whether counts of cores do not suffice for limits
     remarks: Callable[[PowerPlan], Iterable[str]] = lambda plan: ()  # lines about options without use
     # The time, ns, for which each row of the table of jobs held its cores before its start; None: 0
@@ -67,9 +67,8 @@ class PowerFacts:
 
 @dataclass(frozen=True, eq=False)
 class Feature:
-    """A feature of the batch engine. Only runs that have any of the names in ``needs`` (``FeatureRun.has``) may have it."""
+    """A feature of the batch engine. ``bls.engine.features.order`` states which runs may have it."""
 
-    needs: tuple[str, ...]
     there: Callable[[FeatureRun], Any] = lambda run: True  # whether such a run has the feature
     on: Mapping[int, str] = field(default_factory=dict)  # event → ``"module:kernel"``
     plays: Mapping[int, str] = field(default_factory=dict)  # role → ``"module:kernel"``

@@ -1,12 +1,9 @@
 """Growth of the batch engine's state, and its continuation in the next state of a stream."""
 
-from collections.abc import Callable
-from functools import partial
-
 import numpy as np
 
 from bls.engine.cores import Pool
-from bls.engine.features.order import FEATURES, features_of
+from bls.engine.features.order import features_of
 from bls.engine.state import BY_ROW, NEVER, OF_JOBS, BatchState
 from bls.engine.status import BatchStatus
 from traces.compiled import Array
@@ -70,9 +67,6 @@ _NAME_ROWS = ("arrived_job", "due_job", "blocked_head")  #: numbers that name a 
 #: Numbers that start again: those of the new state's own rows, and of columns that begin empty.
 _BEGIN_AGAIN = ("n_rows", "n_ended", "n_started", "n_answered", "n_chosen", "n_log")
 
-#: Dimensions of columns that are not copied: their sizes depend on the new state's jobs or may have grown.
-_OTHER_SIZES = OF_JOBS.union(*(feature.carried for feature in FEATURES))
-
 
 def carry_over(old: BatchState, new: BatchState, rows: Array) -> None:
     """Bring ``new`` to the instant at which ``old`` has stopped, between two events.
@@ -90,7 +84,9 @@ def carry_over(old: BatchState, new: BatchState, rows: Array) -> None:
         numbers_of(parts[at])[:] = numbers_of(part)
     for name, number in own.items():
         setattr(new, name, number)
-    for one in changing(old, _OTHER_SIZES):
+    features = features_of(new)
+    # The sizes of other dimensions depend on the new state's jobs or may have grown.
+    for one in changing(old, OF_JOBS.union(*(feature.carried for feature in features))):
         column = getattr(parts[one.at], one.field.name)
         column[one.entries(dict.fromkeys(BY_ROW, slice(n)))] = one.column[one.entries(dict.fromkeys(BY_ROW, rows))]
     jobs.attempt[:n] = old.jobs.attempt[rows]
@@ -123,23 +119,25 @@ def carry_over(old: BatchState, new: BatchState, rows: Array) -> None:
     k = used.stop - used.start
     new.profile.first, new.profile.end = 0, k
     new.profile.ns[:k], new.profile.free[:k] = old.profile.ns[used], old.profile.free[used]
-    for feature in features_of(new):
+    for feature in features:
         feature.carry(old, new)
     if len(new.kept.lo):
         keep_reservations(new, old.kept)
 
 
-def _double(table_of: Callable[[BatchState], tuple[State, int]], state: BatchState) -> None:
+def _double(table: State, more: int) -> None:
     # Double the room of a table and add some.
-    table, more = table_of(state)
     fields = [(name, field.dims[0]) for name, field in fields_of(type(table)).items() if field.dtype and field.dims]
     table.grow(**{str(dim): 2 * len(getattr(table, name)) + more for name, dim in fields})
 
 
-#: Makes room, by the status that requests it.
-GROW: dict[int, Callable[[BatchState], None]] = {
-    BatchStatus.POOL_FULL: grow_pool,
-    BatchStatus.ROWS_FULL: grow_rows,
-    BatchStatus.HOST_LOG_FULL: partial(_double, lambda state: (state.host_log, 2 * state.settings.host_log_room)),
-    **{status: partial(_double, table_of) for feature in FEATURES for status, table_of in feature.grow.items()},
-}
+def make_room(state: BatchState, status: int) -> None:
+    """Make the room that a status of ``bls.engine.status.FULL`` requests."""
+    if status == BatchStatus.POOL_FULL:
+        grow_pool(state)
+    elif status == BatchStatus.ROWS_FULL:
+        grow_rows(state)
+    elif status == BatchStatus.HOST_LOG_FULL:
+        _double(state.host_log, 2 * state.settings.host_log_room)
+    else:
+        _double(*next(feature.grow[status](state) for feature in features_of(state) if status in feature.grow))

@@ -11,12 +11,12 @@ INSTANT        the ends of the instant ``begin`` are handled; its arrivals follo
 HOST           the host ``job`` goes down (``sign`` -1) or has come back (1) at ``begin``
 ARRIVED        ``job`` is about to join the queue
 BEFORE_PASS    a pass follows; untimed: tables get room, and Python policies decide
-TAKEN          ``job`` has ``stop`` cores more since ``begin``; ``sign`` 1: it will start on them, or is tried; 0: it runs
-PASSED         a pass has taken ``begin`` ns; ``stop`` jobs had waited; ``sign`` presets come first in ``started``
+TAKEN          ``job`` has ``stop`` cores more since ``begin``; ``sign`` 1: it starts on them, or is placed on trial; 0: it runs
+PASSED         a pass has taken ``begin`` ns; ``stop`` jobs had waited; the first ``sign`` jobs of ``started`` are presets
 STARTED        ``job`` starts at ``begin`` on ``stop`` cores; a subscriber may change ``start_ns``
 END_KNOWN      the end of the running ``job`` has just become known
 AFTER_PASS     the jobs of a pass have started: features find the commands to running jobs
-FREED          ``job`` has given back cores at ``begin``: ``stop``, not positive, is the change of the number that it uses;
+FREED          ``job`` has given back cores at ``begin``: ``stop`` (at most 0) is the change of its number of working cores;
                ``sign`` -1: at its end, 0: before
 ENDED          ``job`` has left and will not run any more; its ``state`` is set
 =============  =============================================================================================================
@@ -38,13 +38,16 @@ INSTANT, HOST, ARRIVED, BEFORE_PASS, TAKEN, PASSED, STARTED, END_KNOWN, AFTER_PA
 NEXT, BLOCKED, BUSY = range(11, 14)
 EVENTS = 14  #: events and queries
 
-# Roles, each played by at most one feature of a run. PROFILE, PLACEMENT and ATTEMPTS are strategies of several roles, which one
-# feature plays together.
+# Roles, each played by at most one feature of a run.
 PLAN, DROP_PLAN, ORDER, WIDTH = range(4)  # a pass
-PROFILE = MOVE_PROFILE, HOLD_POOL, HOLD_KEPT, HOLD_HOST, EARLIEST = range(4, 9)  # free cores over time
-PLACEMENT = PLACE_NOW, SLOT_NOW = range(9, 11)  # cores for a start
+MOVE_PROFILE, HOLD_POOL, HOLD_KEPT, HOLD_HOST, EARLIEST = range(4, 9)  # free cores over time
+PLACE_NOW, SLOT_NOW = range(9, 11)  # cores for a start
 OFFER, GIVE_BACK = range(11, 13)
-ATTEMPTS = MAY_RETRY, RETRY = range(13, 15)  # later attempts of cut jobs
+MAY_RETRY, RETRY = range(13, 15)  # later attempts of cut jobs
+
+# Strategies of several roles. A feature plays all roles of a strategy or none, so its first role stands for the strategy.
+PROFILE, PLACEMENT, ATTEMPTS = MOVE_PROFILE, PLACE_NOW, MAY_RETRY
+STRATEGIES = {PROFILE: range(PROFILE, 9), PLACEMENT: range(PLACEMENT, 11), ATTEMPTS: range(ATTEMPTS, 15)}
 
 #: The roles, with their parameters and results. The error for a role that no feature plays shows this text.
 ROLES = Hooks(
@@ -75,7 +78,7 @@ ROLES = Hooks(
 
 @compiled(merged=True)
 def is_played(state: BatchState, role: int) -> bool:
-    """Whether a feature of this run plays a role."""
+    """Whether a feature of this run plays a role, or all roles of a strategy."""
     return bool(state.played[role] == 1)
 
 

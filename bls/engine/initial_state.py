@@ -8,7 +8,7 @@ from bls.availability.free_cores import new_free, new_tree
 from bls.engine import hooks as h
 from bls.engine import state as b
 from bls.engine.feature import Feature, FeatureRun, RunColumns
-from bls.engine.features.order import FEATURES
+from bls.engine.features.order import FEATURES, features_for
 from bls.engine.settings import Settings
 from traces.compiled import function_table, own
 from traces.kernels.state import State, fields_of
@@ -23,19 +23,17 @@ _GIVEN_STATES = {
 }
 
 
-def _features(given: RunColumns, settings: Settings) -> tuple[FeatureRun, list[Feature]]:
-    """Features of a run, in order; also set the settings that follow from them."""
+def _features(given: RunColumns, settings: Settings) -> tuple[FeatureRun, dict[int, Feature]]:
+    """Features of a run, by place; also set the settings that follow from them."""
     host_first = given.state["host_first"]
     run = FeatureRun(given, settings, len(given.jobs.rank), len(host_first) - 1, int(host_first[-1]))
     run.sizes["presets"] = int(np.count_nonzero(given.jobs.preset))
     run.sizes["cancels"] = int(np.count_nonzero(given.jobs.cancel_ns < b.NEVER))
     settings.plans, settings.widest = int(settings.max_reservations > 0), int(given.jobs.cores.max())
     settings.profiled = settings.plans
-    found = []
-    for feature in FEATURES:
-        if not (any(map(run.has, feature.needs)) and feature.there(run)):
-            continue
-        found.append(feature)
+    found = {}
+    for place, feature in features_for(run):
+        found[place] = feature
         for name, value in feature.settings(run).items():
             setattr(settings, name, max(value, getattr(settings, name)))
         settings.command_sources += int(feature.commands > 0)
@@ -86,7 +84,6 @@ def _owned(kind: type[State], columns: dict[str, Any], sizes: dict[str, int]) ->
 def _call_features(state: b.BatchState, features: list[Feature]) -> None:
     # Register the kernels of features.
     roles = {role: where for feature in features for role, where in feature.plays.items()}
-    state.features = np.array([feature in features for feature in FEATURES], np.int64)
     state.roles = h.ROLES.filled_with(roles)
     state.played = np.array([role in roles for role in h.ROLES.slots], np.int64)
     of_events = [[feature.on[event] for feature in features if event in feature.on] for event in range(h.EVENTS)]
@@ -97,7 +94,8 @@ def _call_features(state: b.BatchState, features: list[Feature]) -> None:
 def new_state(given: RunColumns) -> b.BatchState:
     """Make the state before the first event."""
     n, fields, settings = len(given.jobs.rank), fields_of(b.BatchState), Settings(**given.settings)
-    run, features = _features(given, settings)
+    run, places = _features(given, settings)
+    features = [*places.values()]
     jobs = given.jobs
     np.minimum(jobs.estimate_ns, _LONGEST_NS, out=jobs.estimate_ns)
     host_cores = np.diff(given.state["host_first"])
@@ -138,5 +136,6 @@ def new_state(given: RunColumns) -> b.BatchState:
     state.by_rank[jobs.rank] = np.arange(n)
     for feature in features:
         feature.begin(state)
+    state.features = np.isin(np.arange(len(FEATURES)), list(places)).astype(np.int64)
     _call_features(state, features)
     return state

@@ -209,7 +209,7 @@ def send_away(state: b.BatchState, job: int, ending: int) -> None:
 @compiled(merged=True)
 def tried_again(state: b.BatchState, job: int) -> int:
     """``RUNNING`` if a job that ends now gets another attempt, 0 if not, or the status with which the engine stops instead."""
-    if state.jobs.cut[job] != b.BY_OTHERS or not h.is_played(state, h.MAY_RETRY):
+    if state.jobs.cut[job] != b.BY_OTHERS or not h.is_played(state, h.ATTEMPTS):
         return 0
     return int(h.call_hook(state.roles[h.MAY_RETRY], (state, job, 0, 0, 0)))
 
@@ -279,7 +279,7 @@ def suggest(state: b.BatchState, job: int) -> int:
 @compiled(merged=True)
 def suggest_fitting(state: b.BatchState, job: int) -> int:
     """Let the allocator choose among the free cores that the job may use; returns the number of intervals, 0 if none fit."""
-    if not h.is_played(state, h.EARLIEST):
+    if not h.is_played(state, h.PROFILE):
         return suggest(state, job)
     h.call_hook(state.roles[h.EARLIEST], (state, job, state.now_ns, state.now_ns + 1, 0))
     return int(state.n_placed)
@@ -288,7 +288,7 @@ def suggest_fitting(state: b.BatchState, job: int) -> int:
 @compiled(merged=True)
 def suggest_now(state: b.BatchState, job: int) -> int:
     """Place a job now; returns the number of intervals, 0 if none fit."""
-    if h.is_played(state, h.PLACE_NOW):
+    if h.is_played(state, h.PLACEMENT):
         return int(h.call_hook(state.roles[h.PLACE_NOW], (state, job, b.NEVER, 0, 0)))
     return suggest_fitting(state, job)
 

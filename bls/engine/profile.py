@@ -113,7 +113,7 @@ def profile_earliest(ns: Array, free: Array, first: int, end: int, n: int, lengt
 def move_on(state: b.BatchState) -> None:
     """Bring the profile to the present instant."""
     now = state.now_ns
-    if h.is_played(state, h.MOVE_PROFILE):
+    if h.is_played(state, h.PROFILE):
         h.call_hook(state.roles[h.MOVE_PROFILE], (state, -1, now, now, 0))
     else:
         profile = state.profile
@@ -139,7 +139,7 @@ def earliest_by_counts(state: b.BatchState, n: int, length: int, before: int, is
 @compiled(merged=True)
 def _hold(state: b.BatchState, role: int, one: int, cores: int, begin: int, stop: int, sign: int) -> None:
     """Take (-1) cores from the profile for [begin, stop), or give them back (1); ``role``: the same if cores differ."""
-    if h.is_played(state, role):
+    if h.is_played(state, h.PROFILE):
         h.call_hook(state.roles[role], (state, one, begin, stop, sign))
     else:
         count_cores(state.profile, begin, stop, sign * cores)
@@ -153,7 +153,7 @@ def hold_pool(state: b.BatchState, job: int, begin: int, stop: int, sign: int) -
 
 @compiled(inner=True)
 def hold_host(state: b.BatchState, host: int, begin: int, stop: int, sign: int) -> None:
-    """The same for all cores of a host."""
+    """Take a host's cores from the profile for [begin, stop), or give them back."""
     _hold(state, h.HOLD_HOST, host, state.host_first[host + 1] - state.host_first[host], begin, stop, sign)
 
 

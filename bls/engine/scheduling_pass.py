@@ -129,7 +129,7 @@ def _easy(state: b.BatchState, n_order: int) -> int:
             if free == 0:
                 return BatchStatus.RUNNING
             continue
-        if h.is_played(state, h.PLACE_NOW):
+        if h.is_played(state, h.PLACEMENT):
             count = h.call_hook(state.roles[h.PLACE_NOW], (state, job, shadow, extra, 0))
         else:
             count = suggest(state, job)
@@ -154,7 +154,7 @@ def make_pass(state: b.BatchState) -> int:
     if settings.profiled == 1:
         prepare(state)
     # With an order that changes there is no ``blocked_head``; a feature that places jobs sees every pass.
-    known = settings.order == b.STATIC and not h.is_played(state, h.PLACE_NOW)
+    known = settings.order == b.STATIC and not h.is_played(state, h.PLACEMENT)
     status = _only_the_newcomer(state) if known else -1
     if status < 0:
         n_order = h.call_hook(state.roles[h.ORDER], (state, -1, 0, 0, 0)) if h.is_played(state, h.ORDER) else 0

@@ -37,3 +37,6 @@ _S = BatchStatus
 FAULTS: Final = frozenset(
     {_S.ALLOCATOR_FAULT, _S.OVERFLOW, _S.DECIDE_FAILED, _S.SCORE_FAULT, _S.CHOICE_FAULT, _S.ATTEMPTS}
 )
+
+#: These request room.
+FULL: Final = frozenset(one for one in _S if one.name.endswith("_FULL"))

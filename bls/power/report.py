@@ -265,7 +265,7 @@ class PowerReport:
         }
 
     def mean_of_started(self, times_ns: Array) -> float | None:
-        """The mean of some times of jobs, -1 for those that have not started; rounded once, None without jobs."""
+        """Return the mean over started jobs (entries of -1 are left out), rounded once; None without any."""
         return exact_mean(times_ns[times_ns >= 0])
 
     def _errors(self) -> dict[str, float | None]:

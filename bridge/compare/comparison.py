@@ -11,19 +11,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bls.engine.features.records import START_DELAY
 from bridge.compare.delay_causes import CAUSES, Pair, StartCauses, StartedJobs, find_causes, followers, sums_along
 from traces.base.errors import InputError
 from traces.compiled import Array
 from traces.records.events import JobEvents
-from traces.tables import BOOT_WAIT, CUT_BECAUSE, NAME, STARTED_BECAUSE, DataFrame, rows_frame
+from traces.tables import CUT_BECAUSE, NAME, STARTED_BECAUSE, DataFrame, rows_frame
 
 if TYPE_CHECKING:
     from bridge.report.page import Page
 
 RUNS = ("A", "B")  #: the names of the two runs
 
-#: Columns of the table of delays in A and in B if a compared row waited for hosts to boot.
-BOOT_COLUMNS = ("boot_wait_a_ns", "boot_wait_b_ns")
+#: Columns of the table of delays in A and in B if the start of a compared row was delayed after it had its cores.
+DELAY_COLUMNS = {run: START_DELAY.column.replace("_ns", f"_{run.lower()}_ns") for run in RUNS}
 
 #: Required columns of the table of jobs.
 _NEEDED = ("job_id", "attempt", "submit_ns", "eligible_ns", "start_ns", "end_ns", "cores", "allocation", "state")
@@ -200,15 +201,15 @@ def _delay_columns(sides: Pair[StartedJobs], rows: Pair[Array], causes: Pair[Sta
 
 
 def _reasons(sides: Pair[StartedJobs], rows: Pair[Array]) -> dict[str, Array]:
-    """For each run: how compared rows lost all their cores, the policy's reasons for starts, and waits for hosts to boot;
+    """For each run: how compared rows lost all their cores, the policy's reasons for starts, and delays of starts;
     each is missing if no row has it."""
     found: dict[str, Array] = {}
     for name in (CUT_BECAUSE, STARTED_BECAUSE):
         because = {f"{name}_{run}": getattr(side, name)[row] for run, side, row in zip("ab", sides, rows, strict=True)}
         if any((column != "").any() for column in because.values()):
             found |= because
-    waits = [getattr(side, BOOT_WAIT)[row] for side, row in zip(sides, rows, strict=True)]
-    return found | (dict(zip(BOOT_COLUMNS, waits, strict=True)) if any(wait.any() for wait in waits) else {})
+    waits = [side.delay_ns[row] for side, row in zip(sides, rows, strict=True)]
+    return found | (dict(zip(DELAY_COLUMNS.values(), waits, strict=True)) if any(wait.any() for wait in waits) else {})
 
 
 def chain(compared: Comparison, row: int) -> list[Link]:
@@ -238,9 +239,9 @@ def overtakers(compared: Comparison, row: int, run: str) -> list[int]:
     delays = compared.delays
     here, there = run.lower(), RUNS[1 - RUNS.index(run)].lower()
     start, start_there = (delays[f"start_{name}_ns"].to_numpy() for name in (here, there))
-    if BOOT_COLUMNS[0] in delays:  # a job that has its cores is not overtaken while its hosts boot
-        booted, booted_there = (delays[f"boot_wait_{name}_ns"].to_numpy() for name in (here, there))
-        start, start_there = start - booted, start_there - booted_there
+    if DELAY_COLUMNS["A"] in delays:  # a job that has its cores is not overtaken
+        delay, delay_there = (delays[DELAY_COLUMNS[name.upper()]].to_numpy() for name in (here, there))
+        start, start_there = start - delay, start_there - delay_there
     eligible = int(delays[f"eligible_{here}_ns"].to_numpy()[row])
     rows = np.flatnonzero((start >= eligible) & (start < start[row]) & (start_there > start_there[row]))
     cores, job, attempt = (delays[name].to_numpy()[rows] for name in ("cores", "job_id", "attempt"))

@@ -10,12 +10,13 @@ from typing import NamedTuple, Self, TypeAlias, TypeVar
 import numpy as np
 
 from bls.engine.features.hints.records import HintRecords
+from bls.engine.features.records import START_DELAY
 from bls.engine.features.releases.records import ReleaseRecords
 from bls.engine.features.widths.records import WidthRecords
 from traces.compiled import Array
 from traces.intervals import intervals_of, parse_intervals
 from traces.records.events import JobEvents, of_kind
-from traces.tables import BOOT_WAIT, CUT_BECAUSE, STARTED_BECAUSE, DataFrame
+from traces.tables import CUT_BECAUSE, STARTED_BECAUSE, DataFrame
 
 T = TypeVar("T")
 Pair: TypeAlias = tuple[T, T]  #: a pair of equal kinds: of run A and of run B
@@ -23,7 +24,7 @@ Pair: TypeAlias = tuple[T, T]  #: a pair of equal kinds: of run A and of run B
 #: Causes of a start; ``StartCauses.kind`` is the position in this tuple.
 CAUSES = (
     "submit", "eligible", "dependency", "retry", "release", "unmatched", "pass", "freed", "hinted", "asked", "wished", "lost",
-    "boot",
+    START_DELAY.cause,
 )  # fmt: skip
 
 #: Causes that are links of a chain: the job started at the end of a compared job.
@@ -61,8 +62,7 @@ class StartedJobs:
     cut_because: Array
     # ndarray of str, shape (n,): the policy's reason for a start; empty (default) without one
     started_because: Array
-    # (n,): time for which a row had its cores and waited for their hosts to boot; 0 by default
-    boot_wait_ns: Array
+    delay_ns: Array  # (n,): time for which a row had its cores before its start; 0 by default
 
     @classmethod
     def of(cls, jobs: DataFrame, events: Collection[JobEvents] = ()) -> Self:
@@ -88,9 +88,7 @@ class StartedJobs:
             asked_row=place[widths.job[asked]],
             asked_core=widths.core[asked],
             wished=bool((widths.change == 0).any()),
-            boot_wait_ns=started[BOOT_WAIT].to_numpy(np.int64)
-            if BOOT_WAIT in started
-            else np.zeros(len(started), np.int64),
+            delay_ns=np.full(len(started), started.get(START_DELAY.column, 0), np.int64),
             **{
                 name: started[name].to_numpy(object) if name in started else np.full(len(started), "", object)
                 for name in (CUT_BECAUSE, STARTED_BECAUSE)
@@ -102,8 +100,8 @@ class StartedJobs:
 
     @property
     def had_ns(self) -> Array:
-        """The instant at which each row had its cores: its start, minus the boot time of its hosts."""
-        return self.start_ns - self.boot_wait_ns
+        """The instant at which each row had its cores."""
+        return self.start_ns - self.delay_ns
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +129,7 @@ def find_causes(late: StartedJobs, early: StartedJobs, late_row: Array, early_ro
     kind = np.full(len(late), _CODE["pass"])
     kind[found >= 0] = _CODE["release"]
     kind[at_once] = np.where(late.eligible_ns == late.submit_ns, _CODE["submit"], _CODE["eligible"])[at_once]
-    kind[at_once & (late.boot_wait_ns > 0)] = _CODE["boot"]
+    kind[at_once & (late.delay_ns > 0)] = _CODE[START_DELAY.cause]
     depends, on = _preceding(late, early, late_row, early_row)
     kind[depends], found[depends] = _CODE["dependency"], on
     again, before = _attempts_before(late)

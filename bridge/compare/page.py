@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from bls.engine.features.records import START_DELAY
 from bridge.compare.comparison import RUNS, Comparison, ranked
 from bridge.compare.record import FIGURES, METRICS, compare_runs, rankings, read_run, write_comparison
 from bridge.report import parts as p
@@ -46,7 +47,7 @@ _TOP = 10
 _CAUSES = {
     "submit": "started at its submit",
     "eligible": "started when it became eligible",
-    "boot": "waited for its hosts to boot",
+    START_DELAY.cause: f"waited for its {START_DELAY.awaited}",
     "pass": "started in a pass in which no job ended",
 }
 

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from bridge.compare.comparison import BOOT_COLUMNS, RUNS, Comparison, Link, chain, overtakers, ranked
+from bls.engine.features.records import START_DELAY
+from bridge.compare.comparison import DELAY_COLUMNS, RUNS, Comparison, Link, chain, overtakers, ranked
 from bridge.compare.delay_causes import LINKS
 from bridge.standard_error import text_table
 from traces.base.time import NS_PER_S, format_ns
@@ -68,14 +69,14 @@ def _said(compared: Comparison, row: int) -> str:
     return _in_each(compared, row, STARTED_BECAUSE, "reason of the policy in")
 
 
-def _booted(compared: Comparison, row: int, run: str) -> str:
-    """The time for which a compared job waited for its hosts to boot in the run of a chain; empty if it did not wait."""
-    if BOOT_COLUMNS[0] not in compared.delays:
+def _delayed(compared: Comparison, row: int, run: str) -> str:
+    """The delay of a compared job that had its cores, in the run of a chain; empty if there was none."""
+    if DELAY_COLUMNS["A"] not in compared.delays:
         return ""
-    waits = dict(zip(RUNS, (int(compared.delays[name].iloc[row]) for name in BOOT_COLUMNS), strict=True))
+    waits = {name: int(compared.delays[column].iloc[row]) for name, column in DELAY_COLUMNS.items()}
     other = RUNS[1 - RUNS.index(run)]
     too = f" ({format_ns(waits[other])} in {other})" if waits[other] else ""
-    return f"waited {format_ns(waits[run])} for its hosts to boot{too}" if waits[run] else ""
+    return f"waited {format_ns(waits[run])} for its {START_DELAY.awaited}{too}" if waits[run] else ""
 
 
 def _in_each(compared: Comparison, row: int, column: str, words: str) -> str:
@@ -101,7 +102,7 @@ def _cause_text(compared: Comparison, link: Link, row: int, run: str) -> str:
     """The cause of a link, the compared job ``row``, with its differences between the runs."""
     delta = link.cause_run_delta_ns
     parts = [f"ran {format_ns(abs(delta))} {'longer' if delta > 0 else 'shorter'}" if delta else "same run time"]
-    parts += [part for part in (_booted(compared, row, run), _cut(compared, row)) if part]
+    parts += [part for part in (_delayed(compared, row, run), _cut(compared, row)) if part]
     parts += [f"order {_signed(link.order_ns)}"] if link.order_ns else []
     return f"job {compared.called(link.cause_job, link.cause_attempt)} ({'; '.join(parts)})"
 
@@ -114,7 +115,7 @@ def _no_link(compared: Comparison, link: Link, run: str) -> str:
         "submit": "it started at its submit",
         "eligible": "it started as soon as it was eligible",
         "unmatched": f"it waited for job {cause}, which ran only in {run}{before and f', because {before}'}",
-        "boot": "it had its cores as soon as it was eligible",
+        START_DELAY.cause: "it had its cores as soon as it was eligible",
         "pass": "no job ended when it started",
         "hinted": f"{on} released after a hint",
         "asked": f"it started on cores that the scheduler requested from job {cause}, still running",
@@ -140,8 +141,8 @@ def _delay_line(compared: Comparison, row: int) -> str:
         text += f", and so on over {more} more {'job' if more == 1 else 'jobs'}" if more > 0 else ""
         back = f", back to job {compared.called(root.job_id, root.attempt)}" if len(held) > 1 else ""
         parts += [f"{text}{back}, which {_moved(root)}", *([_sums(held, compared)] if more > 0 else [])]
-    if booted := _booted(compared, first.row, run):
-        parts.append(f"in {run} it {booted}")
+    if delayed := _delayed(compared, first.row, run):
+        parts.append(f"in {run} it {delayed}")
     parts += [part for part in (_overtaken(compared, first, run), _said(compared, first.row)) if part]
     return f"{parts[0]}: {'; '.join(parts[1:])}"
 
@@ -214,7 +215,7 @@ def chain_table(compared: Comparison, row: int) -> str:
     run = str(delays["chain_of"])
     named = [(f"job {compared.called(link.job_id, link.attempt)}", link) for link in links]
     further = [f"{name} was {cut}" for name, link in named if (cut := _cut(compared, link.row))]
-    further += [f"{name} {booted} in {run}" for name, link in named if (booted := _booted(compared, link.row, run))]
+    further += [f"{name} {delayed} in {run}" for name, link in named if (delayed := _delayed(compared, link.row, run))]
     if links[-1].cause == "unmatched" and (before := _cut_before(compared, links[-1])):
         further.append(before)
     further += [f"{name} {passed}" for name, link in named if (passed := _overtaken(compared, link, run))]

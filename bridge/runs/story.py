@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from bls.engine.features.records import EVENTS
+from bls.engine.features.records import EVENTS, START_DELAY
 from bls.workloads.job_words import JobWords
 from bridge.runs.stored import hosts
 from traces.base.errors import InputError
@@ -22,7 +22,7 @@ from traces.intervals import intervals_text
 from traces.ledger_tables import stored_events
 from traces.lifecycle import Ending, Stage, describe
 from traces.records.events import NAMED, JobEvents, counted, instant_text
-from traces.tables import BEGIN, BOOT_WAIT, CUT_BECAUSE, NAME, REJECTED_BECAUSE, STARTED_BECAUSE, read_jobs, read_rows
+from traces.tables import BEGIN, CUT_BECAUSE, NAME, REJECTED_BECAUSE, STARTED_BECAUSE, read_jobs, read_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,9 +46,8 @@ class _Jobs:
         )
         self.begin = np.asarray(columns[BEGIN], np.int64) if BEGIN in columns else self.submit
         self.started = self.start >= 0
-        # A job has its cores before its start if their hosts have to boot.
-        boot = np.maximum(np.asarray(columns[BOOT_WAIT], np.int64), 0) if BOOT_WAIT in columns else 0
-        self.had = np.where(self.started, self.start - boot, self.start)
+        delay = np.asarray(columns[START_DELAY.column], np.int64) if START_DELAY.column in columns else 0
+        self.had = np.where(self.started, self.start - np.maximum(delay, 0), self.start)  # when it had its cores
         self.columns, self.n_cores, self.events = columns, n_cores, events
         # Events that change the cores of jobs: rows, instants, and numbers of cores.
         changing = [(one.job, one.at_ns, cores) for one in events if (cores := one.cores_gained) is not None]
@@ -124,9 +123,9 @@ class _Jobs:
         had = int(self.had[row])
         text = f"waited {format_ns(start - eligible)}"
         if had == eligible:
-            return f"{text} for its hosts to boot"
+            return f"{text} for its {START_DELAY.awaited}"
         if had < start:
-            text += f" ({format_ns(start - had)} for its hosts to boot)"
+            text += f" ({format_ns(start - had)} for its {START_DELAY.awaited})"
         free = self.free_at(eligible, row)
         if free < requested:
             reason = f"{counted(requested, 'core')} requested, {free} free when it became eligible"
@@ -143,7 +142,7 @@ class _Jobs:
 
     def _had(self, row: int) -> str:
         waited = format_ns(int(self.start[row] - self.had[row]))
-        return f"had its cores{self._given(row)}; waited {waited} for their hosts to boot"
+        return f"had its cores{self._given(row)}; waited {waited} for their {START_DELAY.awaited}"
 
     def _start(self, row: int) -> str:
         start = int(self.start[row])

@@ -156,7 +156,7 @@ _MOST = 20  #: largest number of named users
 
 
 def power_words(scenario: ReadyScenario) -> Iterator[str]:
-    """Lines about limits that cannot be kept, options without effect, users without jobs, and features of no use."""
+    """Lines about limits that cannot be kept, users without jobs, and options and features without effect."""
     if (plan := scenario.power) is None:
         return
     from bls.power.facts import FACTS  # not needed by most runs

@@ -35,7 +35,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from one_result import different
 from reference import application, cluster, drawing, speeds
-from reference.machine import MINUTES, Attempt
+from reference.machine import MINUTES, Attempt, Host, Job, Machine, Rules
 
 import bridge
 from als.techniques import TECHNIQUES
@@ -276,9 +276,7 @@ class _Reference:
         if stop is not None and self.case.computing.lost is not None:
             # The tasks of a core that is lost at the end of an attempt, as all are then, are lost with it, if nothing else
             # ends it then.
-            others = {job.cancel for job in self.jobs} | {window.begin for window in self.machine.windows}
-            others |= {down for host in self.machine.hosts for down, _ in host.outages}
-            ends = stop not in others and attempt.state in ("failed", "requeued")
+            ends = attempt.state in ("failed", "requeued") and not self.fails(row, attempt)
             stop += ends and self.loss_of(row, attempt.start, ()) == stop
         ran = self.ran(row, attempt.start, stop)
         tasks = tuple(
@@ -286,6 +284,14 @@ class _Reference:
             for task, length in zip(ran.tasks, self.lengths(row)[0], strict=True)
         )
         return Done(attempt, ran.chunks, tasks)
+
+    def fails(self, row: int, attempt: Attempt) -> bool:
+        """Whether a host on which an attempt still holds cores fails at its end, or a maintenance of such cores begins."""
+        released = self.ran(row, attempt.start, attempt.end).released_cores
+        held = {core for core in attempt.cores if released.get(core, attempt.end) >= attempt.end}
+        downs = [down for host in {self.host_of[core] for core in held} for down, _ in self.machine.hosts[host].outages]
+        downs += [window.begin for window in self.machine.windows if window.maintenance and window.cores & held]
+        return attempt.end in downs
 
     def given(
         self, row: int, start: int, cores: tuple[int, ...], changes: cluster.Changes = (), hints: cluster.Hints = ()
@@ -567,11 +573,67 @@ def test_in_processes(coupling: str, step: int) -> None:
         assert different(found, case.simulated()) == "", case
 
 
+TOLD = shlex.join([sys.executable, str(Path(__file__).with_name("lengths_peer.py"))])
+LEARNING = {name for name in NAMES if name.startswith("select:") or TECHNIQUES[name].learns}
+
+
+def by_parts(case: TwoLevelCase) -> bridge.Result:
+    """The result with a simulator that receives lengths and parts."""
+    return case.simulated(execution=Execution("pool", workers=1, als_command=TOLD))
+
+
 def test_a_simulator_that_receives_parts_requests_their_widths() -> None:
-    command = shlex.join([sys.executable, str(Path(__file__).with_name("lengths_peer.py"))])
-    for case in two_level_cases(46, 2, ("wishes", "variation")):
-        found = case.simulated(execution=Execution("pool", workers=1, als_command=command))
-        assert different(found, case.simulated()) == "", case
+    for case in two_level_cases(46, 5, ("wishes", "variation")):
+        # It receives neither the seed, from which ``rnd`` draws, nor which parts belong to the same phase.
+        phases = [replace(one, technique="ss") if one.technique == "rnd" else one for one in case.computing.phases]
+        steps = 1 if any(phase.technique in LEARNING for phase in phases) else case.computing.steps
+        alike = replace(case, computing=replace(case.computing, phases=tuple(phases), steps=steps))
+        assert different(by_parts(alike), alike.simulated()) == "", alike
+
+
+def test_a_simulator_that_receives_parts_learns_nothing_over_steps() -> None:
+    """In the second step, AF knows the tasks of the first, which are equal: a core may take two of them at once. As parts, the
+    loops of both steps are those of two phases."""
+    half = Phase(0.5, "af", 0.0)
+    case = TwoLevelCase(
+        BatchCase((Job(1, 0, 8, 4, 8),), Machine((Host(4),)), Rules(corrections=MINUTES)),
+        Computing(tasks_per_core=2, phases=(half,), steps=2),
+    )
+    phases = replace(case, computing=replace(case.computing, phases=(half, half), steps=1))
+    assert done(case, case.simulated())[0].chunks == 14
+    assert done(case, by_parts(case))[0].chunks == 16
+    assert different(by_parts(case), phases.simulated()) == ""
+
+
+@pytest.mark.parametrize("latency", [0, 1])
+def test_a_job_that_would_release_cores_as_their_host_fails_is_cut(latency: int) -> None:
+    """Core 1, which is twice as fast, computes until 6 ns; with messages of 1 ns, from 2 to 8 ns, and is released at 10 ns."""
+    at = 6 + 4 * latency
+    for down, end in ((at, at), (at + 1, 12)):
+        batch = BatchCase(
+            (Job(1, 0, 12, 2, 12),),
+            Machine((Host(1), Host(1, outages=((down, 99),)))),
+            Rules(corrections=MINUTES, requeue=False),
+        )
+        case = TwoLevelCase(
+            batch, Computing(tasks_per_core=2, latency=latency, unequal=True, coordination="release:core")
+        )
+        assert check(case, ())
+        assert done(case, case.simulated())[0].attempt.end == end
+        assert different(case.simulated(execution=Execution("pool", workers=1)), case.simulated()) == ""
+
+
+@pytest.mark.parametrize(("fails", "second"), [(None, (-1, -1)), (1, (-1, -1)), (0, (2, 3))])
+def test_the_task_of_the_last_core_is_lost_with_it(fails: int | None, second: tuple[int, int]) -> None:
+    """Also if job 2 is withdrawn from the queue then, or another host fails; if its own host fails, it computed until then."""
+    hosts = [Host(2, outages=((3, 9),) if host == fails else ()) for host in range(2)]
+    jobs = (Job(1, 0, 6, 1, 6), Job(2, 1, 1, 4, 1, cancel=3))
+    batch = BatchCase(jobs, Machine(tuple(hosts)), Rules(corrections=MINUTES, requeue=False))
+    case = TwoLevelCase(batch, Computing("ss", tasks_per_core=3, lost=(0, 3)))
+    assert check(case, ())
+    failed, withdrawn = done(case, case.simulated())
+    assert (failed.attempt.end, failed.attempt.state, withdrawn.attempt.state) == (3, "failed", "cancelled")
+    assert [task[2:4] for task in failed.tasks] == [(0, 2), second, (-1, -1)]
 
 
 def plain_python() -> int:

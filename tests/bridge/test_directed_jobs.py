@@ -15,7 +15,8 @@ from test_power_runs import commanded_states
 import bridge
 from als.programs.table import Programs
 from als.techniques.contract import Technique
-from bls import ConstraintOptions, HostGroup, Platform, Rules
+from bls import ConstraintOptions, HostGroup, Platform, Power, Rules
+from bls.machine.host_power import HostPower
 from bls.workloads.workload import Workload
 from bridge.couplings import inline
 from bridge.couplings.inline_state import SavedStates
@@ -337,7 +338,7 @@ class Ends:
         self.how, self.at_ns = how, at_ns
 
     def decide(self, view: Any) -> Iterator[Any]:
-        yield from view.waiting
+        yield from (job for job in view.waiting if job.cores <= view.free_cores)
         if view.now_ns < self.at_ns:
             view.wake_at(self.at_ns)
         for job in view.running if view.now_ns == self.at_ns else ():
@@ -353,6 +354,25 @@ def test_jobs_are_ended(how: str, state: str, als: str, words: str) -> None:
     columns = result.jobs[["end_ns", "state", "cut_because"]]
     assert columns.to_numpy().tolist() == ended[: 1 + (how == "requeue")]
     assert words in result.story(7)
+
+
+@pytest.mark.parametrize(("at_s", "how", "als"), table_rows(__file__, "ended_as_hosts_boot"))
+def test_jobs_are_ended_as_their_hosts_boot(at_s: int, how: str, als: str, tmp_path: Path) -> None:
+    """The failure, which comes before the job could start, cuts it; it runs again when the host is back."""
+    (tmp_path / "fails.csv").write_text("host,down_s,up_s\n0,110,112\n")
+    draws = HostPower(50, [(1, 100)], base_w=10, off_w=5, shutdown=("10s", 80), boot=("20s", 90))
+    jobs, machine = Workload.from_jobs([(1, 0, 10, 2, 10), (2, 100, 30, 2, 30)]), HostGroup(1, 2, 2.0, power=draws)
+    result = bridge.simulate(
+        jobs,
+        Platform((machine,)),
+        bls=Ends(how, at_s * S),
+        als=als,
+        power=Power(sleep_after_ns=0),
+        failures=str(tmp_path / "fails.csv"),
+    )
+    columns = result.jobs[["start_ns", "end_ns", "state"]]
+    cut = [110 * S, 110 * S, "requeued"], [112 * S, 142 * S, "completed"]
+    assert columns.to_numpy().tolist() == [[0, 10 * S, "completed"], *cut]
 
 
 def test_the_trace_shows_all_of_it(tmp_path: Path) -> None:

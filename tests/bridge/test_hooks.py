@@ -2,14 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 from directing import LastOfEach
 from directors import Director
+from pages import ROOT
 
 import bridge
 from als.engine import hooks as a
@@ -41,8 +42,10 @@ TABLES = {
 JOBS = [(1, 0, 100, 200, 100), (2, 1, 50, 256, 60), (3, 2, 30, 4, 30), (4, 3, 10, 8, 20)]
 
 #: The features of the batch engine, by what they are called where they are declared.
-_MODULES = [module for module in vars(order).values() if isinstance(module, ModuleType)]
+_PATHS = [path.parent.name for path in (ROOT / "bls/engine/features").glob("*/feature.py")]
+_MODULES = [import_module(f"bls.engine.features.{name}.feature") for name in _PATHS]
 NAMES = {one: name for module in _MODULES for name, one in vars(module).items() if isinstance(one, Feature)}
+DECLARED = [order.declared(where) for where, _ in order.FEATURES]
 HOSTS = {"OUTAGES", "RETRIES"}
 GRAPHS = {a.OPEN_GRAPH, a.SERVE_GRAPH}
 CHANGES = {a.CHANGE_GRAPH, a.STOP_GRAPH}
@@ -241,16 +244,16 @@ def test_a_feature_of_the_application_level_fills_its_slots(
 
 
 def test_every_feature_and_every_slot_of_every_table_is_in_a_case_here() -> None:
-    assert NAMES.keys() == set(order.FEATURES)
+    assert NAMES.keys() == set(DECLARED)
     batch = set().union(*(wanted for _, wanted in BATCH_CASES.values())) | {"PRESETS", "REQUESTS", "DRAINS"}
     assert batch == set(NAMES.values()) - {"DEPENDENCIES", "SWITCHES"}
     assert GRAPHS | CHANGES | WIDTHS | DEVICES | {a.SELECT, a.SERVE_LAST, a.REQUEST_WIDTH} == set(a.HOOKS.slots)
     assert {i.SPEEDS, i.VARYING, i.GRAPHS, *KEPT, i.WIDTH_REQUESTS, i.DEVICES} == set(i.HOOKS.slots)
 
 
-@pytest.mark.parametrize("roles", [h.PROFILE, h.PLACEMENT, h.ATTEMPTS])
-def test_a_feature_plays_all_roles_that_belong_together(roles: tuple[int, ...]) -> None:
-    players = [feature for feature in order.FEATURES if feature.plays.keys() & set(roles)]
+@pytest.mark.parametrize("roles", h.STRATEGIES.values())
+def test_a_feature_plays_all_roles_that_belong_together(roles: range) -> None:
+    players = [feature for feature in DECLARED if feature.plays.keys() & set(roles)]
     assert players
     assert all(set(roles) <= feature.plays.keys() for feature in players)
 

@@ -2,6 +2,7 @@
 
 import json
 import random
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -24,6 +25,7 @@ from bls.machine.host_power import HostPower
 from bls.power.options import Power
 from bls.power.table import power_table
 from bls.simulator import BatchSimulator
+from bls.view import View
 from bridge.compare.power import indexes_of
 from bridge.scenarios.scenario import Application
 from bridge.studies.executors.local import Here
@@ -157,6 +159,47 @@ def test_policies_of_users_have_hosts_woken(in_python: bool, tmp_path: Path) -> 
     rows = [(1, 0, 10, 4, 10), (2, 100, 5, 2, 5), (3, 101, 5, 2, 5), (4, 300, 5, 4, 5)]
     who = {"bls": f"{tmp_path}/greedy.py:Greedy"} if in_python else {"bls_command": changed_toy(tmp_path, {})}
     assert starts(ran(rows, hosts(2, 2), 30 * S, **who)) == [0, 120, 121, 320]
+
+
+class Tries:
+    """Starts the jobs that fit into a trial, and keeps the cores that it gave them."""
+
+    name = "tries"
+
+    def __init__(self, *, names: bool) -> None:
+        self.names = names
+        self.placed: dict[int, list[int]] = {}
+
+    def decide(self, view: View) -> Iterator[Any]:
+        trial = view.trial()
+        for job in view.waiting:
+            cores = trial.place(job)
+            if cores is not None:
+                self.placed[job.job_id] = cores
+                yield (job, cores) if self.names else job
+
+
+@pytest.mark.parametrize("names", [False, True])
+def test_a_trial_places_jobs_on_hosts_that_are_awake(names: bool) -> None:
+    """Host 0 idles from 10 s on and sleeps from 40 s on, before anything else happens; host 1 idles from 30 s on."""
+    tries = Tries(names=names)
+    result = ran([(1, 0, 10, 2, 10), (2, 0, 30, 2, 30), (3, 50, 10, 2, 10)], hosts(2, 2), 30 * S, bls=tries)
+    assert tries.placed == {1: [0, 1], 2: [2, 3], 3: [2, 3]}
+    assert result.jobs.allocation.tolist() == ["0-1", "2-3", "2-3"]
+    assert starts(result) == [0, 0, 50]
+
+
+@pytest.mark.parametrize("allocator", ["best-fit", "contiguous"])
+def test_a_trial_predicts_the_engine(allocator: str) -> None:
+    for seed in range(4):
+        tries = Tries(names=False)
+        workload = jobs(random.Random(seed), 40, cores=8, pauses=(0, 1, 5, 30, 60))
+        result = bridge.simulate(
+            *(workload, hosts(4, 3)), als="recorded", bls=tries, allocator=allocator, sleep_after_ns=20 * S
+        )
+        cores = [[core for lo, hi in result.ledger.jobs.allocation(row) for core in range(lo, hi)] for row in range(40)]
+        assert dict(zip(result.jobs.job_id.tolist(), cores, strict=True)) == tries.placed
+        assert result.metrics["boot_waits"] > 2
 
 
 #: What options of a table are made of.

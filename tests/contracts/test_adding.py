@@ -265,4 +265,6 @@ def test_the_cost_of_a_feature_counts_the_product_files_outside_its_folder() -> 
     lines = [f"{40 if 'sleep' in file else 3}\t1\tbls/engine/{file}" for file in files]
     changed = "\n".join([*lines, "-\t-\ttraces/picture.png", "90\t0\ttests/bls/test_sleep.py"])
     assert cost(changed) == (sleep, [f"{sleep}/state.py"], [f"bls/engine/{file}" for file in files[:2]])
+    removed = changed.replace("40\t1", "1\t40").replace("3\t1", "9\t1")  # as a commit that removes the feature
+    assert cost(removed) == cost(changed)
     assert cost(lines[1]) == ("", [], ["bls/engine/loop.py"])

@@ -474,7 +474,7 @@ class Cluster:
         if head is not None and (named := self.jobs[head].wanted) is not None:
             wanted = {row: self.running[row].left & named for row in began}
         elif head is not None:
-            lack = self.jobs[head].cores - len(self.free(head))
+            lack = self.jobs[head].cores - self.idle_for(head)
             masked = self.machine.partitions[self.jobs[head].partition].hosts
             asked = frozenset[int]().union(*(self.asked(row) for row in self.running))
             lack -= sum(masked is None or self.machine.host_of(core) in masked for core in asked)
@@ -516,6 +516,23 @@ class Cluster:
         elif self.resize in ("expand", "expand+shrink") and not self.waiting:
             for row in rows:
                 self.give(row, self.widths[row][1])
+
+    def idle_for(self, row: int) -> int:
+        """The number of free cores of a job's partition, whatever windows they are for."""
+        held = frozenset[int]().union(*(job.left for job in self.running.values()))
+        held |= {
+            core
+            for one in self.machine.windows
+            if one.maintenance and one.begin <= self.now < one.end
+            for core in one.cores
+        }
+        masked = self.machine.partitions[self.jobs[row].partition].hosts
+        hosts = (
+            host
+            for host in range(len(self.machine.hosts))
+            if host not in self.down and (masked is None or host in masked)
+        )
+        return sum(core not in held for host in hosts for core in self.machine.cores_of(host))
 
     def free(self, row: int) -> list[int]:
         held = frozenset[int]().union(*(job.left for job in self.running.values()))
@@ -806,10 +823,10 @@ class Cluster:
                 assert self.ways.releases_of is not None
                 known = self.ways.releases_of(row, start, computing)
             until = self.released(dict(known), cores)
-            # A host that has left the job by then does not affect it.
+            # A host that has left the job before does not affect it.
             stops = [stop for stop in stops if stop[1] != 2]
             for down, whose in self.losses(cores):
-                stops += [(down, 2, lost)] if any(until.get(core, down + 1) > down for core in whose) else []
+                stops += [(down, 2, lost)] if any(until.get(core, down) >= down for core in whose) else []
         stops.sort()
         if stops:
             start = min(start, stops[0][0])  # a stop before the start takes effect coincides with the start

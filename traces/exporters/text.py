@@ -27,7 +27,7 @@ FOLDER, FILE, APPLICATIONS = "text", "batch.txt", "applications"
 
 
 def _batch_events(events: Iterable[JobEvents]) -> dict[str, tuple[str, ...]]:
-    """Return the events of the batch simulator, among them these of running jobs, and their fields."""
+    """Return the events of the batch simulator, including the given events of running jobs, and their fields."""
     kinds = [(one.frees, one.event(), ("job", "attempt", *one.numbers_named())) for one in events]
     return {
         "end": ("job", "attempt", "state"),
@@ -42,7 +42,7 @@ def _batch_events(events: Iterable[JobEvents]) -> dict[str, tuple[str, ...]]:
 
 
 def _application_events(events: Iterable[JobEvents]) -> dict[str, tuple[str, ...]]:
-    """Return the events of an application simulator, among them those of these that free cores, and their fields."""
+    """Return the events of an application simulator, including the given events that free cores, and their fields."""
     return {
         "start": ("cores",),
         "task-end": ("core", "task"),

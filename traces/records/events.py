@@ -31,6 +31,14 @@ class Points(NamedTuple):
     values: Sequence[Array]
 
 
+class StartDelay(NamedTuple):
+    """A time for which a job has its cores before it starts."""
+
+    column: str  # of the table of jobs: this time, ns, if any job may have it
+    cause: str  # its name among the causes of starts
+    awaited: str  # what the job waits for, after "its"
+
+
 class Happening(NamedTuple):
     """A sentence of a job's story."""
 

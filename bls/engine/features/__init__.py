@@ -1,1 +1,4 @@
-"""Optional features of the batch engine, a folder each, compiled only for runs that use them (:mod:`bls.engine.hooks`)."""
+"""Optional features of the batch engine, one folder per feature, compiled only for runs that use them.
+
+Several features share the folder ``draws`` and the modules next to the folders (:mod:`bls.engine.hooks`).
+"""

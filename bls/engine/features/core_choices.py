@@ -1,4 +1,4 @@
-"""Choices of the core with which features conflict: a policy, an allocator."""
+"""Properties of policies and allocators with which features conflict."""
 
 from typing import Any, Final
 
@@ -20,7 +20,7 @@ NO_HEAD: Final = "{second} decides itself which jobs start, and its queue has no
 
 
 def headless(directs: str, further: str) -> ChosenFeature:
-    """Return the feature that the queue has no head that could start, and that the policy does not direct this itself."""
+    """Return the feature of a queue without a head: the policy decides itself or starts none, and does not direct this."""
     name = f"{_STARTS}, or starts none{further}"
     return has(
         name, lambda one: (one.decides or one.rejects) and directs not in one.may_direct, policy_name, bls="reject"

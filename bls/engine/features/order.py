@@ -1,54 +1,73 @@
 """All features of the batch engine, in the order in which the subscribers of one event are called."""
 
-from typing import TYPE_CHECKING
-
-from bls.engine.feature import Feature
-from bls.engine.features.commands import feature as commands
-from bls.engine.features.core_plan import feature as core_plan
-from bls.engine.features.decisions import feature as decisions
-from bls.engine.features.dependencies import feature as dependencies
-from bls.engine.features.directions import feature as directions
-from bls.engine.features.domains import feature as domains
-from bls.engine.features.drains import feature as drains
-from bls.engine.features.hints import feature as hints
-from bls.engine.features.hold import feature as hold
-from bls.engine.features.levels import feature as levels
-from bls.engine.features.limits import feature as limits
-from bls.engine.features.molding import feature as molding
-from bls.engine.features.other_events import feature as other_events
-from bls.engine.features.outages import feature as outages
-from bls.engine.features.partition_limits import feature as partition_limits
-from bls.engine.features.plans import feature as plans
-from bls.engine.features.prediction import feature as prediction
-from bls.engine.features.presets import feature as presets
-from bls.engine.features.python import feature as python
-from bls.engine.features.releases import feature as releases
-from bls.engine.features.requests import feature as requests
-from bls.engine.features.retries import feature as retries
-from bls.engine.features.scores import feature as scores
-from bls.engine.features.sleep import feature as sleep
-from bls.engine.features.stops import feature as stops
-from bls.engine.features.switches import feature as switches
-from bls.engine.features.widths import feature as widths
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from bls.engine.feature import Feature, FeatureRun
     from bls.engine.state import BatchState
 
-FEATURES = (
-    *(decisions.RECORDS, decisions.CHARGES),
+#: The folder and the name of each feature; and what a run has, any of it, that may have the feature (``FeatureRun.has``). Other
+#: runs do not load its declaration.
+FEATURES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
+    ("decisions:RECORDS", ("keeps_decisions",)),
+    ("decisions:CHARGES", ("charges_decisions",)),
     # At an instant, after the ends: releases of cores, requests for cores, predictions, hosts, limits, and the others.
-    *(releases.HOLDERS, releases.RELEASES, requests.REQUESTS, prediction.PREDICTS),
-    *(outages.OUTAGES, limits.LIMITS, stops.STOPS, drains.DRAINS, retries.RETRIES, prediction.PROMISES),
-    *(widths.WIDTHS, hints.HINTS, hints.HINTS_AS_DECIDED, directions.DIRECTS, levels.SLOWS),
-    *(commands.TOGETHER, commands.COMMANDS, core_plan.BY_CORES, plans.PLANS_AHEAD, limits.EASY, domains.PARTS),
-    *(scores.SCORES, molding.MOLDS, molding.MOLDS_WITH_PLANS, scores.TURNS_AWAY),
-    *(partition_limits.PARTITION_LIMITS, other_events.OTHERS, dependencies.DEPENDENCIES, switches.SWITCHES),
-    *(presets.PRESETS, python.DECIDES, hold.HOLDS),
-    # Policies decide before hosts fall asleep in a pass; accounts begin when sleeping hosts have been waited for.
-    *(sleep.SLEEPS, scores.ACCOUNTS),
+    ("releases:HOLDERS", ("releases",)),
+    ("releases:RELEASES", ("releases",)),
+    ("requests:REQUESTS", ("resizing",)),
+    ("prediction:PREDICTS", ("prediction", "power")),
+    ("outages:OUTAGES", ("outages",)),
+    ("limits:LIMITS", ("power",)),
+    ("stops:STOPS", ("stops",)),
+    ("drains:DRAINS", ("releases",)),
+    ("retries:RETRIES", ("outages", "loses", "directs")),
+    ("prediction:PROMISES", ("promises",)),
+    ("widths:WIDTHS", ("resizing",)),
+    ("hints:HINTS", ("hints",)),
+    ("hints:HINTS_AS_DECIDED", ("hints",)),
+    ("directions:DIRECTS", ("directs",)),
+    ("levels:SLOWS", ("powered",)),
+    ("commands:TOGETHER", ("command_sources",)),
+    ("commands:COMMANDS", ("max_commands",)),
+    ("core_plan:BY_CORES", ("by_cores",)),
+    ("plans:PLANS_AHEAD", ("by_cores", "max_reservations")),
+    ("limits:EASY", ("powered",)),
+    ("domains:PARTS", ("domains",)),
+    ("scores:SCORES", ("order",)),
+    ("molding:MOLDS", ("molds",)),
+    ("molding:MOLDS_WITH_PLANS", ("molds",)),
+    ("scores:TURNS_AWAY", ("order",)),
+    ("partition_limits:PARTITION_LIMITS", ("limited",)),
+    ("other_events:OTHERS", ("cancels", "windows", "dependencies", "switch_wait_ns", "keeps_reservations", "order")),
+    ("dependencies:DEPENDENCIES", ("dependencies",)),
+    ("switches:SWITCHES", ("switch_wait_ns",)),
+    ("presets:PRESETS", ("presets",)),
+    ("hold:HOLDS", ("order",)),
+    # Policies try placements on hosts that are known to sleep; accounts begin when sleeping hosts have been waited for.
+    ("sleep:SLEEPS", ("sleep",)),
+    ("python:DECIDES", ("order",)),
+    ("scores:ACCOUNTS", ("accounts",)),
 )
 
 
-def features_of(state: "BatchState") -> list[Feature]:
+@cache
+def declared(where: str) -> "Feature":
+    """The declaration of a feature, in ``feature.py`` of its folder."""
+    folder, _, name = where.partition(":")
+    found: Feature = getattr(import_module(f"bls.engine.features.{folder}.feature"), name)
+    return found
+
+
+def features_for(run: "FeatureRun") -> "Iterator[tuple[int, Feature]]":
+    """Yield the features of a run before its first event, with their places; settings that one changes count for the next."""
+    for place, (where, needs) in enumerate(FEATURES):
+        if any(map(run.has, needs)) and (feature := declared(where)).there(run):
+            yield place, feature
+
+
+def features_of(state: "BatchState") -> "list[Feature]":
     """The features of a run."""
-    return [feature for feature, there in zip(FEATURES, state.features, strict=True) if there]
+    return [declared(where) for (where, _), there in zip(FEATURES, state.features, strict=True) if there]

@@ -78,8 +78,10 @@ def append_command(state: b.BatchState, job: int, now: int, core: int, what: int
 
 @compiled(inner=True)
 def send(state: b.BatchState, job: int, first: int) -> None:
-    """Send a job its commands from ``first`` on."""
+    """Send a job its commands from ``first`` on; not if it is cut before it computes, e.g. as a booting host fails."""
     jobs = state.jobs
+    if jobs.stop_ns[job] <= jobs.start_ns[job]:
+        return
     jobs.command_first[job], jobs.command_count[job] = first, state.commands.n_log - first
     jobs.n_commanded[job] += 1
     state.interrupted[state.n_interrupted] = job

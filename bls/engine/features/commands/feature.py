@@ -5,7 +5,6 @@ from bls.engine.feature import Feature
 from bls.engine.status import BatchStatus
 
 COMMANDS = Feature(
-    ("max_commands",),
     on={h.BEFORE_PASS: "bls.engine.features.commands.commands:room"},
     # Each of these features may send commands to every job.
     sizes=lambda run: {
@@ -16,7 +15,6 @@ COMMANDS = Feature(
 )
 
 TOGETHER = Feature(
-    ("command_sources",),
     lambda run: run.settings.command_sources > 1,
     on={h.AFTER_PASS: "bls.engine.features.commands.commands:sort_commands"},
 )

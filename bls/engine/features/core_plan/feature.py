@@ -34,7 +34,6 @@ def _carry_profile(old: b.BatchState, new: b.BatchState) -> None:
 
 
 BY_CORES = Feature(
-    ("by_cores",),
     on={h.BEFORE_PASS: f"{_HERE}.core_profile:room"},
     plays={
         h.MOVE_PROFILE: f"{_HERE}.core_profile:move_profile",

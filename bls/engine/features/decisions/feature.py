@@ -7,14 +7,12 @@ from bls.engine.status import BatchStatus
 _HERE = "bls.engine.features.decisions"
 
 RECORDS = Feature(
-    ("keeps_decisions",),
     on={h.BEFORE_PASS: f"{_HERE}.decisions:room", h.PASSED: f"{_HERE}.decisions:record"},
     sizes=lambda run: {"decisions": 2 * run.jobs + 16},
     grow={BatchStatus.DECISIONS_FULL: lambda state: (state.decisions.passes, 0)},
 )
 
 CHARGES = Feature(
-    ("charges_decisions",),
     on={
         h.NEXT: f"{_HERE}.decisions:next_decision",
         h.BUSY: f"{_HERE}.decisions:is_deciding",

@@ -4,7 +4,6 @@ from bls.engine import hooks as h
 from bls.engine.feature import Feature
 
 DEPENDENCIES = Feature(
-    ("dependencies",),
     on={h.ENDED: "bls.engine.features.dependencies.dependencies:let_children_come"},
     overtakes=True,
     sizes=lambda run: {"arriving": 2 * run.jobs},

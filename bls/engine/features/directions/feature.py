@@ -5,7 +5,6 @@ from bls.engine import state as b
 from bls.engine.feature import Feature
 
 DIRECTS = Feature(
-    ("directs",),
     lambda run: run.settings.directs & (b.SCALES | b.CUTS),
     on={h.AFTER_PASS: "bls.engine.features.directions.directed:direct_running"},
     deals=lambda state: ("directs", "cuts", "awaits_outcomes") + ("scales",) * (state.settings.directs & b.SCALES > 0),

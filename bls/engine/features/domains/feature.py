@@ -4,7 +4,6 @@ from bls.engine import hooks as h
 from bls.engine.feature import Feature
 
 PARTS = Feature(
-    ("domains",),
     lambda run: len(run.given.state["domains"].limit_mw) > 1,
     plays={h.OFFER: "bls.engine.features.domains.offers:offer_of_domains"},
 )

@@ -5,7 +5,6 @@ from bls.engine import state as b
 from bls.engine.feature import Feature
 
 DRAINS = Feature(
-    ("releases",),
     lambda run: run.settings.releases == b.BY_DRAIN,
     on={h.HOST: "bls.engine.features.drains.drained_hosts:move_cores"},
 )

@@ -5,7 +5,6 @@ from bls.engine import state as b
 from bls.engine.feature import Feature
 
 HINTS = Feature(
-    ("hints",),
     lambda run: run.settings.hints == b.OF_HEAD,
     on={h.AFTER_PASS: "bls.engine.features.hints.hints:hint_running"},
     deals=lambda state: ("hints",),
@@ -14,7 +13,6 @@ HINTS = Feature(
 )
 
 HINTS_AS_DECIDED = Feature(
-    ("hints",),
     lambda run: run.settings.hints == b.BY_POLICY,
     on={h.AFTER_PASS: "bls.engine.features.hints.hints:hint_as_decided"},
     deals=lambda state: ("hints",),

@@ -6,7 +6,6 @@ from bls.engine.feature import Feature
 from bls.engine.features.hold.holds import why_stuck
 
 HOLDS = Feature(
-    ("order",),
     lambda run: run.settings.order == b.DECIDED,
     on={h.BLOCKED: "bls.engine.features.hold.holds:is_held"},
     sizes=lambda run: {"holding": run.jobs},

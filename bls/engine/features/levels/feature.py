@@ -5,7 +5,6 @@ from bls.engine import state as b
 from bls.engine.feature import Feature
 
 SLOWS = Feature(
-    ("powered",),
     lambda run: run.settings.powered > b.HOLD,
     on={h.AFTER_PASS: "bls.engine.features.levels.slowing:set_states"},
     deals=lambda state: ("scales", "directs", "cuts", "awaits_outcomes"),

@@ -23,7 +23,6 @@ def begin_limits(state: b.BatchState) -> None:
 
 
 LIMITS = Feature(
-    ("power",),
     lambda run: not run.has("stops"),
     on={h.NEXT: f"{_HERE}.limits:next_change", h.INSTANT: f"{_HERE}.limits:change_limits"},
     settings=stairs,
@@ -31,7 +30,6 @@ LIMITS = Feature(
 )
 
 EASY = Feature(
-    ("powered",),
     lambda run: run.settings.order in (b.STATIC, b.SCORED) and not run.settings.by_cores,
     plays={h.PLAN: f"{_HERE}.easy:plan_with_power"},
 )

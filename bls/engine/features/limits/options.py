@@ -25,7 +25,7 @@ POWER_ESTIMATES = Choice(
     help="Job power that the scheduler plans with: exact, platform (typical power of the platform), or last-two (mean of the "
     "user's last two jobs)")
 
-#: Limits of the machine of the examples, one host of two cores with known power.
+#: Limits of the example machine, one host of two cores with known power.
 LIMITED: Final[Mapping[str, Any]] = {"limits": [(0, None, 1000)]}
 _BY_DVFS: Final = {**LIMITED, "fallback": "dvfs"}
 _NOTICED_LIMIT: Final = [(0, None, 1000, "", 0, 5)]

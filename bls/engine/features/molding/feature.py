@@ -4,7 +4,6 @@ from bls.engine import hooks as h
 from bls.engine.feature import Feature
 
 MOLDS = Feature(
-    ("molds",),
     lambda run: run.settings.max_reservations <= 1,
     plays={h.WIDTH: "bls.engine.features.molding.molding:mold"},
     deals=lambda state: ("molds",),
@@ -12,7 +11,6 @@ MOLDS = Feature(
 )
 
 MOLDS_WITH_PLANS = Feature(
-    ("molds",),
     lambda run: run.settings.max_reservations > 1,
     plays={h.WIDTH: "bls.engine.features.molding.molding:mold_with_plans"},
     deals=MOLDS.deals,

@@ -25,7 +25,6 @@ def _cancellations(run: FeatureRun) -> dict[str, OtherEvents]:
 
 
 OTHERS = Feature(
-    (*_OTHERS, "keeps_reservations", "order"),
     _have_others,
     state=_cancellations,
     on={h.NEXT: f"{_HERE}.other_events:next_other", h.INSTANT: f"{_HERE}.other_events:others"},

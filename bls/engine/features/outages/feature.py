@@ -18,7 +18,6 @@ def _next_outages(state: b.BatchState) -> None:
 
 
 OUTAGES = Feature(
-    ("outages",),
     sizes=lambda run: {"outages": len(run.given.state["outages"]["first"]) - 1},
     begin=_next_outages,
     on={h.NEXT: f"{_HERE}.host_events:next_host_event", h.INSTANT: f"{_HERE}.host_events:handle_host_events"},

@@ -7,7 +7,6 @@ from bls.engine.features.partition_limits.limits import carry_tallies
 _HERE = "bls.engine.features.partition_limits"
 
 PARTITION_LIMITS = Feature(
-    ("limited",),
     on={h.BLOCKED: f"{_HERE}.limits:is_beyond", **dict.fromkeys((h.TAKEN, h.FREED), f"{_HERE}.limits:count")},
     sizes=lambda run: {"users": int(run.given.jobs.user.max()) + 1},
     carried=("users",),

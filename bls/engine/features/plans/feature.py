@@ -7,7 +7,6 @@ from bls.engine.feature import Feature
 _HERE = "bls.engine.features.plans"
 
 PLANS_AHEAD = Feature(
-    ("by_cores", "max_reservations"),
     lambda run: (
         run.settings.order in (b.STATIC, b.SCORED)
         and (run.settings.by_cores or (run.settings.max_reservations > 1 and run.settings.powered == b.UNPOWERED))

@@ -9,7 +9,7 @@ doi:10.1109/71.932708 (conservative, compression).
 
 from bls.engine import state as b
 from bls.engine.features.draws.draws import planned_ns
-from bls.engine.hooks import EARLIEST, HOLD_KEPT, HOOK, SLOT_NOW, WIDTH, call_hook, is_played
+from bls.engine.hooks import EARLIEST, HOLD_KEPT, HOOK, PLACEMENT, SLOT_NOW, WIDTH, call_hook, is_played
 from bls.engine.job_lifecycle import held_back, next_in_order, start, suggest, waiting_from, why_now
 from bls.engine.profile import count_cores, drop_slot, earliest_by_counts, hold_pool
 from bls.engine.status import BatchStatus
@@ -101,7 +101,7 @@ def _slot(state: b.BatchState, job: int, before: int, is_copied: bool) -> int:
         if slot == b.NEVER and now + 1 < before < b.ALWAYS:
             # The allocator now refuses its previous choice.
             slot = call_hook(state.roles[EARLIEST], (state, job, now, b.ALWAYS, 0))
-    if slot == now and is_played(state, SLOT_NOW):
+    if slot == now and is_played(state, PLACEMENT):
         slot = call_hook(state.roles[SLOT_NOW], (state, job, now, before, 1 if is_copied else 0))
     return int(slot)
 
@@ -119,7 +119,7 @@ def _start_as_reserved(state: b.BatchState, job: int) -> bool:
 def _start_now(state: b.BatchState, job: int, is_copied: bool) -> bool:
     """Start a job whose slot is now; False if it cannot have the allocator's cores."""
     jobs, now = state.jobs, state.now_ns
-    placed = state.settings.by_cores == 1 or is_played(state, SLOT_NOW)
+    placed = state.settings.by_cores == 1 or is_played(state, PLACEMENT)
     count = state.n_placed if placed else suggest(state, job)
     others_wait = state.partitions.waits[jobs.partition[job]] == 1
     if not start(state, job, count, why_now(state, job, others_wait)):

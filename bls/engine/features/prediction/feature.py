@@ -12,7 +12,6 @@ def _all_estimated(state: BatchState) -> None:
 
 
 PREDICTS = Feature(
-    ("prediction", "power"),
     lambda run: run.has("prediction") or len(run.given.state["power"].seen) > 0,
     begin=_all_estimated,
     on={
@@ -23,7 +22,6 @@ PREDICTS = Feature(
 )
 
 PROMISES = Feature(
-    ("promises",),
     on={h.END_KNOWN: f"{_HERE}.promises:use_known_end"},
     deals=lambda state: ("promises", "awaits_outcomes"),
 )

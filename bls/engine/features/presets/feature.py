@@ -3,4 +3,4 @@
 from bls.engine import hooks as h
 from bls.engine.feature import Feature
 
-PRESETS = Feature(("presets",), on={h.BEFORE_PASS: "bls.engine.features.presets.presets:start_presets"}, overtakes=True)
+PRESETS = Feature(on={h.BEFORE_PASS: "bls.engine.features.presets.presets:start_presets"}, overtakes=True)

@@ -5,7 +5,6 @@ from bls.engine import state as b
 from bls.engine.feature import Feature
 
 DECIDES = Feature(
-    ("order",),
     lambda run: run.settings.order == b.DECIDED,
     on={h.BEFORE_PASS: "bls.engine.features.python.decided:decide_in_python"},
     plays={h.PLAN: "bls.engine.features.python.decided:start_chosen"},

@@ -8,7 +8,6 @@ from bls.engine.status import BatchStatus
 _HERE = "bls.engine.features.releases"
 
 HOLDERS = Feature(
-    ("releases",),
     on={h.TAKEN: f"{_HERE}.releases:take_up"},
     plays={h.GIVE_BACK: f"{_HERE}.releases:give_up"},
     grow={BatchStatus.RELEASES_FULL: lambda state: (state.releases.made, len(state.releases.holder))},
@@ -17,7 +16,6 @@ HOLDERS = Feature(
 )
 
 RELEASES = Feature(
-    ("releases",),
     lambda run: run.settings.releases != b.BY_DRAIN,
     on={h.NEXT: f"{_HERE}.releases:next_release", h.INSTANT: f"{_HERE}.releases:handle_releases"},
     deals=lambda state: ("releases", "awaits_outcomes"),

@@ -212,19 +212,19 @@ def stop_after(state: b.BatchState, job: int, core_number: Ints, released_ns: In
     for k in range(first, first + jobs.held_count[job]):
         for host in range(state.host_of[state.pool.lo[k]], state.host_of[state.pool.hi[k] - 1] + 1):
             down = next_down_ns(state, host)
-            if down < stop and not _gone_by(state, host, down, core_number, released_ns):
+            if down < stop and not _gone_before(state, host, down, core_number, released_ns):
                 stop, reason = down, b.FAILED
     jobs.stop_ns[job], jobs.stop_state[job] = stop, reason
     return bool(stop > before)
 
 
 @compiled(inner=True)
-def _gone_by(state: b.BatchState, host: int, instant: int, core_number: Ints, released_ns: Ints) -> bool:
-    """Whether a job computes on cores of a host and has released all of these by an instant."""
+def _gone_before(state: b.BatchState, host: int, instant: int, core_number: Ints, released_ns: Ints) -> bool:
+    """Whether a job computes on cores of a host and has released all of these before an instant."""
     lo, hi, any_there = state.host_first[host], state.host_first[host + 1], False
     for c in range(core_number.size):
         if lo <= core_number[c] < hi:
-            if released_ns[c] > instant:
+            if released_ns[c] >= instant:  # an application that is stopped then cannot say that it releases the core
                 return False
             any_there = True
     return any_there

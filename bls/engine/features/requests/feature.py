@@ -5,7 +5,6 @@ from bls.engine import state as b
 from bls.engine.feature import Feature
 
 REQUESTS = Feature(
-    ("resizing",),
     lambda run: run.settings.resizing == b.EVOLVE,
     on={h.INSTANT: "bls.engine.features.requests.requests:make_width_requests"},
     deals=lambda state: ("evolves",),

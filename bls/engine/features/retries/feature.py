@@ -7,7 +7,6 @@ from bls.engine.feature import Feature
 _HERE = "bls.engine.features.retries"
 
 RETRIES = Feature(
-    ("outages", "loses", "directs"),
     lambda run: run.has("outages") or run.settings.loses or run.settings.directs & b.CUTS,
     plays={h.MAY_RETRY: f"{_HERE}.retries:may_retry", h.RETRY: f"{_HERE}.retries:again"},
     deals=lambda state: ("loses",) if state.settings.loses else (),

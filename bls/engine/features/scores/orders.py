@@ -70,7 +70,7 @@ def turn_away(state: b.BatchState, _job: int, _begin: int, _stop: int, _sign: in
 
 @compiled(HOOK)
 def keep_account(state: b.BatchState, job: int, instant: int, more: int, sign: int) -> int:
-    """Report cores that a job starts on, is given (``stop`` above 0) or gives back to the policy's account function."""
+    """Report to the policy's account function that a job starts on cores, is given cores (``stop`` > 0) or gives them back."""
     if sign == 1:
         return 0  # reported when it starts
     instant = max(instant, state.jobs.start_ns[job])  # the start may have been delayed

@@ -5,6 +5,7 @@ import numpy as np
 from bls.engine import hooks as h
 from bls.engine import state as b
 from bls.engine.feature import Feature, FeatureRun
+from bls.engine.features.sleep.records import BOOTS
 from bls.engine.features.sleep.state import all_awake
 from traces.compiled import Array
 
@@ -17,10 +18,8 @@ def _awake(run: FeatureRun) -> dict[str, object]:
 
 
 def _columns(state: b.BatchState) -> dict[str, Array]:
-    from traces.tables import BOOT_WAIT
-
     start_ns, waits = (column[: state.n_rows] for column in (state.jobs.start_ns, state.jobs.boot_wait_ns))
-    return {BOOT_WAIT: np.where(start_ns >= 0, waits, -1)}
+    return {BOOTS.column: np.where(start_ns >= 0, waits, -1)}
 
 
 def _up_to_now(state: b.BatchState) -> None:
@@ -34,7 +33,6 @@ def _offered(run: FeatureRun) -> dict[str, int]:
 
 
 SLEEPS = Feature(
-    ("sleep",),
     on={
         h.FREED: f"{_HERE}.hosts:let_sleep",
         h.HOST: f"{_HERE}.hosts:change_host",

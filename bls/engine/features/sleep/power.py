@@ -10,9 +10,9 @@ import numpy as np
 from bls.engine import state as b
 from bls.engine.feature import PowerFacts, RunColumns
 from bls.engine.features.sleep import options as o
+from bls.engine.features.sleep.records import BOOTS
 from traces.base.time import format_ns
 from traces.compiled import Array
-from traces.tables import BOOT_WAIT
 
 if TYPE_CHECKING:
     from bls.power.plan import PowerPlan
@@ -59,12 +59,12 @@ def _remarks(plan: PowerPlan) -> Iterator[str]:
 
 
 def _waits(report: PowerReport) -> Array | None:
-    waits = report.observed.get(BOOT_WAIT)
+    waits = report.observed.get(BOOTS.column)
     return None if waits is None else np.maximum(waits, 0)
 
 
 def _measured(report: PowerReport) -> Mapping[str, int | float | None]:
-    waits, until_ns = report.observed.get(BOOT_WAIT), report.until_ns
+    waits, until_ns = report.observed.get(BOOTS.column), report.until_ns
     if report.stopped is None or waits is None:
         return {}
     _, state, start, end = report.stopped.spans(until_ns)

@@ -16,7 +16,6 @@ def _out_of_service(state: b.BatchState) -> str:
 
 
 STOPS = Feature(
-    ("stops",),
     on={
         h.NEXT: "bls.engine.features.limits.limits:next_change",
         h.HOST: f"{_HERE}.stops:stop_hosts",

@@ -4,7 +4,6 @@ from bls.engine import hooks as h
 from bls.engine.feature import Feature
 
 WIDTHS = Feature(
-    ("resizing",),
     on={h.AFTER_PASS: "bls.engine.features.widths.widths:resize_running"},
     deals=lambda state: ("resizes",),
     settings=lambda run: {"widest": run.cores},  # a job may get all cores

@@ -16,7 +16,6 @@ class Resizing(State, dim="resizing"):
 class WidthState(State):
     """Cores that running jobs were given or asked for."""
 
-    # Of each held core: 1 + column of the command log that gave it; 0: at the start
-    given_at: Ints = column("resizing")
+    given_at: Ints = column("resizing")  # of each held core: 1 + place of the command that gave it; 0: at the start
     asked: Ints = column("resizing")  # of each held core: 1 if its release was requested
     work: Resizing = column(saved=False)  # work space
