@@ -13,6 +13,7 @@ from bls import options as o
 from bls.engine.features.core_choices import DECIDES, DIRECTS, REJECTS, allocator_text
 from bls.engine.features.decisions import options as decisions
 from bls.engine.features.dependencies.options import DEPENDENCIES
+from bls.engine.features.gpus import options as gpus
 from bls.engine.features.limits import options as limits
 from bls.engine.features.other_events import options as other_events
 from bls.engine.features.outages import options as outages
@@ -50,7 +51,8 @@ POLICY: Final[tuple[Conflict, ...]] = (
 
 #: Features of a run; checked for a ``bls.inputs.Run``.
 RUN: Final[tuple[Conflict, ...]] = (
-    *outages.RUN, *sleep.RUN, *limits.RUN, *decisions.RUN, *prediction.RUN, *widths.RUN, outages.COORDINATED, *releases.RUN)
+    *outages.RUN, *sleep.RUN, *limits.RUN, *decisions.RUN, *prediction.RUN, *widths.RUN, *gpus.RUN, outages.COORDINATED,
+    *releases.RUN)
 
 PLAN: Final = limits.PLAN  #: features of a plan of power; checked for a ``bls.power.plan.PlannedLimits``
 
@@ -80,6 +82,7 @@ UNAWARE: Final[Mapping[str, Conflict]] = dict((
         str(other_events.WINDOWS), lambda run: run.windows, "reservations and maintenance", windows="windows.toml",
     ), "no reservations and no maintenance"),
     _unaware_requests("licences", "licences", requests="licences.csv"),
+    _unaware("gpus", gpus.REQUESTED, "resources of hosts, as resources = {{ gpu = 4 }}"),
     _unaware_requests("switches", "few switches", switches="1", allocator="topology"),
     _unaware("power", has(
         f"{limits.LIMITS} with a {limits.FALLBACK}", lambda run: run.limits, "a limit to power", **limits.LIMITED,

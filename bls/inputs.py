@@ -12,6 +12,7 @@ from bls import options as o
 from bls.allocators import Allocator
 from bls.allocators.contract import PlacementRequest
 from bls.conflicts import POLICY, RUN, UNAWARE
+from bls.constraints.gpu_requests import WHOLE
 from bls.constraints.job_constraints import JobConstraints, check_signals, masks, outage_columns, unaware_of
 from bls.engine import state as b
 from bls.engine.feature import RunColumns
@@ -348,7 +349,11 @@ def _add_constraints(given: RunColumns, workload: Workload, platform: Platform, 
     if asked is not None:
         jobs.unit_cores[:], jobs.switch_limit[:] = asked.unit_cores, asked.switches
         given.state["needs"] = np.ascontiguousarray(np.concatenate([asked.per_unit, asked.licences], axis=1).T)
-        given.state["totals"] = np.concatenate([platform.host_resources.ravel(), platform.licence_amounts])
+        totals = [platform.host_resources.ravel(), platform.licence_amounts]
+        if asked.gpus is not None and (constraints.cores_differ or asked.gpus.any.any()):
+            given.state["gpus"] = asked.gpus.given(platform, workload.cores, asked.unit_cores)
+            totals.insert(1, np.full(platform.n_gpus, WHOLE))
+        given.state["totals"] = np.concatenate(totals)
     if windows is not None and len(windows):
         # A job of an advance reservation is cancelled or cut at its end.
         jobs.window[:] = windows.of_jobs(workload)

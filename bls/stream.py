@@ -14,7 +14,7 @@ import numpy as np
 
 from bls import options as o
 from bls.conflicts import STREAM
-from bls.constraints.job_constraints import JobConstraints, check_countable, partitions_of
+from bls.constraints.job_constraints import JobConstraints, partitions_of
 from bls.constraints.outages import Outages
 from bls.constraints.resource_requests import ASKS_TOO_MUCH, never_fits, requests
 from bls.engine import state as b
@@ -143,10 +143,7 @@ class ArrivingJobs:
     def constraints(self, jobs: Workload, outages: Outages | None) -> JobConstraints:
         """The constraints of some of the jobs."""
         partition = partitions_of(jobs, self.platform)[0] if self.platform.partitions else None
-        asked = None
-        if self._asks:
-            asked = requests(jobs, self.platform, memory=self.memory)
-            check_countable(jobs, asked)
+        asked = requests(jobs, self.platform, memory=self.memory) if self._asks else None
         return JobConstraints(partition=partition, requests=asked, outages=outages, cores_differ=self._asks)
 
     @property

@@ -36,7 +36,7 @@ ALLOCATORS = ("first-fit", "best-fit", "worst-fit", "contiguous", "whole-host", 
 FEATURES = (
     *("orders", "allocators", "given", "units", "resources", "licences", "switches", "kill", "cancel", "unknown"),
     *("dependencies", "partitions", "limits", "reservations", "maintenance", "outages", "presets", "cost", "estimates"),
-    "promises",
+    *("promises", "gpus"),
 )
 
 #: What only cases have that request it. With gaps, hosts of one switch are no neighbours; with patience, jobs wait for few
@@ -44,11 +44,11 @@ FEATURES = (
 LATER = ("drains", "gaps", "patience", "held cancel", "begins")
 
 #: What only the slow reference has so far.
-COMING = ("gpus",)
+COMING = ("limits of GPUs", "allocators of GPUs")
 
 #: Kinds of GPUs, and allocators that look at GPUs.
 KINDS = ("a100", "h100")
-GPU_ALLOCATORS = ("pack-gpus", "spread", "fgd")
+GPU_ALLOCATORS = ("pack-gpus", "spread", "tightest", "fgd")
 
 #: Pairs of features that exclude each other: one allocator, one source of estimates.
 APART = [("allocators", "given"), ("allocators", "switches"), ("given", "switches")]
@@ -163,7 +163,7 @@ def _case(rng: random.Random, features: Collection[str], always: Collection[str]
 
 def _rules(rng: random.Random, has: dict[str, bool], scale: int) -> Rules:
     depth = rng.choice((0, 1, None, None, 2, 3))
-    allocators = ALLOCATORS + GPU_ALLOCATORS * has["gpus"]
+    allocators = ALLOCATORS + GPU_ALLOCATORS * has["allocators of GPUs"]
     allocator = rng.choice(allocators) if has["allocators"] else "first-fit"
     if has["switches"]:
         allocator = "topology"
@@ -196,7 +196,7 @@ def _machine(rng: random.Random, has: dict[str, bool], scale: int) -> Machine:
     hosts = tuple(
         Host(
             cores,
-            (("memory", rng.randint(0, 8)), ("gpu", rng.randint(0, 2))) if has["resources"] else (),
+            (("memory", rng.randint(0, 8)), ("card", rng.randint(0, 2))) if has["resources"] else (),
             _outages(rng, scale) if has["outages"] and rng.choice((False, True)) else (),
             _outages(rng, scale) if has["drains"] and rng.choice((False, True)) else (),
         )
@@ -246,8 +246,8 @@ def _partitions(rng: random.Random, has: dict[str, bool], n_hosts: int) -> tuple
             max_cores=limit(2, 8),
             max_user_jobs=limit(1, 2),
             max_user_cores=limit(2, 6),
-            max_milli=limit(1000, 3000) if has["gpus"] else None,
-            max_user_milli=limit(1000, 2000) if has["gpus"] else None,
+            max_milli=limit(1000, 3000) if has["limits of GPUs"] else None,
+            max_user_milli=limit(1000, 2000) if has["limits of GPUs"] else None,
         )
         for part in range(rng.randint(1, 3) if has["partitions"] else 1)
     )
@@ -308,7 +308,7 @@ def _job(rng: random.Random, has: dict[str, bool], scale: int, machine: Machine,
         job = replace(job, cancel=max(0, submit + rng.randint(-1, 8)) * scale)
     if maybe("resources"):
         job = replace(
-            job, needs=rng.choice(((("memory", rng.randint(1, 4)),), (("gpu", 1),), (("gpu", 1), ("memory", 2))))
+            job, needs=rng.choice(((("memory", rng.randint(1, 4)),), (("card", 1),), (("card", 1), ("memory", 2))))
         )
     if maybe("gpus"):
         job = replace(job, gpus=_gpus(rng))

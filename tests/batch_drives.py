@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 from batch_cases import FEATURES, BatchCase, finishes, seeded_cases
 from inside import column, number, put_state
-from reference.machine import MINUTES, Attempt, Job, Machine, Predictor
+from reference.gpus import in_units
+from reference.machine import MINUTES, Attempt, Gpus, Job, Machine, Predictor
 from reference.machine import Rules as CaseRules
 
 from bls.allocators import ALLOCATORS
 from bls.constraints.advance_reservations import Window, windows
 from bls.constraints.dependencies import dependencies
+from bls.constraints.gpu_requests import GpuRequests
 from bls.constraints.job_constraints import JobConstraints
 from bls.constraints.outages import NEVER, Outages
 from bls.constraints.resource_requests import Requests
@@ -57,12 +59,24 @@ def attempts(state: BatchState) -> list[Attempt]:
         "why",
         "state",
     )
-    rows, found = number(state, "n_rows"), []
+    rows = number(state, "n_rows")
+    found: list[tuple[int, Attempt]] = []
     columns = [column(state, f"jobs.{name}")[:rows].tolist() for name in names]
     for origin, job, attempt, eligible, start, end, first, count, why, became in zip(*columns, strict=True):
         held = tuple(core for k in range(first, first + count) for core in range(state.pool.lo[k], state.pool.hi[k]))
-        found.append((origin, Attempt(job, attempt, eligible, start, end, held, WHY[why], STATES[became])))
+        row = len(found)
+        found.append(
+            (origin, Attempt(job, attempt, eligible, start, end, held, WHY[why], STATES[became], gpus_of(state, row)))
+        )
     return [one for _, one in sorted(found, key=lambda entry: (entry[0], entry[1].attempt))]
+
+
+def gpus_of(state: BatchState, row: int) -> tuple[int, ...]:
+    """The GPUs of an attempt that has run."""
+    first, count = (column(state, f"gpus.{name}") for name in ("first", "count"))
+    if not len(first) or state.jobs.start_ns[row] < 0:
+        return ()
+    return tuple(column(state, "gpus.lists.gpu")[first[row] : first[row] + count[row]].tolist())
 
 
 def as_users_say(case: BatchCase) -> BatchCase | None:
@@ -80,7 +94,7 @@ def as_users_say(case: BatchCase) -> BatchCase | None:
     resources = {name for host in machine.hosts for name, amount in host.amounts if amount}
     jobs = []
     for job in case.jobs:
-        if any(name not in resources for name, _ in job.needs):
+        if any(name not in resources for name, _ in job.needs) or (job.gpus is not None and not machine.has_gpus):
             return None
         cancel = job.cancel if job.cancel is None else max(job.cancel, job.submit)
         place = None
@@ -136,7 +150,8 @@ def platform_of(machine: Machine) -> Platform:
     groups = []
     for host in machine.hosts:
         amounts = {"memory_kb" if name == "memory" else name: amount for name, amount in host.amounts if amount}
-        groups.append(HostGroup(1, host.cores, float(host.cores), amounts))  # type: ignore[arg-type]
+        has = {"gpus": host.gpus, "gpu": host.kind if host.gpus else ""}
+        groups.append(HostGroup(1, host.cores, float(host.cores), amounts, **has))  # type: ignore[arg-type]
     return Platform(
         tuple(groups),
         licences=dict(machine.licences),  # type: ignore[arg-type]
@@ -209,7 +224,7 @@ def rules_of(rules: CaseRules) -> Rules:
 
 def constraints_of(case: BatchCase, platform: Platform, workload: Workload) -> JobConstraints:
     """Constraints of the jobs of a case."""
-    jobs, machine = case.jobs, case.machine
+    jobs, machine = tuple(map(in_units, case.jobs)), case.machine
     names, licences = platform.resource_names, platform.licence_names
     asked = Requests(
         names,
@@ -218,6 +233,7 @@ def constraints_of(case: BatchCase, platform: Platform, workload: Workload) -> J
         int64([dict(job.needs).get(name, 0) for name in names] for job in jobs).reshape(len(jobs), len(names)),
         int64([dict(job.licences).get(name, 0) for name in licences] for job in jobs).reshape(len(jobs), len(licences)),
         int64(job.limit for job in jobs),
+        gpus=_gpu_requests(jobs, platform) if machine.has_gpus else None,
     )
     return JobConstraints(
         partition=int64(job.partition for job in jobs) if platform.partitions else None,
@@ -225,6 +241,19 @@ def constraints_of(case: BatchCase, platform: Platform, workload: Workload) -> J
         dependencies=dependencies(workload) if any(job.after is not None for job in jobs) else None,
         windows=windows([_window(case, k) for k in range(len(machine.windows))], platform) if machine.windows else None,
         outages=_outages(machine),
+    )
+
+
+def _gpu_requests(jobs: Sequence[Job], platform: Platform) -> GpuRequests:
+    every = [job.gpus or Gpus(0) for job in jobs]
+    kinds = [
+        sum(1 << k for k, kind in enumerate(platform.gpu_kinds) if kind in one.kinds or not one.kinds) for one in every
+    ]
+    return GpuRequests(
+        int64(one.n * (one.per == "unit") for one in every),
+        int64(one.n * (one.per == "host") for one in every),
+        int64(one.milli for one in every),
+        int64(kinds),
     )
 
 

@@ -18,7 +18,7 @@ from bls.engine.features.switches.options import SWITCHES
 from bls.engine.state import NEVER
 from bls.machine.partitions import Partition, PartitionTable
 from bls.machine.platform import Platform
-from bls.options import BLS, MEMORY, PLATFORM, SIGNALS
+from bls.options import BLS, MEMORY, SIGNALS
 from bls.scheduler_options import ConstraintOptions, switch_limit
 from bls.workloads.columns import rejects_text
 from bls.workloads.selection import check_preset
@@ -77,18 +77,6 @@ def partitions_of(workload: Workload, platform: Platform) -> tuple[Array, dict[s
     beyond |= (workload.cores < least[column]) | (workload.estimate_ns > longest[column])
     beyond &= ~wide & ~homeless
     return column, {TOO_WIDE: wide, NO_PARTITION: homeless, BEYOND_LIMITS: beyond}
-
-
-def check_countable(workload: Workload, asked: Requests) -> None:
-    """Check that a run can count everything that its jobs request. Raises InputError if a job requests numbered GPUs."""
-    if asked.gpus is None or not asked.gpus.any.any():
-        return
-    jobs = workload.job_id[asked.gpus.any]
-    text = f"job {jobs[0]}" if len(jobs) == 1 else f"{len(jobs)} jobs, the first is {jobs[0]},"
-    raise InputError(
-        f"{PLATFORM}: {text} request{'s' * (len(jobs) == 1)} GPUs of its hosts (gpus), which cannot be simulated yet; "
-        "allowed: resources = { gpu = 4 }, an amount per host"
-    )
 
 
 _WORD = 32
@@ -207,7 +195,7 @@ def constrain(
     """The jobs that can run, and their constraints. Jobs that do not fit any partition or host are counted as rejects.
     ``workload``: fitted to the platform and selected. ``seed``: of a model of failures, and of a share of the jobs.
     ``known_jobs``: all job numbers that a file of requests may name, e.g. those of the log before a selection. Raises
-    InputError if a file cannot be used, no job is left, or one requests GPUs."""
+    InputError if a file cannot be used or no job is left."""
     check_preset(workload, platform.n_cores)
     workload, partition = assign(workload, platform)
     limit, asked = 0, None
@@ -224,7 +212,6 @@ def constrain(
             begin_ns = np.where(asked.begin_ns >= 0, asked.begin_ns, workload.begin_ns)
             workload = workload.take(np.arange(len(workload)), begin_ns=begin_ns)
         workload, partition, asked = fit_requests(workload, partition, asked, platform)
-        check_countable(workload, asked)
     known = np.empty(0, np.int64) if known_jobs is None else known_jobs
     return workload, JobConstraints(
         partition=partition if platform.partitions else None,

@@ -112,3 +112,4 @@ class PlacementRefusal(IntEnum):
     TOO_MANY = 11  # an exclusive host that is not needed: the host
     SWITCHES = 12  # too many leaf switches: their number
     NO_POWER = 13  # too little power in domain refused_where: power above idle, power left (mW)
+    NO_PARTS = 14  # too few GPUs: the host, the units for which they suffice

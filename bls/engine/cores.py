@@ -16,8 +16,15 @@ class Offer(State):
 
     words: Ints = column("offered_words")  # a set of cores (``bls.availability.free_cores``)
     hosts: Ints = column("offered_hosts")  # their number on each host, if needed
-    # Amounts left: resource r of R of host h at ``h * R + r``, power of the machine and its parts, then licences
+    # Amounts left: resource r of R of host h at ``h * R + r``, power of the machine and its parts, GPUs, then licences
     amounts: Ints = column("amounts")
+
+
+class OtherAmounts(State, dim="other_amounts"):
+    """Amounts that a job takes besides those of its units."""
+
+    index: Ints = column()  # index into ``Offer.amounts``
+    amount: Ints = column()  # quantity
 
 
 class Slices(State, dim="slices"):

@@ -44,10 +44,13 @@ MOVE_PROFILE, HOLD_POOL, HOLD_KEPT, HOLD_HOST, EARLIEST = range(4, 9)  # free co
 PLACE_NOW, SLOT_NOW = range(9, 11)  # cores for a start
 OFFER, GIVE_BACK = range(11, 13)
 MAY_RETRY, RETRY = range(13, 15)  # later attempts of cut jobs
+HOST_ROOM, CHOOSE_PARTS, OTHER_AMOUNTS = range(15, 18)  # parts of hosts besides cores and amounts
 
 # Strategies of several roles. A feature plays all roles of a strategy or none, so its first role stands for the strategy.
-PROFILE, PLACEMENT, ATTEMPTS = MOVE_PROFILE, PLACE_NOW, MAY_RETRY
-STRATEGIES = {PROFILE: range(PROFILE, 9), PLACEMENT: range(PLACEMENT, 11), ATTEMPTS: range(ATTEMPTS, 15)}
+PROFILE, PLACEMENT, ATTEMPTS, PARTS = MOVE_PROFILE, PLACE_NOW, MAY_RETRY, HOST_ROOM
+STRATEGIES = {
+    PROFILE: range(PROFILE, 9), PLACEMENT: range(PLACEMENT, 11), ATTEMPTS: range(ATTEMPTS, 15), PARTS: range(PARTS, 18),
+}  # fmt: skip
 
 #: The roles, with their parameters and results. The error for a role that no feature plays shows this text.
 ROLES = Hooks(
@@ -72,6 +75,10 @@ ROLES = Hooks(
         GIVE_BACK: ("freeing the cores that ``job`` still holds as it ends", ""),
         MAY_RETRY: ("whether the cut ``job`` gets another attempt; returns RUNNING, 0 if not, or another BatchStatus", ""),
         RETRY: ("another attempt of ``job`` at the instant begin", ""),
+        HOST_ROOM: ("the units of ``job``, at most stop, for which the offered parts of host begin suffice; of host -1: 0 if "
+                    "the job requests any, else stop", ""),
+        CHOOSE_PARTS: ("choosing parts of hosts for ``job`` on the stop intervals at the end of the pool", ""),
+        OTHER_AMOUNTS: ("listing the amounts of ``job``'s parts of hosts in ``state.others``; returns their number", ""),
     },
 )  # fmt: skip
 

@@ -2,13 +2,14 @@
 
 from bls.allocators.contract import PlacementRequest
 from bls.engine import codes
-from bls.engine.cores import CoreProfile, Offer, Pool, Slices
+from bls.engine.cores import CoreProfile, Offer, OtherAmounts, Pool, Slices
 from bls.engine.features.commands.state import CommandState
 from bls.engine.features.decisions.state import DecisionState
 from bls.engine.features.dependencies.state import DependencyState
 from bls.engine.features.directions.state import DirectionState
 from bls.engine.features.domains.state import DomainState
 from bls.engine.features.draws.state import PowerState
+from bls.engine.features.gpus.state import GpuState
 from bls.engine.features.hints.state import HintState
 from bls.engine.features.hold.state import HoldState
 from bls.engine.features.other_events.state import OtherEvents
@@ -42,7 +43,7 @@ TOGETHER, FEWEST, LEAST_SENSITIVE = map(int, codes.SlowOrder)
 UP, OUT, SHUTTING, OFF, BOOTING = map(int, codes.HostState)
 ASKED_FOR, GIVEN, SCALED, ENDED_BY, HINTED = map(int, codes.RunningCommand)
 HELD_BACK, TAKEN, OUTSIDE, IN_WINDOW, OUT_OF_WINDOW, BROKEN_UNIT, SHARED_HOST, *_rest = map(int, codes.PlacementRefusal)
-NO_RESOURCE, NO_LICENCE, TOO_FEW, TOO_MANY, SWITCHES, NO_POWER = _rest
+NO_RESOURCE, NO_LICENCE, TOO_FEW, TOO_MANY, SWITCHES, NO_POWER, NO_PARTS = _rest
 BY_HEAD, BY_BACKFILL, BY_RESERVATION, BY_PRESET, NEVER_STARTED = map(int, Reason)
 COMPLETED, KILLED, CANCELLED, FAILED, REQUEUED, TURNED_AWAY = map(int, Ending)
 
@@ -53,7 +54,7 @@ WIDTH_REQUEST_KEY = 2**62
 LOG_ARRIVED, LOG_STARTED, LOG_LEFT = 0, 1, 2
 
 #: Dimensions with an entry for each row of ``Jobs``.
-BY_ROW = frozenset({"rows", "numbered", "needed", "scaling", "requested_widths", "predicted", "holding"})
+BY_ROW = frozenset({"rows", "numbered", "needed", "scaling", "requested_widths", "predicted", "holding", "gpus"})
 
 #: Other dimensions that depend on the jobs of a run, not on its machine.
 OF_JOBS = frozenset({"jobs", "queue_words", "running", "expected", "arriving", "slices", "kept", "log", "groups"})
@@ -162,6 +163,9 @@ class BatchState(State):
     cores_profile: CoreProfile = column()  # used instead if it matters which cores are free
     later: Offer = column(saved=False)  # capacity in a later slice, while a job is tried there
     offered: Offer = column(saved=False)  # capacity for the allocator, if not all free capacity
+    others: OtherAmounts = column(
+        "other_amounts", saved=False
+    )  # amounts of a job's parts of hosts (``bls.engine.hooks``)
     passing_amounts: Ints = column("amounts", saved=False)  # amounts slice by slice
     masks: Ints2  # (partitions + windows, words): the cores of each partition, then of each window
     needs: Ints2 = column("needs", "needed", constant=True)  # of rows: amounts of a unit on its host, then licences
@@ -206,3 +210,4 @@ class BatchState(State):
     domains: DomainState = column()  # empty if no part of the machine has a limit
     stops: StopState = column()  # empty if no host is stopped to save power
     sleep: SleepState = column()  # empty if no host sleeps
+    gpus: GpuState = column()  # empty if no job requests numbered GPUs

@@ -28,6 +28,7 @@ class BatchStatus(IntEnum):
     COMMANDS_FULL = 19  #: The command log must grow; call again.
     HOST_LOG_FULL = 20  #: The table of host states must grow; call again.
     RELEASES_FULL = 21  #: The table of releases must grow; call again.
+    GPUS_FULL = 22  #: The lists of GPUs must grow; call again.
     RUNNING = 17  #: Nothing is needed (returned by parts of the engine only).
 
 

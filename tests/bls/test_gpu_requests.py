@@ -14,7 +14,6 @@ from bls.machine.platform import HostGroup, Platform
 from bls.scheduler_options import ConstraintOptions
 from bls.stream import ArrivingJobs, in_blocks
 from bls.workloads.workload import Workload
-from traces.base.errors import InputError
 
 #: a100 is kind 0, v100 kind 1.
 MACHINE = Platform(
@@ -146,24 +145,25 @@ def test_switches_below_which_gpus_fit(tmp_path: Path, monkeypatch: pytest.Monke
     assert found.switches.tolist() == [2, 1]
 
 
-def test_a_run_does_not_ignore_gpus() -> None:
+def test_a_run_counts_what_a_log_states() -> None:
     log = with_columns(jobs(4, 4, 4), gpus=[0, 1, 2])
-    with pytest.raises(InputError, match=r"^platform: 2 jobs, the first is 1, request GPUs .*cannot be simulated yet"):
-        constrain(log, MACHINE, ConstraintOptions())
-    with pytest.raises(InputError, match=r"^platform: job 1 requests GPUs of its hosts"):
-        constrain(log.take(np.array([0, 1])), MACHINE, ConstraintOptions())
+    _, constraints = constrain(log, MACHINE, ConstraintOptions())
+    assert constraints.requests is not None
+    assert constraints.requests.gpus is not None
+    assert constraints.requests.gpus.any.tolist() == [False, True, True]
     _, constraints = constrain(log.take(np.array([0])), MACHINE, ConstraintOptions())
     assert constraints.requests is None
     _, constraints = constrain(log, Platform((HostGroup(2, 8, 8.0),)), ConstraintOptions())
     assert constraints.requests is None
 
 
-def test_a_stream_does_not_ignore_gpus_either() -> None:
+def test_all_parts_of_a_stream_may_have_gpus() -> None:
     log = with_columns(jobs(4, 4, 4), gpus=[0, 0, 2])
     arrivals = ArrivingJobs(in_blocks(log, 1), MACHINE)
-    assert arrivals.constraints(log.take(np.array([0, 1])), None).requests is not None
-    with pytest.raises(InputError, match=r"^platform: job 2 requests GPUs of its hosts"):
-        arrivals.constraints(log.take(np.array([2])), None)
+    for rows in ([0, 1], [2]):
+        constraints = arrivals.constraints(log.take(np.array(rows)), None)
+        assert constraints.requests is not None
+        assert constraints.cores_differ
 
 
 test_bad_input_is_refused = refusals(

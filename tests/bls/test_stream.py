@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from batch_cases import BatchCase, cases, finishes
-from batch_drives import as_users_say, finish, said_cases, simulator_of, workload_of
+from batch_drives import as_users_say, finish, gpus_of, said_cases, simulator_of, workload_of
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from inside import column
@@ -33,7 +33,7 @@ from traces.base.errors import InputError, PluginError
 from traces.ledger import STATES, WHY
 
 #: Features of streams besides plain jobs on plain hosts.
-FEATURES = ("orders", "allocators", "kill", "partitions", "limits", "cost", "outages")
+FEATURES = ("orders", "allocators", "kill", "partitions", "limits", "cost", "outages", "gpus")
 
 
 def blocks(workload: Workload, size: int) -> Iterator[Workload]:
@@ -49,7 +49,8 @@ def ended(stretch: Stretch) -> list[tuple[Any, ...]]:
         number, attempt, eligible, start, end, why, became = (
             int(column(run.state, f"jobs.{name}")[row]) for name in names
         )
-        found.append((int(stretch.number[row]), number, attempt, eligible, start, end, held, WHY[why], STATES[became]))
+        values = (number, attempt, eligible, start, end, held, WHY[why], STATES[became], gpus_of(run.state, row))
+        found.append((int(stretch.number[row]), *values))
     return found
 
 
@@ -59,10 +60,17 @@ def streamed(case: BatchCase, block: int, jobs: int) -> list[tuple[Any, ...]]:
     partition = whole.constraints.partition
     of_job = {} if partition is None else dict(zip(workload.job_id.tolist(), partition.tolist(), strict=True))
 
+    row_of = {number: row for row, number in enumerate(workload.job_id.tolist())}
+
     def simulator(some: Workload, constraints: JobConstraints) -> BatchSimulator:
         part = None if partition is None else np.array([of_job[number] for number in some.job_id.tolist()])
         options = {"rules": whole.rules, "slack": float(case.rules.slack), "recorded": True, "seed": case.rules.seed}
-        options["constraints"] = JobConstraints(part, outages=constraints.outages)
+        asked = whole.constraints.requests
+        if asked is not None:
+            asked = asked.take(np.array([row_of[number] for number in some.job_id.tolist()]))
+        options["constraints"] = JobConstraints(
+            part, asked, outages=constraints.outages, cores_differ=asked is not None
+        )
         return BatchSimulator(some, whole.platform, whole.policy, whole.allocator, **options)
 
     plain = Platform(tuple(HostGroup(1, host.cores, 1.0) for host in case.machine.hosts))
@@ -75,9 +83,9 @@ def streamed(case: BatchCase, block: int, jobs: int) -> list[tuple[Any, ...]]:
 
 
 def whole(case: BatchCase) -> list[tuple[Any, ...]]:
-    # In the order of the engine's rows: later attempts come after all jobs. Without the last value, the GPUs.
+    # In the order of the engine's rows: later attempts come after all jobs.
     simulator = simulator_of(case)
-    values = [tuple(vars(one).values())[:-1] for one in finish(simulator)]
+    values = [tuple(vars(one).values()) for one in finish(simulator)]
     found = {one[:2]: one for one in values}
     number, attempt = (column(simulator.state, f"jobs.{name}")[: simulator.rows] for name in ("number", "attempt"))
     rows = zip(number.tolist(), attempt.tolist(), strict=True)

@@ -119,6 +119,16 @@ def test_drained_hosts_and_presets_fill_their_slots(filled: dict[str, set[Any]],
     assert filled["batch"] == {*HOSTS, "HOLDERS", "DRAINS", "PRESETS"}
 
 
+def test_requests_of_gpus_fill_their_slots(filled: dict[str, set[Any]], tmp_path: Path) -> None:
+    path = tmp_path / "requests.csv"
+    path.write_text("job_id,gpus\n4,2\n")
+    machine = Platform((HostGroup(4, 64, 3000.0, gpus=2),))
+    simulated(platform=machine)
+    assert filled["batch"] == set()
+    simulated(platform=machine, constraints=ConstraintOptions(requests=str(path)))
+    assert filled["batch"] == {"BY_CORES", "GPUS", "PLANS_AHEAD"}
+
+
 #: What applications use that receive commands.
 TOLD: dict[str, dict[str, set[Any]]] = {
     "TOGETHER": {"application": {a.SERVE_LAST, a.RANK}},
@@ -245,7 +255,7 @@ def test_a_feature_of_the_application_level_fills_its_slots(
 
 def test_every_feature_and_every_slot_of_every_table_is_in_a_case_here() -> None:
     assert NAMES.keys() == set(DECLARED)
-    batch = set().union(*(wanted for _, wanted in BATCH_CASES.values())) | {"PRESETS", "REQUESTS", "DRAINS"}
+    batch = set().union(*(wanted for _, wanted in BATCH_CASES.values())) | {"PRESETS", "REQUESTS", "DRAINS", "GPUS"}
     assert batch == set(NAMES.values()) - {"DEPENDENCIES", "SWITCHES"}
     assert GRAPHS | CHANGES | WIDTHS | DEVICES | {a.SELECT, a.SERVE_LAST, a.REQUEST_WIDTH} == set(a.HOOKS.slots)
     assert {i.SPEEDS, i.VARYING, i.GRAPHS, *KEPT, i.WIDTH_REQUESTS, i.DEVICES} == set(i.HOOKS.slots)

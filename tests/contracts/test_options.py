@@ -199,7 +199,7 @@ def test_no_signature_shows_how_options_are_marked(package: ModuleType) -> None:
 
 POWER = HostPower(50, [(1, 100), (0.5, 70)], shutdown=("5s", 1), boot=("5s", 1))
 MACHINE = Platform(
-    (HostGroup(2, 2, 1.0, power=POWER),),
+    (HostGroup(2, 2, 1.0, power=POWER, gpus=1),),
     licences={"solver": 1},  # type: ignore[arg-type]
     switches=(Switch("low", "0-1"),),
 )
@@ -210,6 +210,7 @@ FILES = {
     "drains.csv": "host,down_s,up_s,state\n0,1,2,drain\n",
     "fails.csv": "host,down_s,up_s\n0,1,2\n",
     "licences.csv": "job_id,solver\n1,1\n",
+    "gpus.csv": "job_id,gpus_per_task\n1,1\n",
     "units.csv": "job_id,unit_cores\n1,2\n",
     "windows.toml": '[[maintenance]]\nname = "m"\nbegin = "500s"\nend = "900s"\nhosts = "1"\n',
     "applications.toml": "[default]\ntasks = 3\n",

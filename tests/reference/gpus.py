@@ -174,7 +174,7 @@ def _each(able: list[tuple[int, int]], n: int, _: int) -> list[tuple[int, ...]]:
 BY_UNITS: dict[str, tuple[Score, Callable[[list[tuple[int, int]], int, int], list[tuple[int, ...]]], int]] = {
     "pack-gpus": (_pack, _by_left, 1),
     "spread": (_spread, _by_left, -1),
-    "best-fit": (_tightest, _by_left, 1),
+    "tightest": (_tightest, _by_left, 1),
     "fgd": (_descent, _each, 0),
 }
 

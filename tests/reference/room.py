@@ -108,7 +108,7 @@ def place(
             return None
     held = _held_at(begin, end, holds)
     left = {number: _least_left(number, cores, held, machine) for number in range(len(machine.hosts))}
-    if rules.allocator in gpus.BY_UNITS and (machine.has_gpus or rules.allocator not in ALLOCATORS):
+    if rules.allocator in gpus.BY_UNITS:
         chosen = gpus.place_units(job, left, rules.allocator, machine, rules.workload)
         return None if chosen is None else Place(frozenset(chosen[0]), chosen[1])
     offered = set(cores)

@@ -10,7 +10,7 @@ from bls.engine import state as b
 from bls.engine.cores import CoreProfile, Offer
 from bls.engine.features.draws.draws import cores_mw, planned_ns
 from bls.engine.features.releases.releases import list_left
-from bls.engine.hooks import HOOK
+from bls.engine.hooks import HOOK, OTHER_AMOUNTS, PARTS, call_hook, is_played
 from bls.engine.job_lifecycle import cores_on_host, waiting_from
 from bls.engine.profile import profile_at
 from bls.engine.status import BatchStatus
@@ -181,6 +181,9 @@ def _change_amounts(
         if needs[n_resources + r, job] > 0:
             amount = sign * needs[n_resources + r, job]
             before = _change(state, k, before, licences + r, AMOUNT, amount, undo)
+    others = call_hook(state.roles[OTHER_AMOUNTS], (state, job, 0, 0, 0)) if is_played(state, PARTS) else 0
+    for i in range(others):
+        before = _change(state, k, before, state.others.index[i], AMOUNT, sign * state.others.amount[i], undo)
     if n_resources == 0:
         return
     # A unit is on one host but may span several intervals: count the cores host by host.
@@ -216,6 +219,7 @@ def hold_cores(
     for k in range(at, until):
         profile.free[k] += sign * cores
     has_amounts = settings.n_resources + settings.n_licences > 0 or settings.powered != b.UNPOWERED
+    has_amounts = has_amounts or is_played(state, PARTS)
     for end in range(2 if stop != b.NEVER else 1):
         k, amount, before = at, sign, -1
         if end == 1:
@@ -308,7 +312,7 @@ def room(state: b.BatchState, _job: int, _begin: int, _stop: int, _sign: int) ->
         more += state.host_of.size  # releases split the intervals of running jobs
     if settings.resizing != b.NO_RESIZE or settings.releases == b.BY_DRAIN:
         more += 2 * state.host_of.size  # the cores of running jobs are given back and taken again
-    amounts = settings.n_resources + settings.n_licences + state.domains.limit_mw.size
+    amounts = settings.n_resources + settings.n_licences + settings.others_per_core + state.domains.limit_mw.size
     more = 2 * (more + state.outages.events.ns.size) * (1 + amounts) + steps
     if profile.n_changes + more > profile.lo.size:
         return BatchStatus.PROFILE_FULL

@@ -10,7 +10,7 @@ from bls.engine import state as b
 from bls.engine.cores import CoreProfile, Offer
 from bls.engine.features.core_plan.core_profile import AMOUNT, apply_changes
 from bls.engine.features.draws.draws import MACHINE, cores_mw, least_mw, planned_ns
-from bls.engine.hooks import HOOK, OFFER, call_hook
+from bls.engine.hooks import CHOOSE_PARTS, HOOK, HOST_ROOM, OFFER, PARTS, call_hook, is_played
 from bls.engine.job_lifecycle import ask_allocator
 from traces.algorithms.copying import copy_first
 from traces.compiled import Array, compiled
@@ -158,7 +158,8 @@ def _trim(state: b.BatchState, job: int) -> bool:
     for r in range(n_licences):
         if amounts[amounts.size - n_licences + r] < needs[n_resources + r, job]:
             return False
-    if n_resources == 0:
+    parts = is_played(state, PARTS)
+    if n_resources == 0 and not parts:
         return True
     total = 0
     for host in range(hosts.size):
@@ -170,6 +171,8 @@ def _trim(state: b.BatchState, job: int) -> bool:
         for r in range(n_resources):
             if needs[r, job] > 0:
                 room = min(room, max(amounts[host * n_resources + r], 0) // needs[r, job])
+        if parts:
+            room = call_hook(state.roles[HOST_ROOM], (state, job, host, room, 0))
         usable = room * unit if room < units else cores
         if state.settings.whole_hosts == 0:
             keep_first(state, lo, hi, cores, usable)
@@ -192,6 +195,8 @@ def earliest_place(state: b.BatchState, job: int, _begin: int, before: int, _sig
     others = powered  # whether it needs more than cores
     for r in range(settings.n_resources + settings.n_licences):
         others = others or state.needs[r, job] > 0
+    parts = is_played(state, PARTS) and call_hook(state.roles[HOST_ROOM], (state, job, -1, 1, 0)) == 0
+    others = others or parts
     kept_off = own >= 0 or state.partitions.masked[jobs.partition[job]] == 1
     at, ahead, applied, tried, limit = 0, 0, 0, False, jobs.switch_limit[job]
     while at < used and ns[at] < before:
@@ -250,6 +255,8 @@ def earliest_place(state: b.BatchState, job: int, _begin: int, before: int, _sig
                 count = 0
         if count != 0:
             state.n_placed = count
+            if parts:
+                call_hook(state.roles[CHOOSE_PARTS], (state, job, 0, count, 0))
             return int(begin)
         at, tried = at + 1, True
     state.n_placed = 0

@@ -10,11 +10,12 @@ import numpy as np
 from bls.availability.free_cores import free_all
 from bls.engine import state as b
 from bls.engine.features.draws.draws import MACHINE, cores_mw, fits_within, least_mw, planned_ns, room_mw
-from bls.engine.hooks import HOOK, MOVE_PROFILE, call_hook
+from bls.engine.hooks import CHOOSE_PARTS, HOOK, HOST_ROOM, MOVE_PROFILE, PARTS, call_hook, is_played
 from bls.engine.job_lifecycle import cores_on_host, held_back, send_away, start, suggest_now, take_cores, waiting_from
 from bls.engine.profile import hold_pool
 from bls.engine.signatures import DECIDE
 from bls.engine.status import BatchStatus
+from traces.algorithms.copying import copy_first
 from traces.compiled import Array, compiled, value_from
 
 _decide = value_from(DECIDE)
@@ -150,6 +151,12 @@ def _usable(state: b.BatchState, job: int, host: int, cores: int) -> int:
                 refuse(state, b.NO_RESOURCE, host, r)
                 return -1
             units = min(units, room)
+    if is_played(state, PARTS):
+        room = call_hook(state.roles[HOST_ROOM], (state, job, host, units, 0))
+        if room < (1 if whole else units):
+            refuse(state, b.NO_PARTS, host, room)
+            return -1
+        state.offered.hosts[host], units = room * unit, room  # as they are offered to allocators
     return int(units * unit)
 
 
@@ -215,12 +222,16 @@ def put_named(state: b.BatchState, job: int, first: int, stop: int) -> int:
     if held_back(state, job):
         refuse(state, b.HELD_BACK, -1, -1)
         return -1
+    if is_played(state, PARTS):
+        copy_first(state.offered.amounts, state.cores_profile.now.amounts, state.offered.amounts.size)
     if not (_cores_do(state, job, lo, hi) and _hosts_do(state, job, lo, hi)):
         return -1
     if not (_licences_do(state, job) and _switches_do(state, job, lo, hi)):
         return -1
     for k in range(stop - first):  # the pool has room for all free cores
         state.pool.lo[used + k], state.pool.hi[used + k] = lo[k], hi[k]
+    if is_played(state, PARTS):
+        call_hook(state.roles[CHOOSE_PARTS], (state, job, 0, stop - first, 0))
     return stop - first
 
 

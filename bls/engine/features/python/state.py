@@ -10,7 +10,7 @@ class ChoiceState(State):
     n_named: int = 0  # intervals of cores that it named for its jobs
     did_not_fit: int = 0  # jobs that it chose, and that did not fit, in all passes
     # Cores that it named, but its job cannot have:
-    refused: int = 0  # reason: HELD_BACK … NO_POWER; 0: none
+    refused: int = 0  # reason: HELD_BACK … NO_PARTS; 0: none
     refused_at: int = 0  # core, host, window, licence … concerned
     refused_of: int = 0  # resource of this host, core of this window …
     refused_where: int = 0  # power domain whose limit is exceeded

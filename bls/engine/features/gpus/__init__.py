@@ -1,0 +1,1 @@
+"""Numbered GPUs of hosts, which jobs hold whole or in shares."""

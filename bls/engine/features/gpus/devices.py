@@ -1,0 +1,105 @@
+"""GPUs of jobs: where they fit, which ones a job gets, and the changes of the profile.
+
+The profile counts the thousandths that are left of each GPU as an amount (``Offer.amounts``). A unit of a job, or its part of a
+host, takes different GPUs of the host, ``milli`` of each. Placing a unit lowers the number of units for which there is room by
+one, whichever GPUs it takes, so the allocator chooses the cores first. Each job then gets the lowest GPUs that can give its
+units their parts; they are held until the job has left their host.
+"""
+
+from bls.engine import state as b
+from bls.engine.features.gpus.state import GpuState
+from bls.engine.hooks import HOOK
+from bls.engine.job_lifecycle import cores_on_host
+from bls.engine.status import BatchStatus
+from traces.compiled import compiled
+
+
+@compiled(HOOK)
+def reserve_list(state: b.BatchState, job: int, _begin: int, _stop: int, _sign: int) -> int:
+    """Reserve entries for the GPUs of a job that arrives; the next pass makes room."""
+    gpus = state.gpus
+    gpus.first[job] = gpus.n_used
+    gpus.n_used += gpus.most[state.jobs.origin[job]]
+    return 0
+
+
+@compiled(HOOK)
+def room_for_lists(state: b.BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
+    """Return 0 if there is room for the GPUs of all jobs that have arrived, else a ``BatchStatus``."""
+    return BatchStatus.GPUS_FULL if state.gpus.n_used > state.gpus.lists.gpu.size else 0
+
+
+@compiled(inner=True)
+def _times(gpus: GpuState, origin: int, left: int) -> int:
+    """How often a GPU with thousandths left can give a job its part: once per host, else once for each unit."""
+    times = max(left, 0) // gpus.milli[origin]
+    return int(min(times, 1) if gpus.per_host[origin] > 0 else times)
+
+
+@compiled(HOOK)
+def room_on_host(state: b.BatchState, job: int, host: int, units: int, _sign: int) -> int:
+    """The units of a job, at most ``stop``, for which the offered GPUs of host ``begin`` suffice; host -1 has none."""
+    gpus, origin = state.gpus, state.jobs.origin[job]
+    if gpus.most[origin] == 0:
+        return units
+    if host < 0 or (gpus.kinds[origin] >> gpus.kind[host]) & 1 == 0:
+        return 0
+    parts = 0
+    for gpu in range(gpus.of_host[host], gpus.of_host[host + 1]):
+        parts += _times(gpus, origin, state.offered.amounts[gpus.amount + gpu])
+    if gpus.per_host[origin] > 0:
+        return units if parts >= gpus.per_host[origin] else 0
+    return int(min(units, parts // gpus.per_unit[origin]))
+
+
+@compiled(HOOK)
+def choose_lowest(state: b.BatchState, job: int, _begin: int, count: int, _sign: int) -> int:
+    """Choose the lowest offered GPUs for a job on the ``stop`` intervals at the end of the pool."""
+    gpus, jobs, origin, lists = state.gpus, state.jobs, state.jobs.origin[job], state.gpus.lists
+    gpus.count[job] = 0
+    if gpus.most[origin] == 0:
+        return 0
+    lo, hi, unit = state.pool.lo[state.pool_used :], state.pool.hi[state.pool_used :], jobs.unit_cores[job]
+    k, core, missing, n = 0, lo[0], jobs.cores[job] // unit, gpus.first[job]
+    while k < count:
+        host = state.host_of[core]
+        cores, k, core = cores_on_host(state, lo, hi, count, k, core)
+        units = min(cores // unit, state.offered.hosts[host] // unit, missing)  # a whole host may have more cores
+        missing -= units
+        parts = units * gpus.per_unit[origin] + min(units, 1) * gpus.per_host[origin]
+        for gpu in range(gpus.of_host[host], gpus.of_host[host + 1]):
+            for _ in range(min(parts, _times(gpus, origin, state.offered.amounts[gpus.amount + gpu]))):
+                lists.gpu[n] = gpu
+                n += 1
+                parts -= 1
+    gpus.count[job] = n - gpus.first[job]
+    return 0
+
+
+@compiled(inner=True)
+def _is_on(state: b.BatchState, job: int, host: int) -> bool:
+    """Whether a job has, or will have, cores on the host of one of its GPUs."""
+    if state.settings.releases == b.NO_RELEASES or state.jobs.start_ns[job] < 0:
+        return True
+    cores = 0
+    for core in range(state.host_first[host], state.host_first[host + 1]):
+        cores += state.releases.holder[core] == job
+    return cores > 0
+
+
+@compiled(HOOK)
+def list_changes(state: b.BatchState, job: int, _begin: int, _stop: int, _sign: int) -> int:
+    """Write the thousandths that a job takes of its GPUs to ``state.others``; returns the number of entries."""
+    gpus, others, n, last, there = state.gpus, state.others, 0, -1, False
+    milli, first = gpus.milli[state.jobs.origin[job]], gpus.first[job]
+    for k in range(first, first + gpus.count[job]):
+        gpu = gpus.lists.gpu[k]
+        if gpus.host[gpu] != last:
+            last = gpus.host[gpu]
+            there = _is_on(state, job, last)
+        if there and n > 0 and others.index[n - 1] == gpus.amount + gpu:
+            others.amount[n - 1] += milli
+        elif there:
+            others.index[n], others.amount[n] = gpus.amount + gpu, milli
+            n += 1
+    return n

@@ -1,0 +1,56 @@
+"""Declaration of numbered GPUs."""
+
+import numpy as np
+
+from bls.engine import hooks as h
+from bls.engine import state as b
+from bls.engine.feature import Feature, FeatureRun
+from bls.engine.status import BatchStatus
+from traces.intervals import intervals_of
+
+_HERE = "bls.engine.features.gpus"
+
+
+def _most_per_core(run: FeatureRun) -> dict[str, int]:
+    asked = run.given.state["gpus"]
+    return {"others_per_core": int(max(asked["per_unit"].max(), asked["per_host"].max()))}
+
+
+def _sizes(run: FeatureRun) -> dict[str, int]:
+    most = int(run.given.state["gpus"]["most"].max())
+    return {"gpus": run.jobs, "gpu_lists": run.jobs, "other_amounts": most, "offered_hosts": run.hosts}
+
+
+def _place(state: b.BatchState) -> None:
+    # In ``Offer.amounts`` the GPUs are before the licences.
+    state.gpus.amount = len(state.totals) - state.settings.n_licences - len(state.gpus.host)
+
+
+def _carry(old: b.BatchState, new: b.BatchState) -> None:
+    gpus = new.gpus
+    rows = np.flatnonzero(gpus.first >= 0)
+    most = gpus.most[new.jobs.origin[rows]]
+    used = old.gpus.lists.gpu.take(
+        intervals_of(gpus.first[rows], most), mode="clip"
+    )  # rooms of the last arrivals follow
+    gpus.first[rows] = np.cumsum(most) - most
+    gpus.n_used = len(used)
+    gpus.lists.grow(gpu_lists=len(used) + len(gpus.lists.gpu))
+    gpus.lists.gpu[: len(used)] = used
+
+
+GPUS = Feature(
+    on={h.ARRIVED: f"{_HERE}.devices:reserve_list", h.BEFORE_PASS: f"{_HERE}.devices:room_for_lists"},
+    plays={
+        h.HOST_ROOM: f"{_HERE}.devices:room_on_host",
+        h.CHOOSE_PARTS: f"{_HERE}.devices:choose_lowest",
+        h.OTHER_AMOUNTS: f"{_HERE}.devices:list_changes",
+    },
+    settings=_most_per_core,
+    sizes=_sizes,
+    begin=_place,
+    grow={BatchStatus.GPUS_FULL: lambda state: (state.gpus.lists, state.gpus.n_used)},
+    carried=("gpu_lists",),
+    carry=_carry,
+    check=f"{_HERE}.validation:check_gpus",
+)

@@ -1,0 +1,24 @@
+"""What requests of numbered GPUs conflict with."""
+
+from typing import Any, Final
+
+from bls.engine.features.widths.options import CHANGES
+from bls.options import REQUESTS
+from traces.base.options import Conflict, has
+
+
+def _first(run: Any) -> int | None:
+    # The number of the first job that requests GPUs, if there is one.
+    asked = run.constraints.requests
+    if asked is None or asked.gpus is None or not asked.gpus.any.any():
+        return None
+    return int(run.workload.job_id[asked.gpus.any.argmax()])
+
+
+REQUESTED: Final = has(
+    f"{REQUESTS} of GPUs of hosts", lambda run: _first(run) is not None, lambda run: f"job {_first(run)} requests GPUs",
+    requests="gpus.csv")
+
+RUN: Final[tuple[Conflict, ...]] = (
+    Conflict(CHANGES, REQUESTED, "as it is unspecified which GPUs other widths have", "none"),
+)

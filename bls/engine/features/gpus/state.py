@@ -1,0 +1,28 @@
+"""The columns of numbered GPUs."""
+
+from traces.kernels.signatures import Ints
+from traces.kernels.state import State, column
+
+
+class GpuLists(State, dim="gpu_lists"):
+    """GPUs that jobs have or had, one list per row in the order of arrival, with room for the most that the job can have."""
+
+    gpu: Ints = column()  # ascending; of a share once for each unit
+
+
+class GpuState(State):
+    """GPUs of H hosts, numbered host by host; what jobs request, by first attempt (``bls.constraints.gpu_requests``)."""
+
+    amount: int = 0  # index of the first GPU in ``Offer.amounts``, which has the thousandths left of each
+    n_used: int = 0  # entries of ``lists`` in use
+    of_host: Ints  # (H + 1,): host h has the GPUs of_host[h] … of_host[h + 1] - 1
+    host: Ints  # of each GPU
+    kind: Ints  # (H,): kind of the GPUs of a host
+    per_unit: Ints  # requested GPUs of each unit
+    per_host: Ints  # requested GPUs of each host of the job
+    milli: Ints  # requested thousandths of each of these GPUs
+    kinds: Ints  # accepted kinds: sum of 1 << k
+    most: Ints  # the most GPUs that the job can have
+    first: Ints = column("gpus", fill=-1)  # of rows: its list in ``lists``, -1 before its arrival
+    count: Ints = column("gpus")  # of rows: GPUs in it, held or reserved
+    lists: GpuLists = column(saved=False)
