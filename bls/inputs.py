@@ -350,7 +350,7 @@ def _add_constraints(given: RunColumns, workload: Workload, platform: Platform, 
         jobs.unit_cores[:], jobs.switch_limit[:] = asked.unit_cores, asked.switches
         given.state["needs"] = np.ascontiguousarray(np.concatenate([asked.per_unit, asked.licences], axis=1).T)
         totals = [platform.host_resources.ravel(), platform.licence_amounts]
-        if asked.gpus is not None and (constraints.cores_differ or asked.gpus.any.any()):
+        if asked.gpus is not None:
             given.state["gpus"] = asked.gpus.given(platform, workload.cores, asked.unit_cores)
             totals.insert(1, np.full(platform.n_gpus, WHOLE))
         given.state["totals"] = np.concatenate(totals)

@@ -209,7 +209,8 @@ class RunReader:
     def records(self) -> dict[str, Any]:
         """Events of running jobs and reasons of ends so far, under the names of ``traces.ledger.Ledger``."""
         kinds = {kind: kind.of_state(self.state) for kind in EVENTS}
-        return {"kinds": kinds, "moldable": self.dealings.molds, "cut_because": self._losses()}
+        found = {"kinds": kinds, "moldable": self.dealings.molds, "cut_because": self._losses()}
+        return found | dict(one for feature in features_of(self.state) for one in feature.records(self.state).items())
 
     def allocations(self) -> tuple[Array, Array, Array]:
         """All allocations, by rows: ``JobRecords.allocation_first, allocation_lo, allocation_hi``."""

@@ -14,6 +14,7 @@ import numpy as np
 
 from bls import options as o
 from bls.conflicts import STREAM
+from bls.constraints.gpu_requests import log_states_gpus
 from bls.constraints.job_constraints import JobConstraints, partitions_of
 from bls.constraints.outages import Outages
 from bls.constraints.resource_requests import ASKS_TOO_MUCH, never_fits, requests
@@ -131,7 +132,7 @@ class ArrivingJobs:
         self._reject(jobs.rejects)
         self.clamped += jobs.clamped
         partition, reasons = partitions_of(jobs, self.platform)
-        if self._asks:
+        if self._asks(jobs):
             in_one = ~np.any([*reasons.values()], axis=0)
             asked = requests(jobs, self.platform, memory=self.memory)
             reasons[ASKS_TOO_MUCH] = in_one & never_fits(jobs, np.where(in_one, partition, 0), asked, self.platform)
@@ -143,13 +144,13 @@ class ArrivingJobs:
     def constraints(self, jobs: Workload, outages: Outages | None) -> JobConstraints:
         """The constraints of some of the jobs."""
         partition = partitions_of(jobs, self.platform)[0] if self.platform.partitions else None
-        asked = requests(jobs, self.platform, memory=self.memory) if self._asks else None
-        return JobConstraints(partition=partition, requests=asked, outages=outages, cores_differ=self._asks)
+        asks = self._asks(jobs)
+        asked = requests(jobs, self.platform, memory=self.memory) if asks else None
+        return JobConstraints(partition=partition, requests=asked, outages=outages, cores_differ=asks)
 
-    @property
-    def _asks(self) -> bool:
-        # Whether jobs may request more than cores.
-        return self.memory != o.MEMORY.default or self.platform.n_gpus > 0
+    def _asks(self, jobs: Workload) -> bool:
+        # Whether jobs may request more than cores; all blocks of a log have the same columns.
+        return self.memory != o.MEMORY.default or (self.platform.n_gpus > 0 and log_states_gpus(jobs))
 
     def _reject(self, counts: Mapping[str, int]) -> None:
         for reason, count in counts.items():

@@ -140,3 +140,22 @@ def holdings(ledger: Ledger) -> Holdings:
     rows = at[first_of_row]
     cores = np.add.reduceat(hi - lo, first_of_row)
     return Holdings.of(owner[rows], since[rows], until[rows], cores, first, lo, hi)
+
+
+def gpu_ends(ledger: Ledger) -> Array:
+    """Return the instants at which jobs had left the host of each GPU that they held, int64 (rows of ``ledger.gpus``,): -1 if
+    they had no core on it. They are the ends of jobs if the GPUs of hosts are unknown."""
+    gpus, machine = ledger.gpus, ledger.machine
+    assert gpus is not None
+    if machine.first_gpu is None:
+        return np.asarray(ledger.jobs.end_ns[gpus.job])
+    held = holdings(ledger)
+    first, last = machine.host_of(held.lo), machine.host_of(held.hi - 1)
+    row = np.repeat(np.repeat(np.arange(len(held)), np.diff(held.first)), last - first + 1)
+    cores_on = intervals_of(first, last - first + 1)
+    host = np.concatenate([cores_on, np.searchsorted(machine.first_gpu[1:], gpus.gpu, side="right")])
+    key = np.concatenate([held.job[row], gpus.job]) * (machine.n_hosts + 1) + host
+    known, place = np.unique(key, return_inverse=True)
+    end_ns = np.full(len(known), -1)
+    np.maximum.at(end_ns, place[: len(row)], held.end_ns[row])
+    return np.asarray(end_ns[place[len(row) :]])

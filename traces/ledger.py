@@ -17,6 +17,7 @@ from traces.compiled import Array
 from traces.lifecycle import Ending, Reason
 from traces.records.declared import RecordColumn, RecordKind, RecordsOfJobs, column, ranges, table_columns
 from traces.records.events import JobEvents, K
+from traces.records.gpus import GpuRecords
 
 #: Reasons of starts; ``JobRecords.why`` is an index of these words.
 WHY = tuple(reason.name.lower() for reason in Reason)
@@ -36,6 +37,8 @@ class MachineShape:
     first_core: Array  #: int64 (n_hosts + 1,): host ``h`` has the cores ``first_core[h]:first_core[h + 1]``
     #: int64 (n_cores,): the number of each core within its host, if the machine is a part of another; None: all, from 0
     numbers: Array | None = None
+    #: int64 (n_hosts + 1,): host ``h`` has the GPUs ``first_gpu[h]:first_gpu[h + 1]``; None if no host has any
+    first_gpu: Array | None = None
 
     @property
     def n_hosts(self) -> int:
@@ -340,7 +343,8 @@ class Ledger:
     ``technique`` has, by row of ``jobs``, the index in ``techniques`` of the scheduler of its tasks, if known. ``window_ns`` is
     the window to which the ledger was cut: jobs that wait at its end have not started. ``shows`` states which rows a trace has:
     ``cores``, with hosts and jobs; ``hosts``, with jobs; or ``lanes``, jobs only. ``ids`` has, by job number, the log's ids of
-    jobs. ``computes`` is False if the rows of ``tasks`` show which cores jobs held instead of tasks.
+    jobs. ``gpus`` is None if no host has numbered GPUs. ``computes`` is False if the rows of ``tasks`` show which cores
+    jobs held instead of tasks.
     """
 
     machine: MachineShape
@@ -356,6 +360,7 @@ class Ledger:
     technique: Array | None = None
     window_ns: tuple[int, int] | None = None
     ids: Mapping[int, str] = field(default_factory=dict)
+    gpus: GpuRecords | None = None
     shows: str = "cores"
     computes: bool = True
 

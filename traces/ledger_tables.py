@@ -12,6 +12,7 @@ from traces.compiled import Array
 from traces.intervals import parse_texts
 from traces.ledger import STATES, WHY, JobRecords, Ledger, MachineShape, TaskRecords, TransferRecords
 from traces.records.events import JobEvents
+from traces.records.gpus import GpuRecords
 from traces.tables import DataFrame, read_rows, rows_frame, write_rows
 
 
@@ -80,7 +81,7 @@ def stored_events(folder: Path, n_jobs: int, kinds: Iterable[type[JobEvents]]) -
 def stored_ledger(jobs: Mapping[str, Any], machine: MachineShape) -> Ledger:
     """Return the ledger of a jobs table, without tasks.
 
-    - ``jobs``: mapping of str to column, ``traces.tables.JOB_COLUMNS``, and ``begin_ns`` if present.
+    - ``jobs``: mapping of str to column, ``traces.tables.JOB_COLUMNS``, and ``begin_ns`` and ``gpu_allocation`` if present.
     - ``machine``: the hosts of the run.
 
     Raises InputError if an allocation, a state or a reason of a start is invalid, or the machine does not have a core.
@@ -94,7 +95,8 @@ def stored_ledger(jobs: Mapping[str, Any], machine: MachineShape) -> Ledger:
         raise InputError(f"allocation: core {int(hi.max()) - 1}; the machine has {machine.n_cores}")
     places = {name: _places(name, jobs[name], words) for name, words in (("why", WHY), ("state", STATES))}
     held = {"allocation_first": first, "allocation_lo": lo, "allocation_hi": hi}
-    return Ledger(machine, JobRecords(**numbers, **places, **held), None)
+    gpus = GpuRecords.of_texts(list(jobs["gpu_allocation"])) if "gpu_allocation" in jobs else None
+    return Ledger(machine, JobRecords(**numbers, **places, **held), None, gpus=gpus)
 
 
 def _places(name: str, column: Any, words: tuple[str, ...]) -> Array:

@@ -72,7 +72,8 @@ def _job_columns(ledger: Ledger, further: Mapping[str, Array] | None) -> dict[st
     columns: dict[str, object] = {name: getattr(jobs, name) for name in JOB_COLUMNS if name != "allocation"}
     columns["allocation"] = intervals_texts(jobs.allocation_first, jobs.allocation_lo, jobs.allocation_hi)
     columns["why"], columns["state"] = _Words(jobs.why, WHY), _Words(jobs.state, STATES)
-    return {name: columns[name] for name in JOB_COLUMNS} | dict(further or {})
+    gpus = {} if ledger.gpus is None else ledger.gpus.columns_of_jobs()
+    return {name: columns[name] for name in JOB_COLUMNS} | gpus | dict(further or {})
 
 
 def jobs_frame(ledger: Ledger, further: Mapping[str, Array] | None = None) -> DataFrame:

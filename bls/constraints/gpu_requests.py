@@ -49,11 +49,11 @@ class GpuRequests:
 
     def given(self, platform: Platform, cores: Array, unit_cores: Array) -> dict[str, Array]:
         """The columns of the engine by name (``bls.engine.features.gpus.state``), for jobs with these numbers of cores."""
-        of_host = np.repeat([group.gpus for group in platform.hosts], [group.count for group in platform.hosts])
+        of_host = np.diff(platform.first_gpu)
         kinds = [platform.gpu_kinds.index(group.gpu) if group.gpus else 0 for group in platform.hosts]
         hosts = np.minimum(cores, np.count_nonzero(of_host))
         return {entry.name: getattr(self, entry.name) for entry in fields(self)} | {
-            "of_host": np.cumsum([0, *of_host]),
+            "of_host": platform.first_gpu,
             "host": np.repeat(np.arange(len(of_host)), of_host),
             "kind": np.repeat(kinds, [group.count for group in platform.hosts]),
             "most": self.per_unit * (cores // unit_cores) + self.per_host * hosts,
@@ -74,6 +74,11 @@ def gpus_of_log(workload: Workload) -> Array:
         if name.lower() in _OF_LOGS:
             found = np.maximum(found, column)
     return found
+
+
+def log_states_gpus(workload: Workload) -> bool:
+    """Whether a log has a column with the number of a job's GPUs."""
+    return any(name.lower() in _OF_LOGS for name in workload.extras)
 
 
 def readers(platform: Platform) -> dict[str, Callable[[str, str], int]]:

@@ -116,7 +116,9 @@ class Requests:
     licences: Array  # (n, L): requested licences
     switches: Array  # (n,): largest accepted number of leaf switches; 0 for any
     begin_ns: Array | None = None  # (n,): instants of a file from which jobs may join the queue; -1 for none
-    gpus: g.GpuRequests | None = None  # None: the platform has no numbered GPUs
+    gpus: g.GpuRequests | None = (
+        None  # None: the platform has no numbered GPUs, or neither log nor file has a column of GPUs
+    )
 
     def __post_init__(self) -> None:
         for name in ("unit_cores", "per_unit", "licences", "switches"):
@@ -128,9 +130,9 @@ class Requests:
 
     @property
     def plain(self) -> bool:
-        """Whether every job requests only single cores anywhere."""
+        """Whether every job requests only single cores anywhere, and none can request GPUs."""
         more = self.per_unit.any() or self.licences.any() or self.switches.any()
-        return not more and bool(np.all(self.unit_cores == 1)) and (self.gpus is None or not self.gpus.any.any())
+        return not more and bool(np.all(self.unit_cores == 1)) and self.gpus is None
 
     def take(self, rows: Array) -> "Requests":
         """The requests of some rows (ascending numbers, or a mask)."""
@@ -187,7 +189,7 @@ def requests(
         asked_kb = [np.where(amount >= 0, np.minimum(amount, _TOO_MUCH) * unit, -1) for amount, unit in in_kb]
         per_unit[:, names.index(MEMORY)] = _first(asked_kb[0] if asked_kb else None, logged)
     gpus = None
-    if has_gpus:
+    if has_gpus and (g.log_states_gpus(workload) or any(name in given for name in GPU_COLUMNS)):
         source = workload.source if path is None else os.fspath(path)
         gpus, joined = g.gpu_requests(workload, platform, given, workload.cores // unit_cores, source)
         unit_cores, per_unit = unit_cores * joined, np.minimum(per_unit * joined[:, None], _TOO_MUCH)

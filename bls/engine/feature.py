@@ -85,6 +85,8 @@ class Feature:
     stuck: Callable[[BatchState], str] = lambda state: ""
     # Columns of the table of jobs that it fills, by name
     columns: Callable[[BatchState], Mapping[str, Array]] = lambda state: {}
+    # Fields of ``traces.ledger.Ledger`` that it fills
+    records: Callable[[BatchState], Mapping[str, Any]] = lambda state: {}
     up_to_now: Callable[[BatchState], None] = lambda state: None  # brings the log of hosts to the present
     power: str = ""  # ``"module:NAME"`` of its :class:`PowerFacts`, in runs whose power is known
     check: str = ""  # ``"module:function"`` that checks its invariants, called with a ``BatchChecks``

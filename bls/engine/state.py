@@ -163,9 +163,7 @@ class BatchState(State):
     cores_profile: CoreProfile = column()  # used instead if it matters which cores are free
     later: Offer = column(saved=False)  # capacity in a later slice, while a job is tried there
     offered: Offer = column(saved=False)  # capacity for the allocator, if not all free capacity
-    others: OtherAmounts = column(
-        "other_amounts", saved=False
-    )  # amounts of a job's parts of hosts (``bls.engine.hooks``)
+    others: OtherAmounts = column("other_amounts", saved=False)  # amounts of a job's parts of hosts
     passing_amounts: Ints = column("amounts", saved=False)  # amounts slice by slice
     masks: Ints2  # (partitions + windows, words): the cores of each partition, then of each window
     needs: Ints2 = column("needs", "needed", constant=True)  # of rows: amounts of a unit on its host, then licences

@@ -233,6 +233,12 @@ class Platform:
         return sum(group.count * group.gpus for group in self.hosts)
 
     @property
+    def first_gpu(self) -> Array:
+        """Host ``h`` has the GPUs ``first_gpu[h]:first_gpu[h + 1]``: int64, shape (n_hosts + 1,)."""
+        gpus = np.repeat([group.gpus for group in self.hosts], [group.count for group in self.hosts])
+        return np.concatenate(([0], np.cumsum(gpus))).astype(np.int64)
+
+    @property
     def gpu_kinds(self) -> tuple[str, ...]:
         """Kinds of the GPUs, sorted; ``""`` if they have no name, and empty without GPUs."""
         return tuple(sorted({group.gpu for group in self.hosts if group.gpus}))
@@ -299,7 +305,8 @@ class Platform:
 
     def machine(self) -> MachineShape:
         """The machine as traces show it: hosts are called ``host 0``, ``host 1``, … across the groups."""
-        return MachineShape(self.name, tuple(f"host {number}" for number in range(self.n_hosts)), self.first_core)
+        names = tuple(f"host {number}" for number in range(self.n_hosts))
+        return MachineShape(self.name, names, self.first_core, first_gpu=self.first_gpu if self.n_gpus else None)
 
     def as_dict(self) -> dict[str, Any]:
         """The platform in plain values, in the form of the TOML file: for records of a run."""

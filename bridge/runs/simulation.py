@@ -30,6 +30,7 @@ from traces.holdings import core_spans, widening
 from traces.kernels.units import working_s
 from traces.ledger import JobRecords, Ledger, PassRecords
 from traces.lifecycle import Ending
+from traces.records.gpus import GpuRecords
 
 _RECORD_BYTES, _TRANSFER_BYTES = 36, 32  #: memory per record of a task while it is made, and per record of a transfer
 _CHECKS = 1000  #: approximate number of checks in a run with ``check``: each reads every job
@@ -118,6 +119,8 @@ def ledger_of(scenario: ReadyScenario, level: BatchLevel, applications: Applicat
         if level.rules.keep_decisions:
             decided = level.decision_columns()
             found["passes"] = PassRecords(decided["now_ns"], decided["waiting"], decided["started"])
+    if scenario.platform.n_gpus:
+        found = {"gpus": GpuRecords.none(len(jobs))} | found
     machine = scenario.platform.machine()
     return Ledger(machine, jobs, applications.records, applications.transfers, ids=workload.ids, **found)
 

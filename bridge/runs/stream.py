@@ -36,6 +36,7 @@ from traces.compiled import Array
 from traces.intervals import intervals_of
 from traces.kernels.units import working_s
 from traces.ledger import JobRecords, Ledger, MachineShape
+from traces.records.gpus import GpuRecords
 
 
 @dataclass(frozen=True)
@@ -115,8 +116,9 @@ class _InOrder:
             first = np.concatenate([[0], np.cumsum(group.count)])
             records = JobRecords(**columns, allocation_first=first, allocation_lo=group.lo, allocation_hi=group.hi)
             further = {name: group.columns[name] for name in (tables.PLANNED, tables.BEGIN) if name in group.columns}
-            if tables.NAME in group.columns:
-                further = {tables.NAME: group.columns[tables.NAME].tolist(), **further}
+            for name in (tables.NAME, *reversed(GpuRecords.table_columns())):
+                if name in group.columns:
+                    further = {name: group.columns[name].tolist(), **further}
             self._writer.write(Ledger(self._machine, records, None, None), further)
             at = stop
         self._ready = [jobs.take(np.arange(at, len(jobs)))]
@@ -203,8 +205,11 @@ def _begins(scenario: ReadyScenario, arrivals: ArrivingJobs) -> bool:
 def _ended(scenario: ReadyScenario, stretch: Stretch, begins: bool) -> _Jobs:
     run, rows = stretch.simulator, stretch.ended
     of_stretch = replace(scenario, workload=run.workload)
-    jobs = ledger_of(of_stretch, run, nothing_done(of_stretch, run)).jobs
+    ledger = ledger_of(of_stretch, run, nothing_done(of_stretch, run))
+    jobs, gpus = ledger.jobs, ledger.gpus
     columns = {name: getattr(jobs, name)[rows] for name in tables.JOB_COLUMNS if name != "allocation"}
+    if gpus is not None:
+        columns |= {name: np.array(column, object)[rows] for name, column in gpus.columns_of_jobs().items()}
     if begins:
         columns[tables.BEGIN] = jobs.begin_ns[rows]
     if of_stretch.workload.names or of_stretch.workload.ids:

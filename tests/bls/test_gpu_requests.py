@@ -48,7 +48,7 @@ def words(found: Requests) -> list[tuple[int, ...]]:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("", (1, 0, 0, 1000, ANY)),
+        ("gpus\n0,0", (1, 0, 0, 1000, ANY)),
         ("unit_cores,gpus_per_task\n0,4,2", (4, 2, 0, 1000, ANY)),
         ("gpus_per_host\n0,3", (1, 0, 3, 1000, ANY)),
         ("gpus\n0,8", (1, 1, 0, 1000, ANY)),  # eight parts of one core
@@ -151,7 +151,7 @@ def test_a_run_counts_what_a_log_states() -> None:
     assert constraints.requests is not None
     assert constraints.requests.gpus is not None
     assert constraints.requests.gpus.any.tolist() == [False, True, True]
-    _, constraints = constrain(log.take(np.array([0])), MACHINE, ConstraintOptions())
+    _, constraints = constrain(replace(log, extras={}), MACHINE, ConstraintOptions())
     assert constraints.requests is None
     _, constraints = constrain(log, Platform((HostGroup(2, 8, 8.0),)), ConstraintOptions())
     assert constraints.requests is None

@@ -36,6 +36,11 @@ WITH_MEMORY = "".join(
     f"{k + 1} {9 * k} 0 {30 + k % 50} {1 + k % 6} -1 {(k % 23) << 18} {1 + k % 6} {60 + k % 9} -1 1 {k % 5} 1 -1 1 1 -1 -1\n"
     for k in range(300)
 )
+#: Some request GPUs, and some of these shares.
+WITH_GPUS = "; Field 19: gpus\n; Field 20: gpu_milli\n" + "".join(
+    f"{line} {(k % 5 > 0) * (1 + k % 6) // (1 + k % 2)} {250 if k % 6 == 1 else -1}\n"
+    for k, line in enumerate(WITH_MEMORY.splitlines())
+)
 PARTITIONS = table_text(__file__, "partitions")
 
 
@@ -116,6 +121,7 @@ class _Keeps:
 
 #: Policy, backfilling and further options of runs, with the platform and the log that they are of.
 WITH_HOSTS = Platform((HostGroup(3, 4, 1.0, resources=(("memory", 4 << 20),)),))
+GPU_HOSTS = Platform((HostGroup(2, 4, 1.0, gpus=2), HostGroup(1, 4, 1.0)))
 STREAMS: list[tuple[Any, str, dict[str, Any], ConstraintOptions, Platform, str | None]] = [
     (_Keeps, "none", {}, ConstraintOptions(), WITH_HOSTS, WITH_MEMORY),
     (_Keeps, "none", {"estimates": "exact"}, ConstraintOptions(memory="swf"), WITH_HOSTS, WITH_MEMORY),
@@ -124,6 +130,8 @@ STREAMS: list[tuple[Any, str, dict[str, Any], ConstraintOptions, Platform, str |
     ("fcfs", "easy", {}, ConstraintOptions(failures="mtbf:30min,mttr:3min"), WITH_HOSTS, WITH_MEMORY),
     ("wfp3", "conservative", {}, ConstraintOptions(), Platform((HostGroup(16, 16, 1.0),)), None),
     ("reject", "none", {}, ConstraintOptions(), Platform((HostGroup(16, 16, 1.0),)), None),
+    ("fcfs", "easy", {}, ConstraintOptions(failures="mtbf:30min,mttr:3min"), GPU_HOSTS, WITH_GPUS),
+    ("fcfs", "conservative", {}, ConstraintOptions(), GPU_HOSTS, WITH_MEMORY),
 ]
 
 

@@ -157,7 +157,7 @@ def test_the_further_columns_of_the_jobs_are_those_of_the_page(tmp_path: Path) -
         == below
         - {
             *("allowed", "begin_ns", "boot_wait_ns", "planned_ns", "rejected_because"),
-            *("started_because", "name", "cut_because"),
+            *("started_because", "name", "cut_because", "gpus", "gpu_allocation"),
         }
     )
 

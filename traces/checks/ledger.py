@@ -18,9 +18,10 @@ from traces.checks.core_bars import (
 )
 from traces.checks.faults import InvariantError
 from traces.compiled import Array
-from traces.holdings import Holdings, changing, core_spans, holdings, widening
+from traces.holdings import Holdings, changing, core_spans, gpu_ends, holdings, widening
 from traces.ledger import STATES, WHY, JobRecords, Ledger, TaskRecords, TransferRecords
 from traces.lifecycle import NEVER_RAN, RAN, Ending, Reason
+from traces.records.gpus import WHOLE
 
 _LEAST = np.iinfo(np.int64).min
 
@@ -134,11 +135,11 @@ def check_ledger(ledger: Ledger) -> None:
     The rules: nothing is eligible before its submission, starts before it is eligible or ends before it starts. A job that
     never started was cancelled, and has no cores and no tasks. Attempts are consecutive, each after one that was cut and
     requeued. A job's intervals of cores are ascending and disjoint, and contain as many cores as its record says, at least its
-    request unless it is moldable. No two jobs hold one core at once. A job gets cores, and must return some, only while it
-    runs. It releases only cores that it holds, and computes on a released core only after it gets it again. It receives hints
-    only while it runs, for at most the cores that it holds. A job has as many rows of tasks that ran as its record says, or
-    none, and rows of tasks that did not run only if it was cut. Every task is within its job's time and on the requested
-    number of its first cores, or on cores that it was given. No core runs two tasks at once. Transfers are as
+    request unless it is moldable. No two jobs hold one core at once, nor more than all of a GPU. A job gets cores, and must
+    return some, only while it runs. It releases only cores that it holds, and computes on a released core only after it gets it
+    again. It receives hints only while it runs, for at most the cores that it holds. A job has as many rows of tasks that ran
+    as its record says, or none, and rows of tasks that did not run only if it was cut. Every task is within its job's time and
+    on the requested number of its first cores, or on cores that it was given. No core runs two tasks at once. Transfers are as
     :func:`check_transfers` says.
 
     Raises
@@ -156,6 +157,7 @@ def check_ledger(ledger: Ledger) -> None:
                 raise InvariantError(f"job {jobs.job_id[events.job[bad[0]]]}: {words(int(bad[0]))}")
     _check_releases(ledger)
     _check_holdings(ledger)
+    _check_gpus(ledger)
     _check_counts(jobs, tasks)
     owner = np.full(ledger.machine.n_cores, -1, np.int64)
     held, cores = _ever_held(ledger)
@@ -264,6 +266,21 @@ def _check_holdings(ledger: Ledger) -> None:
     if row >= 0:
         one, other = jobs.job_id[holds.job[holder[core]]], jobs.job_id[holds.job[row]]
         raise InvariantError(f"core {core} is held by jobs {one} and {other} at {holds.start_ns[row]} ns")
+
+
+def _check_gpus(ledger: Ledger) -> None:
+    if (gpus := ledger.gpus) is None:
+        return
+    jobs, job, gpu, milli = ledger.jobs, gpus.job, gpus.gpu, gpus.milli
+    end_ns = gpu_ends(ledger)
+    wrong = (milli < 1) | (milli > WHOLE) | (gpu < 0) | ~jobs.started[job] | (end_ns < 0)
+    _refuse(wrong, lambda k: f"job {jobs.job_id[job[k]]} cannot hold {milli[k]} thousandths of GPU {gpu[k]}")
+    # Parts that are given back come first at an instant.
+    which, instant = np.tile(gpu, 2), np.concatenate([end_ns, jobs.start_ns[job]])
+    change = np.concatenate([-milli, milli])
+    order = np.lexsort((change, instant, which))
+    held, which, instant = np.cumsum(change[order]), which[order], instant[order]
+    _refuse(held > WHOLE, lambda k: f"jobs hold {held[k]} thousandths of GPU {which[k]} at {instant[k]} ns")
 
 
 def _ever_held(ledger: Ledger) -> tuple[Holdings, Array]:

@@ -129,7 +129,7 @@ def _rejects(counts: Array) -> dict[str, int]:
 def swf_blocks(path: str | os.PathLike[str], *, block_bytes: int = BLOCK_BYTES) -> Iterator[Workload]:
     """The jobs of an SWF file, some thousands at a time, for callers that cannot hold all of them.
 
-    Jobs are those of :func:`read_swf`, without the further fields 19 to 21 except ``begin_ns``. The first block has the header:
+    Jobs are those of :func:`read_swf`, with the further fields 19 to 21 that the header names. The first block has the header:
     the comments before the first job. Each block has all names of jobs. The counts of a block are those of the lines since the
     previous block.
 
@@ -145,12 +145,14 @@ def swf_blocks(path: str | os.PathLike[str], *, block_bytes: int = BLOCK_BYTES) 
     waits: Array | None = None  # the last jobs, held back for the rejected lines that follow them
     first_line = 0
     begin = -1  # the row of ``begin_ns``, if it is a further field
+    named_rows: dict[str, int] = {}  # rows of the others
 
     def block(jobs: Array, counts: Array) -> Workload:
         columns = dict(zip((*COLUMNS, *_EXTRA), jobs[:_FURTHER], strict=True))
         if begin >= 0:
             columns[BEGIN] = np.maximum(jobs[begin], -1)
         facts: dict[str, Any] = {"source": source, "n_lines": int(counts[:_LINE].sum()), "reordered": 0, "clamped": 0}
+        facts["extras"] = {name: jobs[row] for name, row in named_rows.items()}
         return Workload(**columns, **facts, header=first, rejects=_rejects(counts), remarks=remarks, ids=ids)
 
     with GivenFile(path, "workload file") as file:
@@ -165,6 +167,8 @@ def swf_blocks(path: str | os.PathLike[str], *, block_bytes: int = BLOCK_BYTES) 
                     first, remarks, ids = (*others,), zero.remarks, MappingProxyType(named)
                     names = list(_names(range(_FIELDS + 1, _MOST_FIELDS + 1), first))
                     begin = _FURTHER + names.index(BEGIN) if BEGIN in names else -1
+                    unnamed = {BEGIN, *_names(range(_FIELDS + 1, _MOST_FIELDS + 1), ())}
+                    named_rows = {name: _FURTHER + k for k, name in enumerate(names) if name not in unnamed}
                 zero.shift(jobs[1], jobs[_CANCEL])
                 check_order(np.concatenate([last, jobs[:2]], axis=1), jobs[5], "line", source)
                 last = jobs[:2, -1:].copy()

@@ -67,6 +67,8 @@ def _of_rows(ledger: Ledger, kept: Array) -> Ledger:
     changed: dict[str, Any] = {"jobs": ledger.jobs.of_rows(rows)}
     for name, records in (("tasks", ledger.tasks), ("transfers", ledger.transfers)):
         changed[name] = None if records is None else records.of_jobs(rows)
+    if ledger.gpus is not None:
+        changed["gpus"] = ledger.gpus.of_jobs(rows)
     if ledger.technique is not None:
         changed["technique"] = ledger.technique[rows]
     because = {int(place[row]): why for row, why in ledger.cut_because.items() if kept[row]}
@@ -103,7 +105,9 @@ def _of_cores(ledger: Ledger, chosen: Intervals) -> Ledger:
         touched[whose] = True
     if ledger.tasks is not None:
         changed["tasks"] = _tasks(ledger.tasks, np.append(shown, False)[ledger.tasks.core], place)
-    cut = replace(ledger, machine=smaller, power=None, **changed).with_events(*(events for events, _ in on_cores))
+    cut = replace(ledger, machine=smaller, power=None, gpus=None, **changed).with_events(
+        *(events for events, _ in on_cores)
+    )
     return _of_rows(_with_transfers(cut), touched)
 
 

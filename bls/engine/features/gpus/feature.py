@@ -7,6 +7,7 @@ from bls.engine import state as b
 from bls.engine.feature import Feature, FeatureRun
 from bls.engine.status import BatchStatus
 from traces.intervals import intervals_of
+from traces.records.gpus import GpuRecords
 
 _HERE = "bls.engine.features.gpus"
 
@@ -39,6 +40,14 @@ def _carry(old: b.BatchState, new: b.BatchState) -> None:
     gpus.lists.gpu[: len(used)] = used
 
 
+def _records(state: b.BatchState) -> dict[str, GpuRecords]:
+    gpus, jobs = state.gpus, state.jobs.front(state.n_rows)
+    rows = np.flatnonzero(jobs.start_ns >= 0)
+    count = gpus.count[rows]
+    job, held = np.repeat(rows, count), intervals_of(gpus.first[rows], count)
+    return {"gpus": GpuRecords.of(state.n_rows, job, gpus.lists.gpu[held], gpus.milli[jobs.origin[job]])}
+
+
 GPUS = Feature(
     on={h.ARRIVED: f"{_HERE}.devices:reserve_list", h.BEFORE_PASS: f"{_HERE}.devices:room_for_lists"},
     plays={
@@ -52,5 +61,6 @@ GPUS = Feature(
     grow={BatchStatus.GPUS_FULL: lambda state: (state.gpus.lists, state.gpus.n_used)},
     carried=("gpu_lists",),
     carry=_carry,
+    records=_records,
     check=f"{_HERE}.validation:check_gpus",
 )

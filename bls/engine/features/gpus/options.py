@@ -1,4 +1,4 @@
-"""What requests of numbered GPUs conflict with."""
+"""Conflicts of requests of numbered GPUs."""
 
 from typing import Any, Final
 

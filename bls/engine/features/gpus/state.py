@@ -25,4 +25,4 @@ class GpuState(State):
     most: Ints  # the most GPUs that the job can have
     first: Ints = column("gpus", fill=-1)  # of rows: its list in ``lists``, -1 before its arrival
     count: Ints = column("gpus")  # of rows: GPUs in it, held or reserved
-    lists: GpuLists = column(saved=False)
+    lists: GpuLists = column(saved=False)  # GPUs of each row
