@@ -9,7 +9,7 @@ import numpy as np
 from traces.compiled import Array, State
 from traces.intervals import intervals_of
 from traces.kernels.signatures import Ints
-from traces.ledger import JobRecords, Ledger
+from traces.ledger import JobRecords, Ledger, MachineShape
 from traces.records.events import JobEvents
 
 
@@ -142,6 +142,16 @@ def holdings(ledger: Ledger) -> Holdings:
     return Holdings.of(owner[rows], since[rows], until[rows], cores, first, lo, hi)
 
 
+def cores_by_host(machine: MachineShape, held: Holdings) -> tuple[Array, Array, Array]:
+    """Return the rows of holdings, their hosts, and the number of their cores on each, int64 (k,): by row, intervals of cores,
+    then host."""
+    first, last = machine.host_of(held.lo), machine.host_of(held.hi - 1)
+    count = last - first + 1
+    row, host = np.repeat(np.repeat(np.arange(len(held)), np.diff(held.first)), count), intervals_of(first, count)
+    lo, hi = np.repeat(held.lo, count), np.repeat(held.hi, count)
+    return row, host, np.minimum(hi, machine.first_core[host + 1]) - np.maximum(lo, machine.first_core[host])
+
+
 def gpu_ends(ledger: Ledger) -> Array:
     """Return the instants at which jobs had left the host of each GPU that they held, int64 (rows of ``ledger.gpus``,): -1 if
     they had no core on it. They are the ends of jobs if the GPUs of hosts are unknown."""
@@ -150,10 +160,8 @@ def gpu_ends(ledger: Ledger) -> Array:
     if machine.first_gpu is None:
         return np.asarray(ledger.jobs.end_ns[gpus.job])
     held = holdings(ledger)
-    first, last = machine.host_of(held.lo), machine.host_of(held.hi - 1)
-    row = np.repeat(np.repeat(np.arange(len(held)), np.diff(held.first)), last - first + 1)
-    cores_on = intervals_of(first, last - first + 1)
-    host = np.concatenate([cores_on, np.searchsorted(machine.first_gpu[1:], gpus.gpu, side="right")])
+    row, on_host, _ = cores_by_host(machine, held)
+    host = np.concatenate([on_host, np.searchsorted(machine.first_gpu[1:], gpus.gpu, side="right")])
     key = np.concatenate([held.job[row], gpus.job]) * (machine.n_hosts + 1) + host
     known, place = np.unique(key, return_inverse=True)
     end_ns = np.full(len(known), -1)

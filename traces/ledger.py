@@ -50,6 +50,11 @@ class MachineShape:
         """Number of cores of the whole machine."""
         return int(self.first_core[-1])
 
+    @property
+    def n_gpus(self) -> int:
+        """Number of numbered GPUs of the whole machine."""
+        return 0 if self.first_gpu is None else int(self.first_gpu[-1])
+
     def host_of(self, core: Array) -> Array:
         """Return the host of each global core number."""
         return np.searchsorted(self.first_core[1:], core, side="right")

@@ -375,6 +375,10 @@ class Result(WithCosts):
             host_first=machine.first_core,
             downtime=self.notes.downtime,
         )
+        if self.ledger.gpus is not None:
+            from bls.metrics.gpus import gpu_metrics  # few runs need it
+
+            batch |= gpu_metrics(self.ledger, self._schedule(), self.notes.downtime)
         found = batch | self._application_metrics(batch["makespan_ns"])
         if self.power is not None:
             found |= self.power.metrics
@@ -454,7 +458,8 @@ class Result(WithCosts):
         if isinstance(job, str):
             job = JobWords.of(self.ledger.jobs.job_id, self.notes.names).one(job, "job")
         passes = self.notes.decision_columns if len(self.decisions) else None
-        return job_story(self.stored_jobs, job, self.ledger.machine.n_cores, passes, self.ledger.events)
+        machine = self.ledger.machine
+        return job_story(self.stored_jobs, job, machine.n_cores, passes, self.ledger.events, n_gpus=machine.n_gpus)
 
     @property
     def traced(self) -> Ledger:

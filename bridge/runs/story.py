@@ -14,6 +14,7 @@ import numpy as np
 
 from bls.engine.features.records import EVENTS, START_DELAY
 from bls.workloads.job_words import JobWords
+from bridge.runs.directory import read_record
 from bridge.runs.stored import hosts
 from traces.base.errors import InputError
 from traces.base.time import format_ns
@@ -22,6 +23,7 @@ from traces.intervals import intervals_text
 from traces.ledger_tables import stored_events
 from traces.lifecycle import Ending, Stage, describe
 from traces.records.events import NAMED, JobEvents, counted, instant_text
+from traces.records.gpus import WHOLE
 from traces.tables import BEGIN, CUT_BECAUSE, NAME, REJECTED_BECAUSE, STARTED_BECAUSE, read_jobs, read_rows
 
 if TYPE_CHECKING:
@@ -36,10 +38,16 @@ def _named(numbers: Array) -> str:
     return f"{'job' if len(numbers) == 1 else 'jobs'} {names}" + (", …" if len(numbers) > NAMED else "")
 
 
+def _gpus(milli: int) -> str:
+    return f"{milli / WHOLE:g} {'GPU' if milli <= WHOLE else 'GPUs'}"
+
+
 class _Jobs:
     """The table of jobs as columns."""
 
-    def __init__(self, columns: Table, n_cores: int, decisions: Table | None, events: Collection[JobEvents]) -> None:
+    def __init__(
+        self, columns: Table, n_cores: int, n_gpus: int, decisions: Table | None, events: Collection[JobEvents]
+    ) -> None:
         whole = ("job_id", "submit_ns", "eligible_ns", "start_ns", "end_ns", "cores", "held_cores", "attempt")
         self.number, self.submit, self.eligible, self.start, self.end, self.cores, self.held, self.attempt = (
             np.asarray(columns[name], np.int64) for name in whole
@@ -48,7 +56,8 @@ class _Jobs:
         self.started = self.start >= 0
         delay = np.asarray(columns[START_DELAY.column], np.int64) if START_DELAY.column in columns else 0
         self.had = np.where(self.started, self.start - np.maximum(delay, 0), self.start)  # when it had its cores
-        self.columns, self.n_cores, self.events = columns, n_cores, events
+        self.columns, self.n_cores, self.n_gpus, self.events = columns, n_cores, n_gpus, events
+        self.gpus = np.asarray(columns["gpus"], np.int64) if n_gpus else 0 * self.cores  # thousandths
         # Events that change the cores of jobs: rows, instants, and numbers of cores.
         changing = [(one.job, one.at_ns, cores) for one in events if (cores := one.cores_gained) is not None]
         none = np.zeros(0, np.int64)
@@ -65,12 +74,13 @@ class _Jobs:
     def value(self, name: str, row: int) -> float | None:
         return float(np.asarray(self.columns[name])[row]) if name in self.columns else None
 
-    def free_at(self, ns: int, row: int) -> int:
-        # After the ends of that instant, and before its starts.
+    def free_at(self, ns: int, row: int) -> tuple[int, int]:
+        # Cores, and thousandths of GPUs: after the ends of that instant, and before its starts.
         running = self.started & (self.had < ns) & (self.end > ns)
         running[row] = False
         before = running[self.changed_row] & ((self.changed < ns) | ((self.changed == ns) & (self.gained < 0)))
-        return self.n_cores - int(self.held[running].sum()) - int(self.gained[before].sum())
+        cores = self.n_cores - int(self.held[running].sum()) - int(self.gained[before].sum())
+        return cores, WHOLE * self.n_gpus - int(self.gpus[running].sum())
 
     def lines(self, row: int) -> list[tuple[str, str]]:
         eligible, start, attempt = int(self.eligible[row]), int(self.start[row]), int(self.attempt[row])
@@ -96,7 +106,8 @@ class _Jobs:
     def _asked(self, row: int) -> str:
         estimate = self.value("estimate_ns", row)
         for_time = "" if estimate is None else f" for {format_ns(int(estimate))}"
-        return f": requests {counted(int(self.cores[row]), 'core')}{for_time}"
+        gpus = f" and {_gpus(int(self.gpus[row]))}" if self.gpus[row] else ""
+        return f": requests {counted(int(self.cores[row]), 'core')}{gpus}{for_time}"
 
     def _eligible(self, row: int, attempt: int) -> str:
         eligible = int(self.eligible[row])
@@ -111,7 +122,10 @@ class _Jobs:
             text += f", {format_ns(eligible - int(self.submit[row]))} after its submit: {why}"
         ahead = counted(int(before.sum()), "job")
         verb = "waits" if before.sum() == 1 else "wait"
-        return f"{text}: {self.free_at(eligible, row)} of {self.n_cores} cores are free, {ahead} before it {verb}"
+        cores, gpus = self.free_at(eligible, row)
+        free = f"{cores} of {self.n_cores} cores"
+        free += f" and {gpus / WHOLE:g} of {counted(self.n_gpus, 'GPU')}" if self.gpus[row] else ""
+        return f"{text}: {free} are free, {ahead} before it {verb}"
 
     def _never(self, row: int) -> str:
         stage = Stage.WAITING if self.eligible[row] >= 0 else Stage.COMING
@@ -126,9 +140,12 @@ class _Jobs:
             return f"{text} for its {START_DELAY.awaited}"
         if had < start:
             text += f" ({format_ns(start - had)} for its {START_DELAY.awaited})"
-        free = self.free_at(eligible, row)
+        free, gpus = self.free_at(eligible, row)
         if free < requested:
             reason = f"{counted(requested, 'core')} requested, {free} free when it became eligible"
+        elif gpus < self.gpus[row]:
+            asked = _gpus(int(self.gpus[row]))
+            reason = f"{asked} requested, {gpus / WHOLE:g} free when it became eligible, and {free} cores"
         else:
             reason = "enough cores were free when it became eligible, but earlier jobs, a reservation, a limit, a hold or the "
             reason += "location of the cores delayed it"
@@ -155,6 +172,8 @@ class _Jobs:
         text += f"; on {'core' if held == 1 else 'cores'} {self.word('allocation', row)}"
         if held > self.cores[row]:
             text += f", {held} in all: whole hosts"
+        if self.gpus[row]:
+            text += f"; with GPUs {self.word('gpu_allocation', row)}"
         return text
 
     def _given(self, row: int) -> str:
@@ -195,17 +214,19 @@ def job_story(
     decisions: Table | None = None,
     events: Collection[JobEvents] = (),
     word: str = "",
+    n_gpus: int = 0,
 ) -> str:
     """The events of one job, one per line, with exact instants since the workload's time 0.
 
     - ``columns``: the table of jobs; ``estimate_ns``, ``tasks``, ``chunks`` and ``imbalance`` may be missing.
     - ``decisions``: the table of scheduling passes, if there is one.
     - ``events``: events of running jobs (``Ledger.events``).
+    - ``n_gpus``: the number of GPUs of the machine; then the table has its columns of GPUs.
     - ``word``: the word that named the job, for the title if the table has no name.
 
     Raises InputError if there is no such job; the message lists the existing ones.
     """
-    jobs = _Jobs(columns, n_cores, decisions, events)
+    jobs = _Jobs(columns, n_cores, n_gpus, decisions, events)
     rows = np.flatnonzero(jobs.number == job)
     if not len(rows):
         raise InputError(f"job {job}: there is none in these results; allowed: {_list(jobs.number)}")
@@ -235,4 +256,6 @@ def story_of_results(folder: Path, job: str) -> str:
     number = JobWords.of(frame["job_id"].to_numpy(), frame[NAME].tolist() if NAME in frame else None).one(job, "JOB")
     passes = folder / "decisions.parquet"
     decisions = read_rows(passes, ("now_ns", "waiting", "started")) if passes.is_file() else None
-    return job_story(frame, number, n_cores, decisions, stored_events(folder, len(frame), EVENTS), job)
+    hosts_of = (read_record(folder).get("platform") or {}).get("hosts", []) if "gpus" in frame else []
+    n_gpus = sum(int(group.get("count", 1)) * int(group.get("gpus", 0)) for group in hosts_of)
+    return job_story(frame, number, n_cores, decisions, stored_events(folder, len(frame), EVENTS), job, n_gpus)

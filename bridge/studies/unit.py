@@ -193,6 +193,7 @@ def warm_up() -> None:
 
 def check_metrics(names: Sequence[str], where: str, results: Mapping[str, object]) -> None:
     """Raise InputError if no run has a metric of this name, or the study does not compute it (``results``)."""
+    from bls.metrics.gpus import METRICS as OF_GPUS
     from bls.power import words as p  # not needed by most runs
     from bls.power.facts import METRICS as OF_FEATURES
 
@@ -200,7 +201,7 @@ def check_metrics(names: Sequence[str], where: str, results: Mapping[str, object
     of_graphs = {"graphs": distributions(GRAPH_METRICS, np.empty((len(GRAPH_METRICS), 0)))}
     of_power = (*p.METRICS, *p.LIMIT_METRICS, *p.PREDICTION_METRICS, *OF_FEATURES)
     key_of = {name: key for key, quantity in QUANTITIES.items() for name in quantity.metrics}
-    known += [name for name in (*flat_metrics(of_graphs), *of_power, *key_of) if name not in known]
+    known += [name for name in (*flat_metrics(of_graphs), *OF_GPUS, *of_power, *key_of) if name not in known]
     for name in names:
         if name not in known:
             raise one_of("metric", name, known, where, page="docs/reference/metrics.md")

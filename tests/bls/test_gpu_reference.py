@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from batch_cases import FEATURES, LATER, BatchCase, expected, seeded_cases
 from batch_drives import platform_of
@@ -17,11 +18,15 @@ from reference.gpus import BY_UNITS, Left, fragments, in_units, share_of_fragmen
 from reference.machine import Gpus, Host, Job, Machine, Partition, Rules
 
 import bridge
+from bls.metrics.gpus import gpu_metrics
+from bls.metrics.schedule import NO_DOWNTIME, Schedule
 from bls.scheduler_options import ConstraintOptions
 from bls.scheduler_options import Rules as BatchRules
 from bls.workloads.workload import Workload
 from traces.checks.ledger import check_ledger
+from traces.ledger import STATES, WHY, JobRecords, Ledger
 from traces.ledger_tables import stored_ledger
+from traces.records.gpus import GpuRecords
 
 CASES = tomllib.loads(Path(__file__).with_name("tables").joinpath("gpu_reference.toml").read_text("utf-8"))["case"]
 
@@ -253,3 +258,49 @@ def test_random_cases(feature: tuple[str, ...]) -> None:
             n = len(hosts) if job.gpus.per == "host" else job.cores // job.unit_cores
             assert len(attempt.gpus) == n * job.gpus.n, case
     assert ran
+
+
+def ledger_of(case: BatchCase) -> tuple[Ledger, Schedule]:
+    """The records of the slow reference's attempts."""
+    found, of_job = expected(case), {one.number: one for one in case.jobs}
+    zeros = np.zeros(len(found), np.int64)
+    submit, cores = (np.array([getattr(of_job[one.number], name) for one in found]) for name in ("submit", "cores"))
+    number, start, end, eligible = (
+        np.array([getattr(one, name) for one in found]) for name in ("number", "start", "end", "eligible")
+    )
+    held = [core for one in found for core in one.cores]
+    first, lo = np.cumsum([0, *(len(one.cores) for one in found)]), np.array(held, np.int64)
+    told = {
+        "state": np.where(start < 0, STATES.index("cancelled"), 0),
+        "why": np.where(start < 0, WHY.index("never"), 0),
+    }
+    known = (number, submit, start, end, zeros, zeros, cores, zeros, zeros, zeros, zeros, zeros, first, lo, lo + 1)
+    jobs = JobRecords(*known, eligible_ns=eligible, **told)
+    parts = [
+        (row, gpu, (of_job[one.number].gpus or Gpus(0)).milli) for row, one in enumerate(found) for gpu in one.gpus
+    ]
+    gpus = GpuRecords.of(len(found), *np.array(parts, np.int64).reshape(-1, 3).T)
+    machine = platform_of(case.machine).machine()
+    schedule = Schedule(
+        submit_ns=submit, start_ns=start, end_ns=end, cores=cores, n_cores=machine.n_cores, begin_ns=eligible, **told
+    )
+    return Ledger(machine, jobs, None, gpus=gpus), schedule
+
+
+@pytest.mark.parametrize("feature", ["orders", "units", "allocators of GPUs", "reservations", "cancel"])
+def test_metrics_of_random_cases(feature: str) -> None:
+    for case in seeded_cases(9, 30, (), always=("gpus", "allocators", feature)):
+        ledger, schedule = ledger_of(case)
+        check_ledger(ledger)
+        begin, end = schedule.span_ns
+        if begin == end or not any(one.gpus for one in expected(case)):
+            continue
+        found = gpu_metrics(ledger, schedule, NO_DOWNTIME)
+        started = [
+            one for one in case.jobs if any(row.number == one.number and row.start >= 0 for row in expected(case))
+        ]
+        exact = measure(started, case.machine, expected(case))
+        assert found["gpu_utilisation"] == float(exact.used)
+        assert found["gpu_share_without_cores"] == float(exact.without_cores)
+        assert found["core_share_without_gpus"] == float(exact.idle_cores)
+        assert found["mean_gpu_wait_ns"] == float(exact.mean_wait)

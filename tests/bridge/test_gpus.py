@@ -107,3 +107,17 @@ def test_the_checks_of_records_count_gpus(tmp_path: Path) -> None:
     for text in ("0:1000", "0:x", "a", "0-999999999999"):
         with pytest.raises(InputError, match="gpu_allocation: "):
             GpuRecords.of_texts([text])
+
+
+def test_the_story_of_a_job_that_waits_for_a_gpu(tmp_path: Path) -> None:
+    said = simulated([*JOBS, (4, 2, 10, 1, 10)], ASKED + "4,1\n", tmp_path).story(4)
+    assert "requests 1 core and 1 GPU for 10 s" in said
+    assert "6 of 8 cores and 1 of 4 GPUs are free, 1 job before it waits" in said
+    assert "with GPUs 2" in said
+    alone = simulated(
+        [(1, 0, 10, 1, 10), (2, 1, 10, 1, 10)],
+        "job_id,gpus_per_task\n1,2\n2,2\n",
+        tmp_path,
+        platform=Platform((HostGroup(1, 4, 4.0, gpus=2),)),
+    ).story(2)
+    assert "2 GPUs requested, 0 free when it became eligible, and 3 cores" in alone
