@@ -104,6 +104,8 @@ class Sampler:
                 if held[:, column].any():
                     resources.append(Resource(name, int(amounts[column])))
                     self._held.append(np.ascontiguousarray(held[:, column]))
+        if len(simulator.state.gpus.host):
+            resources.append(Resource("GPUs", platform.n_gpus))
         counts = len(workload), platform.n_cores, platform.n_hosts
         self.setting = Setting(str(workload.source), *counts, options, tuple(resources), cells_)
 
@@ -133,6 +135,8 @@ class Sampler:
         listed = origin[widest]
         known = workload.job_id[listed], workload.user[listed], cores[widest], moment.start_ns[widest]
         used = (int(cores.sum()), *(int(of[origin].sum()) for of in self._held))
+        if len((gpus := simulator.state.gpus).host):
+            used += (-int(-(gpus.count[rows] * gpus.milli[origin]).sum() // 1000),)  # rounded up
         instant = (moment.now_ns, moment.waiting, used[0])
         past_ns, past_waiting, past_busy = zip(*self._past.until(instant), strict=True)
         return Look(

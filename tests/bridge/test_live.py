@@ -52,7 +52,18 @@ from traces.base.errors import InputError
 pytestmark = pytest.mark.whole
 
 S = 10**9
-FEATURES = ("units", "resources", "licences", "kill", "cancel", "dependencies", "partitions", "outages", "presets")
+FEATURES = (
+    "units",
+    "resources",
+    "licences",
+    "kill",
+    "cancel",
+    "dependencies",
+    "partitions",
+    "outages",
+    "presets",
+    "gpus",
+)
 
 
 class Clock:
@@ -110,6 +121,8 @@ def test_a_look_is_what_the_schedule_says() -> None:
                     expected[name] = expected.get(name, 0) + amount * (job.cores // job.unit_cores)
                 for name, amount in job.licences:
                     expected[name] = expected.get(name, 0) + amount
+            milli = [len(one.gpus) * asked.milli for one in running if (asked := jobs[one.number].gpus) is not None]
+            expected["GPUs"] = -(-sum(milli) // 1000)
             used = dict(zip((resource.name for resource in sampler.setting.resources), look.used, strict=True))
             assert {name: n for name, n in used.items() if n} == {name: n for name, n in expected.items() if n}
         assert looks[-1].past_ns[-1] == simulator.now_ns
