@@ -139,15 +139,13 @@ def _offer_amounts(state: b.BatchState, free: Offer, at: int, until: int) -> Non
 @compiled(inner=True)
 def keep_first(state: b.BatchState, lo: int, hi: int, cores: int, keep: int) -> None:
     """Keep only the first ``keep`` of the ``cores`` offered in [lo, hi)."""
-    offered, core = state.offered.words, hi - 1
-    if keep == 0:
-        free_take(offered, state.free_starts, lo, hi)
+    offered, core = state.offered.words, lo
+    if cores <= keep:
         return
-    while cores > keep:
-        if offered[core >> 5] & (1 << (core & 31)) != 0:
-            free_take(offered, state.free_starts, core, core + 1)
-            cores -= 1
-        core -= 1
+    while keep > 0:
+        keep -= offered[core >> 5] >> (core & 31) & 1
+        core += 1
+    free_take(offered, state.free_starts, core, hi)
 
 
 @compiled(inner=True)
