@@ -82,7 +82,7 @@ UNAWARE: Final[Mapping[str, Conflict]] = dict((
         str(other_events.WINDOWS), lambda run: run.windows, "reservations and maintenance", windows="windows.toml",
     ), "no reservations and no maintenance"),
     _unaware_requests("licences", "licences", requests="licences.csv"),
-    _unaware("gpus", gpus.REQUESTED, "resources of hosts, as resources = {{ gpu = 4 }}"),
+    _unaware("gpus", gpus.REQUESTED, "resources of hosts, as resources = { gpu = 4 }"),
     _unaware_requests("switches", "few switches", switches="1", allocator="topology"),
     _unaware("power", has(
         f"{limits.LIMITS} with a {limits.FALLBACK}", lambda run: run.limits, "a limit to power", **limits.LIMITED,
