@@ -298,6 +298,25 @@ class Result(WithCosts):
         return MappingProxyType(fairness(self.ledger.jobs, self.fair_start_ns, self._counted))
 
     @cached_property
+    def gpu_fragmentation(self) -> float:
+        """The part of idle GPUs that a random job of the workload cannot use (``bls.metrics.gpus.gpu_fragmentation``), 0 to 1.
+
+        Raises
+        ------
+        InputError
+            If no job can request GPUs.
+        """
+        requests, platform = self.scenario.constraints.requests, self.scenario.platform
+        if requests is None or requests.gpus is None:
+            raise InputError("gpu_fragmentation: no job of this run can request numbered GPUs")
+        from bls.metrics.gpus import gpu_fragmentation  # few runs need it
+
+        number = self.scenario.workload.job_id
+        order = np.argsort(number)
+        origin = order[np.searchsorted(number, self.ledger.jobs.job_id, sorter=order)]
+        return gpu_fragmentation(self.ledger, self._schedule(), self.notes.downtime, platform, requests, origin)
+
+    @cached_property
     def power_over_time(self) -> pd.DataFrame:
         """One row per change of the machine's power draw, limit, power level, or number of hosts in service.
 

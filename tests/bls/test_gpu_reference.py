@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 from batch_cases import FEATURES, LATER, BatchCase, expected, seeded_cases
-from batch_drives import platform_of
+from batch_drives import constraints_of, platform_of, workload_of
 from reference.cluster import run
 from reference.gpu_metrics import Gpu, measure
 from reference.gpus import BY_UNITS, Left, fragments, in_units, share_of_fragments
 from reference.machine import Gpus, Host, Job, Machine, Partition, Rules
 
 import bridge
-from bls.metrics.gpus import gpu_metrics
+from bls.metrics.gpus import gpu_fragmentation, gpu_metrics
 from bls.metrics.schedule import NO_DOWNTIME, Schedule
 from bls.scheduler_options import ConstraintOptions
 from bls.scheduler_options import Rules as BatchRules
@@ -287,20 +287,26 @@ def ledger_of(case: BatchCase) -> tuple[Ledger, Schedule]:
     return Ledger(machine, jobs, None, gpus=gpus), schedule
 
 
-@pytest.mark.parametrize("feature", ["orders", "units", "allocators of GPUs", "reservations", "cancel"])
+@pytest.mark.parametrize("feature", ["orders", "units", "resources", "allocators of GPUs", "reservations", "cancel"])
 def test_metrics_of_random_cases(feature: str) -> None:
     for case in seeded_cases(9, 30, (), always=("gpus", "allocators", feature)):
         ledger, schedule = ledger_of(case)
         check_ledger(ledger)
         begin, end = schedule.span_ns
-        if begin == end or not any(one.gpus for one in expected(case)):
+        if begin == end or begin > min(one.submit for one in case.jobs) or not any(one.gpus for one in expected(case)):
             continue
-        found = gpu_metrics(ledger, schedule, NO_DOWNTIME)
-        started = [
-            one for one in case.jobs if any(row.number == one.number and row.start >= 0 for row in expected(case))
-        ]
-        exact = measure(started, case.machine, expected(case))
+        exact, found = measure(case.jobs, case.machine, expected(case)), gpu_metrics(ledger, schedule, NO_DOWNTIME)
         assert found["gpu_utilisation"] == float(exact.used)
         assert found["gpu_share_without_cores"] == float(exact.without_cores)
         assert found["core_share_without_gpus"] == float(exact.idle_cores)
         assert found["mean_gpu_wait_ns"] == float(exact.mean_wait)
+        platform, workload = (
+            platform_of(case.machine),
+            workload_of([replace(one, run=1, cancel=None) for one in case.jobs]),
+        )
+        plain = replace(case, machine=replace(case.machine, windows=()))
+        asked = constraints_of(plain, platform, workload).requests
+        assert asked is not None
+        origin = np.searchsorted(workload.job_id, ledger.jobs.job_id, sorter=np.argsort(workload.job_id))
+        origin = np.argsort(workload.job_id)[origin]
+        assert gpu_fragmentation(ledger, schedule, NO_DOWNTIME, platform, asked, origin) == float(exact.fragmented)

@@ -121,3 +121,14 @@ def test_the_story_of_a_job_that_waits_for_a_gpu(tmp_path: Path) -> None:
         platform=Platform((HostGroup(1, 4, 4.0, gpus=2),)),
     ).story(2)
     assert "2 GPUs requested, 0 free when it became eligible, and 3 cores" in alone
+
+
+def test_fragmentation_of_six_tasks(tmp_path: Path) -> None:
+    """As in ``tests/bls/test_gpu_reference.py``, test_metrics_of_six_tasks."""
+    asked = "job_id,gpus_per_task,gpu_milli\n" + "".join(f"{k},1,{200 if k < 4 else 600}\n" for k in range(1, 7))
+    machine = Platform((HostGroup(1, 4, 4.0, gpus=1), HostGroup(1, 4, 4.0, gpus=2)))
+    result = simulated([(k, 0, 10, 1, 10) for k in range(1, 7)], asked, tmp_path, platform=machine)
+    assert result.gpu_fragmentation == (600 * 10 + 200 * 10) / (1200 * 10 + 2400 * 10)
+    assert result.metrics["gpu_utilisation"] == ((3 * 200 + 2 * 600) * 10 + 600 * 10) / (3000 * 20)
+    with pytest.raises(InputError, match="gpu_fragmentation: no job"):
+        bridge.simulate(Workload.from_jobs(JOBS), MACHINE, als="recorded").gpu_fragmentation  # noqa: B018
