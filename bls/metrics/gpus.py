@@ -1,5 +1,5 @@
 """Metrics of numbered GPUs: their use, waits of jobs with GPUs, GPUs and cores that are idle for want of each other, and the
-fragmentation of what is left.
+fragmentation of idle ones.
 
 Source: Q. Weng et al., "Beware of fragmentation: scheduling GPU-sharing workloads with fragmentation gradient descent",
 USENIX ATC 2023 (fragmentation).
