@@ -32,7 +32,7 @@ class Settings(State):
     whole_hosts: int = 0  # hosts are not shared
     n_resources: int = 0  # resources per host
     n_licences: int = 0  # kinds of licences
-    others_per_core: int = 0  # most entries of ``BatchState.others`` per core
+    others_per_core: int = 0  # most entries of ``BatchState.others`` per core; 0: jobs request no parts of hosts
     widest: int = 0  # cores of the widest job
 
     # Ends of jobs:

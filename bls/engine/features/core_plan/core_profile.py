@@ -10,7 +10,7 @@ from bls.engine import state as b
 from bls.engine.cores import CoreProfile, Offer
 from bls.engine.features.draws.draws import cores_mw, planned_ns
 from bls.engine.features.releases.releases import list_left
-from bls.engine.hooks import HOOK, OTHER_AMOUNTS, PARTS, call_hook, is_played
+from bls.engine.hooks import HOOK, OTHER_AMOUNTS, call_hook
 from bls.engine.job_lifecycle import cores_on_host, waiting_from
 from bls.engine.profile import profile_at
 from bls.engine.status import BatchStatus
@@ -181,7 +181,9 @@ def _change_amounts(
         if needs[n_resources + r, job] > 0:
             amount = sign * needs[n_resources + r, job]
             before = _change(state, k, before, licences + r, AMOUNT, amount, undo)
-    others = call_hook(state.roles[OTHER_AMOUNTS], (state, job, 0, 0, 0)) if is_played(state, PARTS) else 0
+    others = 0
+    if state.settings.others_per_core > 0:
+        others = call_hook(state.roles[OTHER_AMOUNTS], (state, job, 0, 0, 0))
     for i in range(others):
         before = _change(state, k, before, state.others.index[i], AMOUNT, sign * state.others.amount[i], undo)
     if n_resources == 0:
@@ -218,8 +220,8 @@ def hold_cores(
         cores += hi[i] - lo[i]
     for k in range(at, until):
         profile.free[k] += sign * cores
-    has_amounts = settings.n_resources + settings.n_licences > 0 or settings.powered != b.UNPOWERED
-    has_amounts = has_amounts or is_played(state, PARTS)
+    amounts = settings.n_resources + settings.n_licences + settings.others_per_core
+    has_amounts = amounts > 0 or settings.powered != b.UNPOWERED
     for end in range(2 if stop != b.NEVER else 1):
         k, amount, before = at, sign, -1
         if end == 1:

@@ -10,7 +10,7 @@ from bls.engine import state as b
 from bls.engine.cores import CoreProfile, Offer
 from bls.engine.features.core_plan.core_profile import AMOUNT, apply_changes
 from bls.engine.features.draws.draws import MACHINE, cores_mw, least_mw, planned_ns
-from bls.engine.hooks import CHOOSE_PARTS, HOOK, HOST_ROOM, OFFER, PARTS, call_hook, is_played
+from bls.engine.hooks import CHOOSE_PARTS, HOOK, HOST_ROOM, OFFER, call_hook
 from bls.engine.job_lifecycle import ask_allocator
 from traces.algorithms.copying import copy_first
 from traces.compiled import Array, compiled
@@ -156,7 +156,7 @@ def _trim(state: b.BatchState, job: int) -> bool:
     for r in range(n_licences):
         if amounts[amounts.size - n_licences + r] < needs[n_resources + r, job]:
             return False
-    parts = is_played(state, PARTS)
+    parts = state.settings.others_per_core > 0
     if n_resources == 0 and not parts:
         return True
     total = 0
@@ -193,7 +193,7 @@ def earliest_place(state: b.BatchState, job: int, _begin: int, before: int, _sig
     others = powered  # whether it needs more than cores
     for r in range(settings.n_resources + settings.n_licences):
         others = others or state.needs[r, job] > 0
-    parts = is_played(state, PARTS) and call_hook(state.roles[HOST_ROOM], (state, job, -1, 1, 0)) == 0
+    parts = settings.others_per_core > 0 and call_hook(state.roles[HOST_ROOM], (state, job, -1, 1, 0)) == 0
     others = others or parts
     kept_off = own >= 0 or state.partitions.masked[jobs.partition[job]] == 1
     at, ahead, applied, tried, limit = 0, 0, 0, False, jobs.switch_limit[job]
