@@ -130,7 +130,7 @@ def log(**first: int) -> Workload:
 
 
 def test_the_platforms_on_the_inputs_page(tmp_path: Path) -> None:
-    mixed, with_gpus, partitioned, switched = (parse_platform(text) for text in blocks(INPUTS, "toml")[:4])
+    mixed, with_gpus, partitioned, switched = (parse_platform(text) for text in blocks(INPUTS, "toml")[1:5])
     assert (with_gpus.n_gpus, with_gpus.gpu_kinds, with_gpus.hosts[0].gpu_memory_gb) == (8, ("a100",), 40)
     assert mixed.resource_names == ("gpu", "memory")
     assert mixed.host_resources.tolist() == [[0, 128 * 2**20]] * 6 + [[4, 256 * 2**20]] * 2
@@ -149,7 +149,7 @@ def test_the_platforms_on_the_inputs_page(tmp_path: Path) -> None:
 
 
 def test_the_requests_on_the_inputs_page(tmp_path: Path) -> None:
-    mixed = parse_platform(blocks(INPUTS, "toml")[0])
+    mixed = parse_platform(blocks(INPUTS, "toml")[1])
     (tmp_path / "requests.csv").write_text(blocks(INPUTS, "csv")[0])
     asked = requests(log(), mixed, path=tmp_path / "requests.csv")
     assert asked.unit_cores.tolist()[:4] == [4, 1, 8, 1]
@@ -174,7 +174,7 @@ def test_the_requests_of_gpus_on_the_inputs_page(tmp_path: Path) -> None:
 
 
 def test_the_windows_on_the_inputs_page(tmp_path: Path) -> None:
-    (tmp_path / "windows.toml").write_text(blocks(INPUTS, "toml")[4])
+    (tmp_path / "windows.toml").write_text(blocks(INPUTS, "toml")[5])
     found = load_windows(tmp_path / "windows.toml", Platform())
     hour = 3600 * 10**9
     assert [window.name for window in found.windows] == ["course", "cooling"]
@@ -194,7 +194,7 @@ def test_the_failures_on_the_inputs_page(tmp_path: Path) -> None:
 
 
 def test_the_priorities_on_the_inputs_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "priority.toml").write_text(blocks(INPUTS, "toml")[5])
+    (tmp_path / "priority.toml").write_text(blocks(INPUTS, "toml")[6])
     monkeypatch.chdir(tmp_path)
     ran = bridge.simulate(read_workload(sample_path()), bls="multifactor:config=priority.toml,age=500", als="recorded")
     assert policy("multifactor:config=priority.toml").name == "multifactor"
