@@ -35,7 +35,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from one_result import different
 from reference import application, cluster, drawing, speeds
-from reference.machine import MINUTES, Attempt, Host, Job, Machine, Rules
+from reference.machine import MINUTES, Attempt, Gpus, Host, Job, Machine, Rules
 
 import bridge
 from als.techniques import TECHNIQUES
@@ -43,7 +43,6 @@ from als.workers import WorkerKind
 from bls.allocators import ALLOCATORS
 from bls.constraints.widths import Widths
 from bls.engine.features.releases.records import ReleaseRecords
-from bls.machine.platform import HostGroup
 from bls.policies import ScorePolicy, account_kernel, score_kernel
 from bls.view import View
 from bridge.runs.simulation import run
@@ -52,6 +51,7 @@ from bridge.scenarios.ready import ReadyScenario
 from bridge.scenarios.scenario import Execution, Scenario
 from traces.checks.ledger import check_ledger
 from traces.ledger import STATES, WHY
+from traces.records.gpus import GpuRecords
 
 pytestmark = pytest.mark.whole
 
@@ -77,10 +77,12 @@ REFUSED = [
 REFUSED += [(name, "promises") for name in ("hints", "widths", "wishes")]
 REFUSED += list(product(RESIZE, ("units", "given", "switches")))
 REFUSED += [
-    ("molding", name) for name in ("allocators", "partitions", "resources", "licences", "reservations", "maintenance")
+    ("molding", name)
+    for name in ("gpus", "allocators", "partitions", "resources", "licences", "reservations", "maintenance")
 ]
 
 # Devices keep their speeds, and their job its cores.
+REFUSED += [(name, "gpus") for name in ("widths", "wishes")]
 REFUSED += [("devices", name) for name in ("speeds", "losses", "hints", "molding", "widths", "wishes")]
 
 #: What a reference does not know: then one way to run is compared with another only.
@@ -176,7 +178,7 @@ class TwoLevelCase:
         if computing.unequal:
             given = zip(platform.hosts, batch.machine.hosts, strict=True)
             groups = [
-                HostGroup(1, host.cores, host.cores * (1.0 + number % 2), group.resources)
+                replace(group, speed_gflops=host.cores * (1.0 + number % 2))
                 for number, (group, host) in enumerate(given)
             ]
             platform = replace(platform, hosts=tuple(groups))
@@ -442,9 +444,17 @@ def done(case: TwoLevelCase, result: bridge.Result) -> list[Done]:
         span = slice(tasks.first[row], tasks.first[row + 1])
         seen = (tasks.chunk, tasks.core, tasks.start_ns, tasks.end_ns, tasks.length_gflop)
         ran = tuple(zip(*(column[span].tolist() for column in seen), strict=True))
-        one = Attempt(number, attempt, eligible, start, end, cores, WHY[why], STATES[state])
+        gpus = () if result.ledger.gpus is None else _gpus(result.ledger.gpus, row, case.batch.jobs[rows[number]])
+        one = Attempt(number, attempt, eligible, start, end, cores, WHY[why], STATES[state], gpus)
         found.append((rows[number], Done(one, chunks, ran)))
     return [one for _, one in sorted(found, key=lambda entry: (entry[0], entry[1].attempt.attempt))]
+
+
+def _gpus(held: GpuRecords, row: int, job: Job) -> tuple[int, ...]:
+    # Each GPU once for each part of it.
+    parts = slice(held.first[row], held.first[row + 1])
+    counts = zip(held.gpu[parts].tolist(), held.milli[parts].tolist(), strict=True)
+    return tuple(gpu for gpu, milli in counts for _ in range(milli // (job.gpus or Gpus(0)).milli))
 
 
 def two_level_cases(seed: int, n: int, mask: Collection[str]) -> list[TwoLevelCase]:
