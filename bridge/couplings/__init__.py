@@ -15,15 +15,13 @@ from bridge.options.declared import COUPLING, TOKEN_FILE
 from bridge.scenarios.conflicts import PROCESSES
 from bridge.scenarios.ready import ReadyScenario
 from bridge.scenarios.scenario import Execution
-from bridge.watches import RunWatch, Watch
+from bridge.watches import Watch
 from traces.base.errors import at, one_of
 from traces.base.options import check
 from traces.compiled import Array
 from traces.kernels.signatures import Floats, Ints, Shorts
 from traces.kernels.state import State, column
 from traces.ledger import TaskRecords, TransferRecords
-
-__all__ = ["COUPLINGS", "Applications", "BatchLevel", "Coupling", "RunWatch", "Watch", "check_execution", "coupling"]
 
 #: Name → module and function; imported when chosen.
 COUPLINGS: dict[str, tuple[str, str]] = {

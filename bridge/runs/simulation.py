@@ -14,14 +14,14 @@ from bls.observers import AnyObserver
 from bls.policies.contract import OtherProgram
 from bls.simulator import BatchSimulator
 from bls.workloads.workload import Workload
-from bridge.couplings import Applications, BatchLevel, RunWatch, Watch, check_execution, coupling, nothing_done
+from bridge.couplings import Applications, BatchLevel, check_execution, coupling, nothing_done
 from bridge.options.declared import COUPLING, NO_TASKS
 from bridge.runs.kernels import prepare_run, prepare_workers
 from bridge.runs.result import ApplicationNotes, BatchNotes, Result
 from bridge.scenarios.conflicts import RUN, check_used
 from bridge.scenarios.ready import ReadyScenario, check_ready, decided
 from bridge.scenarios.scenario import Execution, Scenario, given_platform, spelled_as_parts, warn_of_paper_machine
-from bridge.watches import Pace
+from bridge.watches import Pace, RunWatch, Watch
 from traces.base.errors import InputError
 from traces.base.options import check as check_conflicts
 from traces.base.process import free_memory_bytes, give_back_memory

@@ -11,8 +11,6 @@ from typing import Protocol, runtime_checkable
 from traces.base.plugins import resolve
 from traces.ledger import Ledger
 
-__all__ = ["EXPORTERS", "WITH_ROWS", "Exporter", "exporter"]
-
 
 @runtime_checkable
 class Exporter(Protocol):

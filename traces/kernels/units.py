@@ -25,8 +25,9 @@ from types import CodeType, ModuleType
 from typing import Any, TextIO
 
 from traces.kernels import store
-from traces.kernels.declared import OURS, Kernel, jit_enabled
+from traces.kernels.declared import OURS, Kernel
 from traces.kernels.signatures import Kind
+from traces.kernels.state import jit_enabled
 
 
 class CannotCompile(Exception):
