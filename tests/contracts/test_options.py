@@ -289,6 +289,13 @@ def refused(row: Conflict, given: dict[str, Any]) -> None:
         bridge.simulate(jobs, machine, **given)
 
 
+def test_the_tables_have_the_rows_of_every_feature() -> None:
+    tables = [value for module in OF_FEATURES for value in vars(module).values() if isinstance(value, tuple)]
+    rows = [row[1] if isinstance(row, tuple) else row for table in tables for row in table]
+    assert rows
+    assert {id(row) for row in rows} <= {id(row) for row in TABLE}
+
+
 def test_the_page_has_every_conflict_of_the_batch_level() -> None:
     assert {id(row) for row in TABLE} <= {id(row) for row in TABLES}
 

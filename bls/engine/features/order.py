@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from bls.engine.feature import Feature, FeatureRun
@@ -52,13 +52,30 @@ FEATURES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("scores:ACCOUNTS", ("accounts",)),
 )
 
+#: The folders with conflicts in ``options.py``, in the order in which these are checked.
+CONFLICTS: Final = (
+    "outages",
+    "sleep",
+    "limits",
+    "decisions",
+    "prediction",
+    "widths",
+    "releases",
+    "other_events",
+    "dependencies",
+)
+
+#: The kinds of events of running jobs in ``records.py``, in the order of traces, and of events at one instant in stories.
+EVENTS: Final = ("hints:HintRecords", "widths:WidthRecords", "directions:ScaleRecords", "releases:ReleaseRecords")
+
+START_DELAY: Final = "sleep:BOOTS"  #: in ``records.py``, why a job that has its cores may start later
+
 
 @cache
-def declared(where: str) -> "Feature":
-    """The declaration of a feature, in ``feature.py`` of its folder."""
+def declared(where: str, module: str = "feature") -> Any:
+    """The declaration of a feature, or another one, in a module of its folder."""
     folder, _, name = where.partition(":")
-    found: Feature = getattr(import_module(f"bls.engine.features.{folder}.feature"), name)
-    return found
+    return getattr(import_module(f"bls.engine.features.{folder}.{module}"), name)
 
 
 def features_for(run: "FeatureRun") -> "Iterator[tuple[int, Feature]]":

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from bls.engine.features.core_choices import DECIDES, policy_name
+from bls.engine.features.core_choices import DECIDES, REPEATS, policy_name, unaware
 from bls.engine.features.decisions.options import CHARGES
+from bls.engine.features.outages.options import undrained
 from bls.engine.features.widths.options import ALL_MALLEABLE, CHANGES, RESIZE, RESIZES, resize_text
 from bls.options import BLS
 from traces.base.options import Choice, Conflict, Option, Panel, has, needs, said
@@ -35,6 +36,8 @@ STOPPING: Final = has(
     lambda power: f"{FALLBACK:{power.fallback_of[0]}}", **LIMITED, fallback="stop:off")
 UNSTOPPED: Final = f"{FALLBACK:none}, hold, submit:state=1 or dvfs"
 NO_FALLBACK: Final = f"{FALLBACK:none}"
+_LIMITS_JOBS: Final = has(
+    f"{LIMITS} with a {FALLBACK}", lambda run: run.limits, "a limit to power", **LIMITED, fallback="hold")
 _DVFS: Final = has(f"{FALLBACK:dvfs}", lambda run: run.limits and run.limits.fallback == "dvfs", fallback_text, **_BY_DVFS)
 _NOTICED: Final = has(
     f"a notice of {LIMITS}, with a {FALLBACK}", lambda run: run.limits and run.limits.limits.noticed,
@@ -58,6 +61,7 @@ POWER: Final[tuple[Conflict, ...]] = (
 )
 
 RUN: Final[tuple[Conflict, ...]] = (
+    undrained(_LIMITS_JOBS),
     Conflict(
         _DVFS, CHARGES, "as levels are set after passes, and no pass ends while the scheduler decides",
         f"{FALLBACK:none}, hold, submit:state=1, stop:idle or stop:off"),
@@ -85,6 +89,15 @@ RUN: Final[tuple[Conflict, ...]] = (
         has(f"a {BLS} that directs speeds", lambda run: "speeds" in run.directs, policy_name, bls="DIRECTS"),
         "which scales the speeds of running jobs itself",
         f"{FALLBACK:none}, hold, stop:idle or stop:off, under which no job is slowed"),
+)
+
+UNAWARE: Final = (unaware("power", _LIMITS_JOBS, f"no {LIMITS}, or {FALLBACK:none}"),)
+
+REPEATED: Final = (
+    Conflict(REPEATS, has(
+        f"{LIMITS} with a {FALLBACK}", lambda run: run.power is not None and run.power.limits_jobs,
+        str(FALLBACK), fallback="hold", **LIMITED,
+    ), "as slowed jobs have other run times", f"{FALLBACK:none}"),
 )
 
 PLAN: Final[tuple[Conflict, ...]] = (

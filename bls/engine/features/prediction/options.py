@@ -1,8 +1,8 @@
-"""The option of the run times that the scheduler plans with, and what promised ends conflict with."""
+"""The option of the run times that the scheduler plans with, and its conflicts."""
 
 from typing import Final
 
-from bls.engine.features.core_choices import DIRECTS
+from bls.engine.features.core_choices import DIRECTS, STREAMED, unaware
 from traces.base.options import Conflict, Option, Panel, has
 
 ESTIMATES = Option(
@@ -16,4 +16,16 @@ RUN: Final[tuple[Conflict, ...]] = (
     Conflict(
         PROMISED, DIRECTS, reason="{second} directs running jobs, which invalidates what they have promised",
         allowed="other estimates"),
+)
+
+UNAWARE: Final = (
+    unaware("estimates", has(
+        f"{ESTIMATES} except requested", lambda run: run.rules.estimates_differ, str(ESTIMATES), estimates="exact",
+    ), f"{ESTIMATES:requested}"),
+)
+
+STREAM: Final = (
+    Conflict(
+        STREAMED, has(f"{ESTIMATES} of a history", lambda one: one.rules.predicted, str(ESTIMATES), estimates="last-two"),
+        reason="{second}: predictions need all jobs that have ended", allowed="estimates without a history"),
 )

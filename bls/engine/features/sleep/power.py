@@ -26,13 +26,9 @@ METRICS: Final = (
 )  # fmt: skip
 
 
-def _sleeps(plan: PowerPlan) -> bool:
-    return plan.options.sleep_after_ns is not None
-
-
 def _give(plan: PowerPlan, given: RunColumns) -> None:
     # ``passages``: int64 (2, H), ns.
-    if not _sleeps(plan):
+    if not o.sleeps(plan):
         return
     table, options = plan.table, plan.options
     passages = np.repeat(np.stack([table.shutdown_ns, table.boot_ns]), table.n_hosts, axis=1)
@@ -91,7 +87,7 @@ def _measured(report: PowerReport) -> Mapping[str, int | float | None]:
 
 
 def _rows(report: PowerReport) -> Iterator[tuple[str, str]]:
-    if _sleeps(report.plan):
+    if o.sleeps(report.plan):
         found = report.metrics
         evens = sorted({-1 if even is None else even for even in break_even_ns(report.plan.table)})
         pays = ", ".join("never" if even < 0 else f"from {format_ns(even)} on" for even in evens)
@@ -100,7 +96,7 @@ def _rows(report: PowerReport) -> Iterator[tuple[str, str]]:
 
 
 def _record(report: PowerReport) -> Mapping[str, Any]:
-    return {"break_even_ns": break_even_ns(report.plan.table)} if _sleeps(report.plan) else {}
+    return {"break_even_ns": break_even_ns(report.plan.table)} if o.sleeps(report.plan) else {}
 
 
-FACTS = PowerFacts(_give, _sleeps, _remarks, _waits, METRICS, _measured, _rows, _record)
+FACTS = PowerFacts(_give, o.sleeps, _remarks, _waits, METRICS, _measured, _rows, _record)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from bls.metrics.quantity import Quantity
-from bls.power.features import WithPower
+from bls.metrics.quantity import Quantity, WithPower
 from traces.base.options import Option, Panel
 
 if TYPE_CHECKING:
