@@ -9,17 +9,18 @@ from typing import Any, Final
 
 from bls import options as o
 from bls.engine.features import core_choices as core
-from bls.engine.features.order import CONFLICTS
+from bls.engine.features.order import having
 from traces.base.options import Conflict, has, said
 
-# Tables are set by hand: features, each with an example, and rows of two features and the reason.
+_FEATURES: Final = [import_module(f"bls.engine.features.{folder}.options") for folder in having("options.py")]
 
 
 def _of_features(table: str) -> tuple[Any, ...]:
     # The rows in tables of this name.
-    modules = (import_module(f"bls.engine.features.{folder}.options") for folder in CONFLICTS)
-    return tuple(row for module in modules for row in getattr(module, table, ()))
+    return tuple(row for module in _FEATURES for row in getattr(module, table, ()))
 
+
+# Tables are set by hand: features, each with an example, and rows of two features and the reason.
 
 _BACKFILLS: Final = has(
     f"{o.BACKFILL} except none", lambda one: one.rules.depth > 0, said(o.BACKFILL, lambda one: one.rules.backfill),
@@ -98,6 +99,3 @@ STREAM: Final[tuple[Conflict, ...]] = (
         reason="{second}: it keeps accounts of all users, known only after the whole log is read"),
     *_of_features("STREAM"),
 )
-
-#: All conflicts of the batch level.
-TABLE: Final = (*POLICY, *POWER, *PLAN, *RUN, *UNAWARE.values(), *FAIR_START, *REPEATED, *STREAM)

@@ -262,10 +262,9 @@ TYPED: Final[tuple[Conflict, ...]] = (
         ),
         "a stream simulates no application level", RECORDED
     ),
-    Conflict(
-        has(str(b.STREAM), lambda given: given.get("stream"), stream=True, als="recorded"),
+    _at_once(
         has(str(d.TRACE_FORMATS), lambda given: given["trace"] != d.NO_FORMATS, trace="otf2"),
-        reason=f"{{second}}: a trace is made of all jobs at once; give {d.TRACE_FORMATS:none}"
+        f"a trace is made of all jobs at once; give {d.TRACE_FORMATS:none}", ""
     ),
     *(_at_once(_typed(option, "x")) for option in _WHOLE),
     _at_once(

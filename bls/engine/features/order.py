@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
+from os import path
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -52,23 +53,8 @@ FEATURES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("scores:ACCOUNTS", ("accounts",)),
 )
 
-#: The folders with conflicts in ``options.py``, in the order in which these are checked.
-CONFLICTS: Final = (
-    "outages",
-    "sleep",
-    "limits",
-    "decisions",
-    "prediction",
-    "widths",
-    "releases",
-    "other_events",
-    "dependencies",
-)
-
 #: The kinds of events of running jobs in ``records.py``, in the order of traces, and of events at one instant in stories.
-EVENTS: Final = ("hints:HintRecords", "widths:WidthRecords", "directions:ScaleRecords", "releases:ReleaseRecords")
-
-START_DELAY: Final = "sleep:BOOTS"  #: in ``records.py``, why a job that has its cores may start later
+RECORDS: Final = ("hints:HintRecords", "widths:WidthRecords", "directions:ScaleRecords", "releases:ReleaseRecords")
 
 
 @cache
@@ -76,6 +62,12 @@ def declared(where: str, module: str = "feature") -> Any:
     """The declaration of a feature, or another one, in a module of its folder."""
     folder, _, name = where.partition(":")
     return getattr(import_module(f"bls.engine.features.{folder}.{module}"), name)
+
+
+def having(file: str) -> Iterator[str]:
+    """Yield the folders of features that have a file, the last ones first, as they build on those before them."""
+    here, folders = path.dirname(__file__), dict.fromkeys(where.partition(":")[0] for where, _ in reversed(FEATURES))
+    return (folder for folder in folders if path.isfile(path.join(here, folder, file)))
 
 
 def features_for(run: "FeatureRun") -> "Iterator[tuple[int, Feature]]":

@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from bls.engine.features import order
+from bls.engine.features.order import RECORDS, declared
+from bls.engine.features.sleep.records import BOOTS
 from traces.records.events import JobEvents, StartDelay
 
-EVENTS: Final[tuple[type[JobEvents], ...]] = tuple(order.declared(where, "records") for where in order.EVENTS)
+EVENTS: Final[tuple[type[JobEvents], ...]] = tuple(declared(where, "records") for where in RECORDS)
 
-#: Why a job that has its cores may start later.
-START_DELAY: Final[StartDelay] = order.declared(order.START_DELAY, "records")
+START_DELAY: Final[StartDelay] = BOOTS  #: why a job that has its cores may start later

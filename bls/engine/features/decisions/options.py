@@ -13,6 +13,7 @@ DECISIONS = Option(
     help="Also write decisions.parquet, one row per scheduling pass")
 
 CHARGES: Final = has(str(DECISION_COST), lambda one: one.rules.charges_decisions, decision_cost_ns="measured")
+_KEPT: Final = has(str(DECISIONS), lambda one: one.rules.keep_decisions, keep_decisions=True)
 
 RUN: Final[tuple[Conflict, ...]] = (
     Conflict(
@@ -21,15 +22,9 @@ RUN: Final[tuple[Conflict, ...]] = (
 )
 
 UNAWARE: Final = (unaware("decision costs", CHARGES, f"no {DECISION_COST}"),)
-
 FAIR_START: Final = (
     Conflict(REPEATS, has(
         f"{DECISION_COST:measured}", lambda one: one.rules.decision_cost_ns == "measured", decision_cost_ns="measured",
     ), reason=f"with {{second}} no run can be repeated; give a time, as {DECISION_COST:50ms}"),
 )
-
-STREAM: Final = (
-    Conflict(
-        STREAMED, has(str(DECISIONS), lambda one: one.rules.keep_decisions, keep_decisions=True),
-        reason="{second}: the table of all passes is in memory"),
-)
+STREAM: Final = (Conflict(STREAMED, _KEPT, reason="{second}: the table of all passes is in memory"),)

@@ -12,13 +12,12 @@ DEPENDENCIES = Option(
 _WAITS: Final = has(
     str(DEPENDENCIES), lambda run: run.waiting >= 0, lambda run: f"job {run.waiting} waits for another", dependencies=True,
     several=True)
-_WAITS_FOR_SEVERAL: Final = has(
+_SEVERAL: Final = has(
     f"{DEPENDENCIES} on several jobs",
     lambda run: run.constraints.dependencies is not None and run.constraints.dependencies.several,
     "jobs that wait for several others", dependencies=True, several=True)
 
 UNAWARE: Final = (unaware("dependencies", _WAITS, f"no {DEPENDENCIES}"),)
 REPEATED: Final = (
-    Conflict(
-        REPEATS, _WAITS_FOR_SEVERAL, "as a repeated part of a run keeps one preceding job only", "one preceding job each"),
+    Conflict(REPEATS, _SEVERAL, "as a repeated part of a run keeps one preceding job only", "one preceding job each"),
 )

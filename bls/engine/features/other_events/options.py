@@ -9,5 +9,7 @@ WINDOWS = Option[str | None](
     name="windows", panel=Panel.CONSTRAINTS, default=None, metavar="FILE",
     help="TOML of reservations and maintenance windows")
 
-RESERVES: Final = has(str(WINDOWS), lambda run: run.windows, "reservations and maintenance", windows="windows.toml")
-UNAWARE: Final = (unaware("windows", RESERVES, "no reservations and no maintenance"),)
+RESERVES: Final = has(str(WINDOWS), lambda run: run.windows, windows="windows.toml")
+_GIVEN: Final = has(str(WINDOWS), lambda run: run.windows, "reservations and maintenance", windows="windows.toml")
+
+UNAWARE: Final = (unaware("windows", _GIVEN, "no reservations and no maintenance"),)

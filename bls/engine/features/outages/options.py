@@ -4,7 +4,7 @@ from typing import Final
 
 from bls.engine.features.core_choices import DECIDES, STREAMED, bls_text, unaware
 from bls.options import REQUESTS
-from traces.base.options import Choice, ChosenFeature, Conflict, Option, Panel, Whole, has
+from traces.base.options import Choice, Conflict, Option, Panel, Whole, has
 
 FAILURES = Option[str | None](
     name="failures", panel=Panel.CONSTRAINTS, default=None, metavar="WHAT",
@@ -19,27 +19,21 @@ MAX_ATTEMPTS = Whole(
 
 DRAINS: Final = has(
     f"{FAILURES} with drained hosts", lambda run: run.constraints.drains, str(FAILURES), failures="drains.csv")
-
-
-def undrained(other: ChosenFeature) -> Conflict:
-    """Return the conflict of drained hosts with a feature."""
-    return Conflict(DRAINS, other, reason="hosts cannot be drained with {second}", allowed="state down")
-
+UNDRAINED: Final = "hosts cannot be drained with {second}"
+_FAILS: Final = has(
+    str(FAILURES), lambda run: run.constraints.outages is not None, "hosts that fail", failures="fails.csv")
 
 RUN: Final = (
     # An overdue job with cores only on such a host would be planned to return its licences.
-    undrained(has(f"{REQUESTS} of licences", lambda run: run.asks("licences"), "licences", requests="licences.csv")),
+    Conflict(
+        DRAINS, has(f"{REQUESTS} of licences", lambda run: run.asks("licences"), "licences", requests="licences.csv"),
+        reason=UNDRAINED, allowed="state down"),
 )
 
-UNAWARE: Final = (
-    unaware("failures", has(
-        str(FAILURES), lambda run: run.constraints.outages is not None, "hosts that fail", failures="fails.csv",
-    ), f"no {FAILURES}"),
-)
-
+UNAWARE: Final = (unaware("failures", _FAILS, f"no {FAILURES}"),)
 STREAM: Final = (
     Conflict(STREAMED, has(
-        f"{FAILURES}, and {DECIDES.name}", lambda one: one.decides and one.constraints.outages is not None,
+        f"{FAILURES}, and {DECIDES.name}", lambda one: one.decides and _FAILS.found(one),
         lambda one: f"{FAILURES} with {bls_text(one)}", bls="DECIDES", failures="fails.csv",
     ), reason="{second}: it decides in Python", allowed="a compiled policy"),
     Conflict(STREAMED, DRAINS, reason="{second}: hosts cannot be drained", allowed="state down"),

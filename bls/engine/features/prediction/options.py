@@ -11,6 +11,8 @@ ESTIMATES = Option(
     "or FILE.py:NAME")
 
 PROMISED: Final = has(f"{ESTIMATES:application}", lambda one: one.rules.promised, estimates="application")
+_DIFFER: Final = has(
+    f"{ESTIMATES} except requested", lambda run: run.rules.estimates_differ, str(ESTIMATES), estimates="exact")
 
 RUN: Final[tuple[Conflict, ...]] = (
     Conflict(
@@ -18,12 +20,7 @@ RUN: Final[tuple[Conflict, ...]] = (
         allowed="other estimates"),
 )
 
-UNAWARE: Final = (
-    unaware("estimates", has(
-        f"{ESTIMATES} except requested", lambda run: run.rules.estimates_differ, str(ESTIMATES), estimates="exact",
-    ), f"{ESTIMATES:requested}"),
-)
-
+UNAWARE: Final = (unaware("estimates", _DIFFER, f"{ESTIMATES:requested}"),)
 STREAM: Final = (
     Conflict(
         STREAMED, has(f"{ESTIMATES} of a history", lambda one: one.rules.predicted, str(ESTIMATES), estimates="last-two"),

@@ -3,7 +3,7 @@
 from typing import Final
 
 from bls.engine.features.core_choices import NO_HEAD, REPEATS, headless, unaware
-from bls.engine.features.outages.options import undrained
+from bls.engine.features.outages.options import DRAINS, UNDRAINED
 from bls.engine.features.prediction.options import PROMISED
 from bls.options import ALLOCATOR, REQUESTS
 from traces.base.options import Choice, Conflict, Panel, has, said
@@ -31,7 +31,6 @@ POLICY: Final[tuple[Conflict, ...]] = (
 )
 
 UNAWARE: Final = (unaware("coordination", RELEASES, f"{COORDINATION:none}"),)
-
 FAIR_START: Final = (
     Conflict(
         REPEATS, RELEASES, reason="with {second} the cores that jobs would release at other instants are unknown",
@@ -39,7 +38,7 @@ FAIR_START: Final = (
 )
 
 RUN: Final[tuple[Conflict, ...]] = (
-    undrained(RELEASES),
+    Conflict(DRAINS, RELEASES, reason=UNDRAINED, allowed="state down"),
     Conflict(
         has(f"{COORDINATION} of cores", lambda run: run.releases_cores, coordination_text, coordination="release"),
         has(

@@ -6,7 +6,7 @@ from typing import Any, Final
 from bls.engine.features.core_choices import REPEATS
 from bls.engine.features.limits.options import FALLBACK, LIMITED, LIMITS, STOPPING, UNSTOPPED
 from bls.engine.features.other_events.options import RESERVES, WINDOWS
-from bls.engine.features.outages.options import undrained
+from bls.engine.features.outages.options import DRAINS, UNDRAINED
 from bls.engine.features.widths.options import ALL_MALLEABLE, CHANGES, RESIZE, resize_text
 from traces.base.errors import whole
 from traces.base.options import Conflict, Option, Panel, Whole, has, holds, needs
@@ -52,7 +52,7 @@ POWER: Final[tuple[Conflict, ...]] = (
 )
 
 RUN: Final[tuple[Conflict, ...]] = (
-    undrained(SLEEPS),
+    Conflict(DRAINS, SLEEPS, reason=UNDRAINED, allowed="state down"),
     Conflict(SLEEPS, RESERVES, "as the wait for booting hosts could delay a job into a window", f"no {WINDOWS}"),
     Conflict(SLEEPS, has(
         f"{RESIZE:mold} and {LIMITS} with a {FALLBACK}",
