@@ -557,8 +557,7 @@ class BatchSimulator(RunningJobs):
         return Downtime(host[begun], cores[begun], down_ns[begun], up_ns[begun])
 
     def host_states(self) -> tuple[Array, Array, Array] | None:
-        """State changes of hosts that power limits stop or that sleep; None if the run has no such hosts. Instants, hosts, and
-        states of ``bls.engine.codes.HostState``."""
+        """State changes of hosts that are stopped to save power: instants, hosts, ``HostState``; None if none can be."""
         if not len(self.state.host_log.at_ns):
             return None
         for feature in features_of(self.state):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from bls import conflicts as batch
+from bls.options import STREAM
 from bridge.scenarios import conflicts as both
 from tools.site.pages import DOCS
 from traces.base.errors import Mention, spelled
@@ -17,7 +18,7 @@ _HEAD = """# Options that cannot be combined
 Runs that combine both columns of a row are refused before they begin. Options without effect are accepted in Python only.
 """
 
-_STREAMED = batch.STREAMED.name
+_STREAMED = str(STREAM)
 
 #: Heading → rows.
 TABLES: Mapping[str, tuple[Conflict, ...]] = {

@@ -312,7 +312,7 @@ def start(state: b.BatchState, job: int, count: int, why: int) -> bool:
     state.pool_used = used + count
     leave_queue(state, job)
     jobs.start_ns[job] = now
-    jobs.expected_end_ns[job] = now + jobs.estimate_ns[job] + jobs.boot_wait_ns[job]
+    jobs.expected_end_ns[job] = now + jobs.estimate_ns[job] + jobs.late_ns[job]
     jobs.why[job] = why
     if settings.profiled == 1:  # without plans, its cores are free only after its end
         hold_pool(state, job, now, jobs.expected_end_ns[job] if settings.plans == 1 else b.NEVER, -1)

@@ -38,6 +38,7 @@ class Jobs(State, dim="rows"):
     # Results:
     eligible_ns: Ints = column(fill=-1)  # arrival in the queue
     start_ns: Ints = column(fill=-1)  # start
+    late_ns: Ints = column()  # time by which it starts later than its cores are held
     end_ns: Ints = column(fill=-1)  # end
     stop_ns: Ints = column(fill=NEVER)  # latest end: it is cut then
     stop_state: Ints = column(codes=Ending)  # state if it is cut then
@@ -77,7 +78,6 @@ class Jobs(State, dim="rows"):
     was_cores: Ints = column()  # requested cores
     was_estimate_ns: Ints = column()  # requested estimate
     was_walltime_ns: Ints = column()  # requested walltime
-    boot_wait_ns: Ints = column()  # wait for booting hosts before the start
 
 
 @compiled(inner=True)

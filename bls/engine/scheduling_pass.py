@@ -135,7 +135,7 @@ def _easy(state: b.BatchState, n_order: int) -> int:
             count = suggest(state, job)
         if count < 0:  # it would delay the head
             continue
-        beyond = now + jobs.estimate_ns[job] + jobs.boot_wait_ns[job] > shadow
+        beyond = now + jobs.estimate_ns[job] + jobs.late_ns[job] > shadow
         if not start(state, job, count, why_now(state, job, blocked or waits)):
             return BatchStatus.ALLOCATOR_FAULT
         free -= n

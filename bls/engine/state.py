@@ -88,7 +88,7 @@ class WindowColumns(State, dim="windows"):
 
 
 class HostLog(State, dim="host_log"):
-    """Changes of the states of hosts that are stopped or sleep."""
+    """Changes of the states of hosts that are stopped to save power."""
 
     at_ns: Ints = column()  # instant
     host: Ints = column()  # host
@@ -180,7 +180,7 @@ class BatchState(State):
     placement: PlacementRequest = column()  # request to the allocator
     interrupted: Ints = column("interrupted", used=("n_interrupted",))  # running jobs with commands of the latest pass
     totals: Ints = column("amounts")  # capacity of other resources, power and licences, as in ``Offer.amounts``
-    host_log: HostLog = column(used=("n_host_log",))  # states of hosts that are stopped or sleep
+    host_log: HostLog = column(used=("n_host_log",))  # states of hosts that are stopped to save power
     functions: Ints  # (FUNCTIONS,): the allocator, a policy's score and account, the clock, a decision
     features: Ints  # (F,): 1 if the run has that feature of ``bls.engine.features.order``
     roles: Ints  # (ROLES,): kernel of each role (``bls.engine.hooks``)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from traces.base.options import Option
 
 if TYPE_CHECKING:
+    from bls.power.costs import FinishedPower
     from traces.compiled import Array
 
     #: Metrics, and columns with a value for each row of the table of jobs.
@@ -35,6 +36,15 @@ class Quantity:
     def metrics(self) -> tuple[str, ...]:
         """The names of its metrics."""
         return tuple(named(self.names))
+
+
+class WithPower:
+    """A finished run whose power may be known."""
+
+    @property
+    def finished_power(self) -> FinishedPower:
+        """The power of the machine and its jobs, from which costs are computed. Raises InputError if it is not known."""
+        raise NotImplementedError
 
 
 def named(name: str) -> Any:

@@ -76,7 +76,7 @@ COMMANDS: dict[str, _Command] = {
     "power": _Command(
         "result",
         "Show the power of a run, its costs and emissions.",
-        "results --signals signals.csv --pue 1.4 -o power.svg",
+        "results --signals signals.csv -o power.svg",
     ),
     "metrics": _Command("result", "Print the metrics of a run.", "results --fair-start"),
     "figures": _Command(

@@ -38,7 +38,7 @@ _NUMBERS_A_STEP = 512  #: numbers copied in the time of a step from one promised
 
 @compiled(merged=True)
 def _commanded_at(state: BatchState, job: int) -> int:
-    """The instant at which a job receives its present commands: now, or its start if decision time or boots delay it."""
+    """The instant at which a job receives its present commands: now, or its start if that is delayed."""
     return int(max(state.now_ns, state.jobs.start_ns[job]))
 
 

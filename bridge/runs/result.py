@@ -63,7 +63,7 @@ class BatchNotes:
     start_reasons: Mapping[int, str] = field(default_factory=dict)  # its reasons for starts, where stated, by row
     # the log's name of each row's job, empty where unknown; None if the log has no names
     names: Sequence[str] | None = None
-    # State changes of hosts that power limits stop or that sleep: (instants, hosts, states); None if the run has no such hosts
+    # State changes of hosts that are stopped to save power: (instants, hosts, states); None if none can be
     host_states: tuple[Array, Array, Array] | None = None
     # int64 (rows,) or None: predicted power of jobs (``bls.simulator.BatchSimulator.predicted_power``)
     predicted_power: Array | None = None

@@ -6,7 +6,6 @@ from typing import Any, Final, TypeAlias
 
 from als import options as a
 from bls import options as b
-from bls.conflicts import STREAMED
 from bls.engine.features.decisions.options import DECISION_COST, DECISIONS
 from bls.engine.features.dependencies.options import DEPENDENCIES
 from bls.engine.features.other_events.options import WINDOWS
@@ -234,7 +233,7 @@ def _not_traced(option: Option[Any], example: Any) -> Conflict:
 
 
 def _at_once(second: ChosenFeature, why: str = "it needs all jobs at once", allowed: str = "without it") -> Conflict:
-    streamed = has(STREAMED.name, lambda given: given.get("stream"), stream=True, als="recorded", trace="none")
+    streamed = has(str(b.STREAM), lambda given: given.get("stream"), stream=True, als="recorded", trace="none")
     return Conflict(streamed, second, reason=f"{{second}}: {why}", allowed=allowed)
 
 
@@ -263,10 +262,9 @@ TYPED: Final[tuple[Conflict, ...]] = (
         ),
         "a stream simulates no application level", RECORDED
     ),
-    Conflict(
-        has(STREAMED.name, lambda given: given.get("stream"), stream=True, als="recorded"),
+    _at_once(
         has(str(d.TRACE_FORMATS), lambda given: given["trace"] != d.NO_FORMATS, trace="otf2"),
-        reason=f"{{second}}: a trace is made of all jobs at once; give {d.TRACE_FORMATS:none}"
+        f"a trace is made of all jobs at once; give {d.TRACE_FORMATS:none}", ""
     ),
     *(_at_once(_typed(option, "x")) for option in _WHOLE),
     _at_once(

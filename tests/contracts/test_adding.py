@@ -263,7 +263,12 @@ def test_commands_studies_and_figures_know_added_variants(tree: Path, tmp_path: 
 def test_the_cost_of_a_feature_counts_the_product_files_outside_its_folder() -> None:
     sleep, files = "bls/engine/features/sleep", ("features/limits/easy.py", "loop.py", "features/sleep/state.py")
     lines = [f"{40 if 'sleep' in file else 3}\t1\tbls/engine/{file}" for file in files]
-    changed = "\n".join([*lines, "-\t-\ttraces/picture.png", "90\t0\ttests/bls/test_sleep.py"])
+    others = (
+        "-\t-\ttraces/picture.png",
+        "90\t0\ttests/bls/test_sleep.py",
+        "9\t0\tbridge/report/assets/definitions.json",
+    )
+    changed = "\n".join([*lines, *others])
     assert cost(changed) == (sleep, [f"{sleep}/state.py"], [f"bls/engine/{file}" for file in files[:2]])
     removed = changed.replace("40\t1", "1\t40").replace("3\t1", "9\t1")  # as a commit that removes the feature
     assert cost(removed) == cost(changed)

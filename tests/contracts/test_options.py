@@ -14,13 +14,14 @@ from command_line import twolevel
 from pages import ROOT
 
 import als.options
+import bls.conflicts
 import bls.options
 import bls.power.features.pue.feature
 import bridge
 import bridge.options.declared
 import traces.base.options
 from bls import Batch, BatchSimulator, ConstraintOptions, HostGroup, Platform, Rules, Workload, allocator, policy
-from bls.conflicts import RUN, STREAM, TABLE
+from bls.conflicts import RUN, STREAM, UNAWARE
 from bls.constraints.job_constraints import constrain
 from bls.engine.features.presets.options import PRESET
 from bls.engine.features.widths.options import RESIZE
@@ -290,7 +291,12 @@ def refused(row: Conflict, given: dict[str, Any]) -> None:
 
 
 def test_the_page_has_every_conflict_of_the_batch_level() -> None:
-    assert {id(row) for row in TABLE} <= {id(row) for row in TABLES}
+    modules = (bls.conflicts, *OF_FEATURES)
+    tables = [value for module in modules for value in vars(module).values() if isinstance(value, tuple)]
+    rows = [row[1] if isinstance(row, tuple) else row for table in tables for row in table]
+    found = {id(row) for row in (*rows, *UNAWARE.values()) if isinstance(row, Conflict)}
+    assert found <= {id(row) for row in TABLES}
+    assert len(found) > 50
 
 
 @pytest.mark.parametrize("row", TABLES, ids=PAIRS)

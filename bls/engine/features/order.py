@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from os import path
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from bls.engine.feature import Feature, FeatureRun
@@ -52,13 +53,21 @@ FEATURES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("scores:ACCOUNTS", ("accounts",)),
 )
 
+#: The kinds of events of running jobs in ``records.py``, in the order of traces, and of events at one instant in stories.
+RECORDS: Final = ("hints:HintRecords", "widths:WidthRecords", "directions:ScaleRecords", "releases:ReleaseRecords")
+
 
 @cache
-def declared(where: str) -> "Feature":
-    """The declaration of a feature, in ``feature.py`` of its folder."""
+def declared(where: str, module: str = "feature") -> Any:
+    """The declaration of a feature, or another one, in a module of its folder."""
     folder, _, name = where.partition(":")
-    found: Feature = getattr(import_module(f"bls.engine.features.{folder}.feature"), name)
-    return found
+    return getattr(import_module(f"bls.engine.features.{folder}.{module}"), name)
+
+
+def having(file: str) -> Iterator[str]:
+    """Yield the folders of features that have a file, the last ones first, as they build on those before them."""
+    here, folders = path.dirname(__file__), dict.fromkeys(where.partition(":")[0] for where, _ in reversed(FEATURES))
+    return (folder for folder in folders if path.isfile(path.join(here, folder, file)))
 
 
 def features_for(run: "FeatureRun") -> "Iterator[tuple[int, Feature]]":

@@ -78,7 +78,7 @@ def append_command(state: b.BatchState, job: int, now: int, core: int, what: int
 
 @compiled(inner=True)
 def send(state: b.BatchState, job: int, first: int) -> None:
-    """Send a job its commands from ``first`` on; not if it is cut before it computes, e.g. as a booting host fails."""
+    """Send a job its commands from ``first`` on; not if it is cut before it computes, as its start is delayed."""
     jobs = state.jobs
     if jobs.stop_ns[job] <= jobs.start_ns[job]:
         return

@@ -1,8 +1,8 @@
-"""The options of the time that decisions take, and of their records; what that time conflicts with."""
+"""The options of the time that decisions take, and of their records; their conflicts."""
 
 from typing import Final
 
-from bls.engine.features.core_choices import DIRECTS
+from bls.engine.features.core_choices import DIRECTS, REPEATS, STREAMED, unaware
 from traces.base.options import Conflict, Option, Panel, has
 
 DECISION_COST = Option[str | None](
@@ -13,9 +13,18 @@ DECISIONS = Option(
     help="Also write decisions.parquet, one row per scheduling pass")
 
 CHARGES: Final = has(str(DECISION_COST), lambda one: one.rules.charges_decisions, decision_cost_ns="measured")
+_KEPT: Final = has(str(DECISIONS), lambda one: one.rules.keep_decisions, keep_decisions=True)
 
 RUN: Final[tuple[Conflict, ...]] = (
     Conflict(
         CHARGES, DIRECTS, reason="{second} directs running jobs, which takes no time",
         allowed="policies that only start jobs"),
 )
+
+UNAWARE: Final = (unaware("decision costs", CHARGES, f"no {DECISION_COST}"),)
+FAIR_START: Final = (
+    Conflict(REPEATS, has(
+        f"{DECISION_COST:measured}", lambda one: one.rules.decision_cost_ns == "measured", decision_cost_ns="measured",
+    ), reason=f"with {{second}} no run can be repeated; give a time, as {DECISION_COST:50ms}"),
+)
+STREAM: Final = (Conflict(STREAMED, _KEPT, reason="{second}: the table of all passes is in memory"),)

@@ -96,7 +96,7 @@ def hint_running(state: b.BatchState, _job: int, now: int, _stop: int, _sign: in
     ordered.n = 0
     for k in range(state.running.n):
         job = state.running.key[k]
-        if jobs.start_ns[job] <= now:  # otherwise its hosts are booting
+        if jobs.start_ns[job] <= now:  # otherwise its start is delayed
             push(ordered, jobs.expected_end_ns[job], job)
     lack, named = 0, False
     if head >= 0:

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from bls.engine.features.core_choices import DECIDES, policy_name
+from bls.engine.features.core_choices import DECIDES, REPEATS, policy_name, unaware
 from bls.engine.features.decisions.options import CHARGES
+from bls.engine.features.outages.options import DRAINS, UNDRAINED
 from bls.engine.features.widths.options import ALL_MALLEABLE, CHANGES, RESIZE, RESIZES, resize_text
 from bls.options import BLS
 from traces.base.options import Choice, Conflict, Option, Panel, has, needs, said
@@ -35,6 +36,11 @@ STOPPING: Final = has(
     lambda power: f"{FALLBACK:{power.fallback_of[0]}}", **LIMITED, fallback="stop:off")
 UNSTOPPED: Final = f"{FALLBACK:none}, hold, submit:state=1 or dvfs"
 NO_FALLBACK: Final = f"{FALLBACK:none}"
+_LIMITS_JOBS: Final = has(
+    f"{LIMITS} with a {FALLBACK}", lambda run: run.limits, "a limit to power", **LIMITED, fallback="hold")
+_MAY_SLOW: Final = has(
+    f"{LIMITS} with a {FALLBACK}", lambda run: run.power is not None and run.power.limits_jobs, str(FALLBACK), **LIMITED,
+    fallback="hold")
 _DVFS: Final = has(f"{FALLBACK:dvfs}", lambda run: run.limits and run.limits.fallback == "dvfs", fallback_text, **_BY_DVFS)
 _NOTICED: Final = has(
     f"a notice of {LIMITS}, with a {FALLBACK}", lambda run: run.limits and run.limits.limits.noticed,
@@ -58,6 +64,7 @@ POWER: Final[tuple[Conflict, ...]] = (
 )
 
 RUN: Final[tuple[Conflict, ...]] = (
+    Conflict(DRAINS, _LIMITS_JOBS, reason=UNDRAINED, allowed="state down"),
     Conflict(
         _DVFS, CHARGES, "as levels are set after passes, and no pass ends while the scheduler decides",
         f"{FALLBACK:none}, hold, submit:state=1, stop:idle or stop:off"),
@@ -86,6 +93,9 @@ RUN: Final[tuple[Conflict, ...]] = (
         "which scales the speeds of running jobs itself",
         f"{FALLBACK:none}, hold, stop:idle or stop:off, under which no job is slowed"),
 )
+
+UNAWARE: Final = (unaware("power", _LIMITS_JOBS, f"no {LIMITS}, or {FALLBACK:none}"),)
+REPEATED: Final = (Conflict(REPEATS, _MAY_SLOW, "as slowed jobs have other run times", NO_FALLBACK),)
 
 PLAN: Final[tuple[Conflict, ...]] = (
     Conflict(STOPPING, has(

@@ -81,7 +81,7 @@ def handle_host_events(state: b.BatchState, _job: int, now: int, _stop: int, _si
         after = _until(state, host)
         sign = int(before > 0) - int(after > 0)
         if sign < 0:
-            publish(state, HOST, host, now, now, sign)  # ends its stop or sleep
+            publish(state, HOST, host, now, now, sign)  # ends its stop
         if settings.profiled == 1 and after != before:
             hold_host(state, host, now, before, 1)
             hold_host(state, host, now, after, -1)

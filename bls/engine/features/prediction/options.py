@@ -1,8 +1,8 @@
-"""The option of the run times that the scheduler plans with, and what promised ends conflict with."""
+"""The option of the run times that the scheduler plans with, and its conflicts."""
 
 from typing import Final
 
-from bls.engine.features.core_choices import DIRECTS
+from bls.engine.features.core_choices import DIRECTS, STREAMED, unaware
 from traces.base.options import Conflict, Option, Panel, has
 
 ESTIMATES = Option(
@@ -11,9 +11,18 @@ ESTIMATES = Option(
     "or FILE.py:NAME")
 
 PROMISED: Final = has(f"{ESTIMATES:application}", lambda one: one.rules.promised, estimates="application")
+_DIFFER: Final = has(
+    f"{ESTIMATES} except requested", lambda run: run.rules.estimates_differ, str(ESTIMATES), estimates="exact")
 
 RUN: Final[tuple[Conflict, ...]] = (
     Conflict(
         PROMISED, DIRECTS, reason="{second} directs running jobs, which invalidates what they have promised",
         allowed="other estimates"),
+)
+
+UNAWARE: Final = (unaware("estimates", _DIFFER, f"{ESTIMATES:requested}"),)
+STREAM: Final = (
+    Conflict(
+        STREAMED, has(f"{ESTIMATES} of a history", lambda one: one.rules.predicted, str(ESTIMATES), estimates="last-two"),
+        reason="{second}: predictions need all jobs that have ended", allowed="estimates without a history"),
 )

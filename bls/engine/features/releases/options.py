@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from bls.engine.features.core_choices import NO_HEAD, headless
+from bls.engine.features.core_choices import NO_HEAD, REPEATS, headless, unaware
+from bls.engine.features.outages.options import DRAINS, UNDRAINED
 from bls.engine.features.prediction.options import PROMISED
 from bls.options import ALLOCATOR, REQUESTS
 from traces.base.options import Choice, Conflict, Panel, has, said
@@ -29,7 +30,15 @@ POLICY: Final[tuple[Conflict, ...]] = (
         allowed=f"{_NO_RELEASES}; or a policy or a scheduler that directs 'hints'"),
 )
 
+UNAWARE: Final = (unaware("coordination", RELEASES, f"{COORDINATION:none}"),)
+FAIR_START: Final = (
+    Conflict(
+        REPEATS, RELEASES, reason="with {second} the cores that jobs would release at other instants are unknown",
+        allowed=f"{COORDINATION:none}"),
+)
+
 RUN: Final[tuple[Conflict, ...]] = (
+    Conflict(DRAINS, RELEASES, reason=UNDRAINED, allowed="state down"),
     Conflict(
         has(f"{COORDINATION} of cores", lambda run: run.releases_cores, coordination_text, coordination="release"),
         has(

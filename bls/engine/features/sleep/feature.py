@@ -18,7 +18,7 @@ def _awake(run: FeatureRun) -> dict[str, object]:
 
 
 def _columns(state: b.BatchState) -> dict[str, Array]:
-    start_ns, waits = (column[: state.n_rows] for column in (state.jobs.start_ns, state.jobs.boot_wait_ns))
+    start_ns, waits = (column[: state.n_rows] for column in (state.jobs.start_ns, state.jobs.late_ns))
     return {BOOTS.column: np.where(start_ns >= 0, waits, -1)}
 
 

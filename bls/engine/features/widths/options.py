@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from bls.engine.features.core_choices import NO_HEAD, allocator_text, headless, policy_name
+from bls.engine.features.core_choices import NO_HEAD, REPEATS, allocator_text, headless, policy_name
 from bls.engine.features.other_events.options import RESERVES
+from bls.engine.features.outages.options import DRAINS, UNDRAINED
 from bls.engine.features.prediction.options import PROMISED
 from bls.engine.features.releases.options import COORDINATION, coordination_text
 from bls.engine.features.switches.options import SWITCHES
@@ -92,4 +93,10 @@ RUN: Final[tuple[Conflict, ...]] = (
         f"{ALLOCATOR} or partitions to which cores are not all alike", lambda run: not run.countable,
         lambda run: f"{allocator_text(run)} and these partitions", allocator="contiguous",
     ), _COUNTED, "none"),
+    Conflict(DRAINS, CHANGES, reason=UNDRAINED, allowed="state down"),
+)
+
+FAIR_START: Final = (
+    Conflict(
+        REPEATS, RESIZES, reason="with {second} the widths of jobs at other instants are unknown", allowed=f"{RESIZE:none}"),
 )
