@@ -23,15 +23,8 @@ from bls.policies.contract import (
     scoring,
     unscored,
 )
-from bls.policies.expression import expression
-from bls.policies.multifactor.priority import multifactor
-from bls.policies.orders import EDF, FCFS, LEAST_ENERGY, LEAST_POWER, LJF, MOST_POWER, REJECT, SAF, SJF
-from bls.policies.planning.planner import CP_CLASSES, HCP19, PCP19, PCP20
-from bls.policies.regression import F1, F2, F3, F4
-from bls.policies.slurm.parameters import SlurmCycle
-from bls.policies.waited import UNICEF, WFP3
 from traces.base.errors import InputError, at
-from traces.base.plugins import resolve, split_names, split_parameters, with_parameters
+from traces.base.plugins import Registry, resolve, split_names, split_parameters, with_parameters
 
 __all__ = [
     "POLICIES", "WRITTEN", "AnyPolicy", "BatchPolicy", "DecidingPolicy", "KnownJobs", "Policy", "ScorePolicy", "Scoring",
@@ -39,32 +32,37 @@ __all__ = [
     "split_names", "unscored",
 ]  # fmt: skip
 
-POLICIES: dict[str, AnyPolicy] = {
-    "fcfs": FCFS,
-    "sjf": SJF,
-    "ljf": LJF,
-    "edf": EDF,
-    "saf": SAF,
-    "wfp3": WFP3,
-    "unicef": UNICEF,
-    "f1": F1,
-    "f2": F2,
-    "f3": F3,
-    "f4": F4,
-    "least-power": LEAST_POWER,
-    "most-power": MOST_POWER,
-    "least-energy": LEAST_ENERGY,
-    "multifactor": multifactor(),
-    "reject": REJECT,
-    "hcp19": HCP19,
-    "cp-classes": CP_CLASSES,
-    "pcp19": PCP19,
-    "pcp20": PCP20,
-    "slurm": SlurmCycle(),
-}
+POLICIES = Registry[AnyPolicy](
+    __name__,
+    {
+        "fcfs": "orders:FCFS",
+        "sjf": "orders:SJF",
+        "ljf": "orders:LJF",
+        "edf": "orders:EDF",
+        "saf": "orders:SAF",
+        "wfp3": "waited:WFP3",
+        "unicef": "waited:UNICEF",
+        "f1": "regression:F1",
+        "f2": "regression:F2",
+        "f3": "regression:F3",
+        "f4": "regression:F4",
+        "least-power": "orders:LEAST_POWER",
+        "most-power": "orders:MOST_POWER",
+        "least-energy": "orders:LEAST_ENERGY",
+        "multifactor": "multifactor.priority:MULTIFACTOR",
+        "reject": "orders:REJECT",
+        "hcp19": "planning.planner:HCP19",
+        "cp-classes": "planning.planner:CP_CLASSES",
+        "pcp19": "planning.planner:PCP19",
+        "pcp20": "planning.planner:PCP20",
+        "slurm": "slurm.parameters:SlurmCycle",
+    },
+)
 
 #: Policies given as ``NAME:TEXT``: functions of the text and the option in which it was given.
-WRITTEN: dict[str, Callable[[str, str], AnyPolicy]] = {"expr": expression, "multifactor": multifactor}
+WRITTEN = Registry[Callable[[str, str], AnyPolicy]](
+    __name__, {"expr": "expression:expression", "multifactor": "multifactor.priority:multifactor"}
+)
 
 
 def reads_deadlines(given: str | AnyPolicy) -> bool:
@@ -106,9 +104,8 @@ def policy(name: str, *, where: str = "") -> AnyPolicy:
     if colon and first in WRITTEN:
         return WRITTEN[first](text, where)
     plain, parameters = split_parameters(name)
-    builtin: dict[str, object] = dict(POLICIES)
     group, also = "twolevel.policies", ("expr:EXPRESSION",)
-    found = resolve("batch policy", plain, builtin, group, object, where, also=also)
+    found: object = resolve("batch policy", plain, POLICIES, group, object, where, also=also)
     if not isinstance(found, BatchPolicy):
         what = "a name, and keys(jobs), scored(jobs) or decide(view)"
         raise InputError(

@@ -10,6 +10,7 @@ import math
 import os
 import re
 import sys
+from collections import UserDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass, replace
@@ -28,6 +29,29 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
+
+
+class Registry(UserDict[str, T]):
+    """Built-in plug-ins by name. Each is imported when it is first asked for, since a run uses few of them.
+
+    ``package``: the package of the plug-ins; ``places``: by name, ``MODULE:NAME`` within it. If NAME is a class, the plug-in
+    is the class called without arguments.
+    """
+
+    data: dict[str, Any]  # the plug-ins; those not asked for yet as text, ``PACKAGE.MODULE:NAME``
+
+    def __init__(self, package: str, places: Mapping[str, str]) -> None:
+        super().__init__()
+        self.data.update({name: f"{package}.{place}" for name, place in places.items()})
+
+    def __getitem__(self, name: str) -> T:
+        found = self.data[name]
+        if isinstance(found, str):
+            module, _, attribute = found.partition(":")
+            found = getattr(importlib.import_module(module), attribute)
+            found = self.data[name] = found() if isinstance(found, type) else found
+        plug_in: T = found
+        return plug_in
 
 
 def entry_points(group: str) -> EntryPoints:
