@@ -16,14 +16,10 @@ import numpy as np
 
 from bls.engine import loop as engine
 from bls.engine import state as b
-from bls.engine.features.commands.commands import take_back
 from bls.engine.features.commands.state import CommandLog
 from bls.engine.features.order import features_of
 from bls.engine.features.records import EVENTS
-from bls.engine.features.releases.releases import report_job_releases, stop_after
 from bls.engine.features.report_results import ACCEPTED, FULL
-from bls.engine.features.requests.requests import report_width_requests
-from bls.engine.features.retries.retries import report_loss
 from bls.engine.growing import grow_width_requests
 from traces.compiled import Array
 from traces.intervals import intervals_of
@@ -228,14 +224,19 @@ class RunReader:
 
 
 class RunningJobs(RunReader):
-    """The jobs of a batch simulation for those who simulate them and answer its engine."""
+    """The jobs of a batch simulation for those who simulate them and answer its engine. The kernels of features are imported
+    where they are called: few runs need them."""
 
     def release(self, row: int, core_number: Array, released_ns: Array, end_ns: int) -> bool:
         """Report the releases of a job that has started, before its outcome; False if they are not possible."""
+        from bls.engine.features.releases.releases import report_job_releases
+
         return report_job_releases(self.state, row, core_number, released_ns, end_ns) == ACCEPTED
 
     def request_width(self, row: int, width_request_ns: Array, cores: Array, until_ns: int) -> bool:
         """Report the requests for cores of a job that has started, before its outcome; False if they are not possible."""
+        from bls.engine.features.requests.requests import report_width_requests
+
         report = self.state, row, width_request_ns, cores, until_ns
         while (answer := report_width_requests(*report)) == FULL:
             grow_width_requests(self.state, len(width_request_ns))
@@ -249,10 +250,14 @@ class RunningJobs(RunReader):
 
     def take_back(self, row: int) -> bool:
         """Reopen the end of a running job after a command: it needs an outcome or a promise again."""
+        from bls.engine.features.commands.commands import take_back
+
         return bool(take_back(self.state, row))
 
     def put_off_stop(self, row: int, core_number: Array, released_ns: Array) -> bool:
         """Whether a job releases the failing hosts before they cut it: simulate it then up to the new :meth:`stop_ns`."""
+        from bls.engine.features.releases.releases import stop_after
+
         return bool(stop_after(self.state, row, core_number, released_ns))
 
     def promise(self, row: int, not_before_ns: int) -> bool:
@@ -265,6 +270,8 @@ class RunningJobs(RunReader):
 
     def loss(self, row: int, end_ns: int, core: int) -> bool:
         """Report the end of a running job that has lost its cores; False if that is not possible."""
+        from bls.engine.features.retries.retries import report_loss
+
         return bool(report_loss(self.state, row, end_ns, core))
 
 

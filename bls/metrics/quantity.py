@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from traces.base.options import Option
+from traces.base.options import Option, named
 
 if TYPE_CHECKING:
     from traces.compiled import Array
@@ -35,9 +34,3 @@ class Quantity:
     def metrics(self) -> tuple[str, ...]:
         """The names of its metrics."""
         return tuple(named(self.names))
-
-
-def named(name: str) -> Any:
-    """The object of a name, ``MODULE:NAME``."""
-    module, _, inside = name.partition(":")
-    return getattr(import_module(module), inside)

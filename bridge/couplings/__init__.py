@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from importlib import import_module
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -18,19 +17,13 @@ from bridge.scenarios.scenario import Execution
 from bridge.watches import RunWatch, Watch
 from traces.base.errors import at, one_of
 from traces.base.options import check
+from traces.base.plugins import Registry
 from traces.compiled import Array
 from traces.kernels.signatures import Floats, Ints, Shorts
 from traces.kernels.state import State, column
 from traces.ledger import TaskRecords, TransferRecords
 
 __all__ = ["COUPLINGS", "Applications", "BatchLevel", "Coupling", "RunWatch", "Watch", "check_execution", "coupling"]
-
-#: Name → module and function; imported when chosen.
-COUPLINGS: dict[str, tuple[str, str]] = {
-    "inline": ("bridge.couplings.inline", "run_inline"),
-    "pool": ("bridge.couplings.processes", "run_pool"),
-    "process": ("bridge.couplings.processes", "run_process"),
-}
 
 
 class BatchLevel(Protocol):
@@ -119,6 +112,11 @@ class Coupling(Protocol):
     ) -> Applications: ...
 
 
+COUPLINGS = Registry[Coupling](
+    __name__, {"inline": "inline:run_inline", "pool": "processes:run_pool", "process": "processes:run_process"}
+)
+
+
 def nothing_done(scenario: ReadyScenario, level: BatchLevel) -> Applications:
     """The columns of a run without an application level: no tasks, nominal lengths, no balance."""
     length = (core_gflop(scenario) * scenario.workload.cores)[level.column("origin")]
@@ -137,8 +135,7 @@ def coupling(name: str) -> Coupling:
     """The coupling of this name. Raises InputError if there is none, with the known names, nearest first."""
     if not isinstance(name, str) or name not in COUPLINGS:
         raise one_of("coupling", name, COUPLINGS, at(str(COUPLING), name))
-    module, function = COUPLINGS[name]
-    return cast(Coupling, getattr(import_module(module), function))
+    return COUPLINGS[name]
 
 
 def check_execution(execution: Execution) -> None:

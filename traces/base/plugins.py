@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Union, get_args, get_
 from traces.base import errors
 from traces.base.errors import InputError, PluginError, shown, shown_path
 from traces.base.given_file import near_files
+from traces.base.options import named
 from traces.base.time import Seconds, parse_duration_ns, time_in
 from traces.compiled import compiled, types
 
@@ -34,21 +35,21 @@ T = TypeVar("T")
 class Registry(UserDict[str, T]):
     """Built-in plug-ins by name. Each is imported when it is first asked for, since a run uses few of them.
 
-    ``package``: the package of the plug-ins; ``places``: by name, ``MODULE:NAME`` within it. If NAME is a class, the plug-in
-    is the class called without arguments.
+    ``package``: the package of the plug-ins. ``places``: by name, ``MODULE:NAME`` within it, or the plug-in itself. If NAME is
+    a class, the plug-in is the class called without arguments.
     """
 
     data: dict[str, Any]  # the plug-ins; those not asked for yet as text, ``PACKAGE.MODULE:NAME``
 
-    def __init__(self, package: str, places: Mapping[str, str]) -> None:
+    def __init__(self, package: str, places: Mapping[str, str | T]) -> None:
         super().__init__()
-        self.data.update({name: f"{package}.{place}" for name, place in places.items()})
+        for name, place in places.items():
+            self.data[name] = f"{package}.{place}" if isinstance(place, str) else place
 
     def __getitem__(self, name: str) -> T:
         found = self.data[name]
         if isinstance(found, str):
-            module, _, attribute = found.partition(":")
-            found = getattr(importlib.import_module(module), attribute)
+            found = named(found)
             found = self.data[name] = found() if isinstance(found, type) else found
         plug_in: T = found
         return plug_in

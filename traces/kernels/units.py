@@ -188,7 +188,8 @@ def _meant(function: Any, name: str) -> str | None:
     # Objects of this project: the columns of a state, the callers of hooks.
     ours = sorted(home for home, module in tuple(sys.modules.items()) if _is_from(OURS, home) and module is not None)
     homes = [home for home in ours if vars(sys.modules[home]).get(name) is value]
-    return f"{homes[0]}.{name}, {value!r}" if homes and not callable(value) else homes[0] if homes else None
+    # Not by the place of a number, since which of its places are loaded depends on the run.
+    return repr(value) if homes and not callable(value) else homes[0] if homes else None
 
 
 def _is_from(packages: Iterable[str], module: str | None) -> bool:
