@@ -21,6 +21,7 @@ from bls.engine.features.order import features_of
 from bls.engine.features.records import EVENTS
 from bls.engine.features.report_results import ACCEPTED, FULL
 from bls.engine.growing import grow_width_requests
+from traces.base.options import named
 from traces.compiled import Array
 from traces.intervals import intervals_of
 from traces.ledger import STATES
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     from bls.power.signals import Signals
     from bls.scheduler_options import Rules
     from bls.workloads.workload import Workload
+
+
+_FEATURES = "bls.engine.features"  #: their kernels are loaded when they are called, since few runs need them
 
 
 @dataclass(frozen=True)
@@ -224,23 +228,19 @@ class RunReader:
 
 
 class RunningJobs(RunReader):
-    """The jobs of a batch simulation for those who simulate them and answer its engine. The kernels of features are imported
-    where they are called: few runs need them."""
+    """The jobs of a batch simulation for those who simulate them and answer its engine."""
 
     def release(self, row: int, core_number: Array, released_ns: Array, end_ns: int) -> bool:
         """Report the releases of a job that has started, before its outcome; False if they are not possible."""
-        from bls.engine.features.releases.releases import report_job_releases
-
-        return report_job_releases(self.state, row, core_number, released_ns, end_ns) == ACCEPTED
+        report = named(f"{_FEATURES}.releases.releases:report_job_releases")
+        return bool(report(self.state, row, core_number, released_ns, end_ns) == ACCEPTED)
 
     def request_width(self, row: int, width_request_ns: Array, cores: Array, until_ns: int) -> bool:
         """Report the requests for cores of a job that has started, before its outcome; False if they are not possible."""
-        from bls.engine.features.requests.requests import report_width_requests
-
-        report = self.state, row, width_request_ns, cores, until_ns
-        while (answer := report_width_requests(*report)) == FULL:
+        report = named(f"{_FEATURES}.requests.requests:report_width_requests")
+        while (answer := report(self.state, row, width_request_ns, cores, until_ns)) == FULL:
             grow_width_requests(self.state, len(width_request_ns))
-        return answer == ACCEPTED
+        return bool(answer == ACCEPTED)
 
     def interrupted(self) -> list[int]:
         """The rows of the running jobs that receive commands after the latest pass; the list is cleared."""
@@ -250,15 +250,11 @@ class RunningJobs(RunReader):
 
     def take_back(self, row: int) -> bool:
         """Reopen the end of a running job after a command: it needs an outcome or a promise again."""
-        from bls.engine.features.commands.commands import take_back
-
-        return bool(take_back(self.state, row))
+        return bool(named(f"{_FEATURES}.commands.commands:take_back")(self.state, row))
 
     def put_off_stop(self, row: int, core_number: Array, released_ns: Array) -> bool:
         """Whether a job releases the failing hosts before they cut it: simulate it then up to the new :meth:`stop_ns`."""
-        from bls.engine.features.releases.releases import stop_after
-
-        return bool(stop_after(self.state, row, core_number, released_ns))
+        return bool(named(f"{_FEATURES}.releases.releases:stop_after")(self.state, row, core_number, released_ns))
 
     def promise(self, row: int, not_before_ns: int) -> bool:
         """Promise that a running job ends at ``not_before_ns`` or later; False if it contradicts known facts."""
@@ -270,9 +266,7 @@ class RunningJobs(RunReader):
 
     def loss(self, row: int, end_ns: int, core: int) -> bool:
         """Report the end of a running job that has lost its cores; False if that is not possible."""
-        from bls.engine.features.retries.retries import report_loss
-
-        return bool(report_loss(self.state, row, end_ns, core))
+        return bool(named(f"{_FEATURES}.retries.retries:report_loss")(self.state, row, end_ns, core))
 
 
 class Counts:

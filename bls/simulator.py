@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -35,7 +34,7 @@ from bls.running_jobs import RunningJobs
 from bls.scheduler_options import Rules
 from bls.workloads.workload import Workload
 from traces.base import errors
-from traces.base.options import SEED
+from traces.base.options import SEED, named
 from traces.base.process import INTERRUPTS, called_by_kernels
 from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array, CFunction, as_value, function_table
@@ -152,7 +151,7 @@ class BatchSimulator(RunningJobs):
         self._raised: BaseException | None = None
         self.decide: Any = as_value(no_decision, DECIDE)
         if isinstance(policy, DecidingPolicy):
-            import_module("bls.view")  # now, since decisions are timed
+            named("bls.view:View")  # loaded now, since decisions are timed
             self._policy_decides = policy.decide
             self.decide = CFunction(ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(self._called), DECIDE)
         self.state.functions = function_table([self.place, self.score, self.account, self.clock, self.decide])
@@ -185,16 +184,14 @@ class BatchSimulator(RunningJobs):
     @cached_property
     def view(self) -> View:
         """The view of Python policies and observers, made at its first use."""
-        from bls.view import View  # of these runs only
-
+        made: type[View] = named("bls.view:View")
         follows = isinstance(self.policy, contract.FollowingPolicy)
-        return View(self.run_view(), self._looks.data, contract.columns_declared(self.policy), follows)
+        return made(self.run_view(), self._looks.data, contract.columns_declared(self.policy), follows)
 
     def run_view(self) -> RunView:
         """The run as a view reads it."""
-        from bls.seen.run_view import RunView
-
-        return RunView(
+        made: type[RunView] = named("bls.seen.run_view:RunView")
+        return made(
             state=self.state,
             workload=self.workload,
             platform=self.platform,
@@ -508,10 +505,10 @@ class BatchSimulator(RunningJobs):
             return unscored(self._scoring.policy, job, self.now_ns)
         if status == BatchStatus.CHOICE_FAULT:
             if self.state.choice.refused:
-                from bls.seen.answers import refusal
-
                 windows = self.constraints.windows
-                return self._wrong(refusal(self.state, row, self.platform, windows, self._parts))
+                return self._wrong(
+                    named("bls.seen.answers:refusal")(self.state, row, self.platform, windows, self._parts)
+                )
             asked, free = self.state.jobs.cores[row], self.state.free_cores
             reason = f"it requests {asked} cores, and {free} are free"
             if asked <= free:

@@ -19,16 +19,15 @@ from traces.base.plugins import Registry, at_its_place, parameterised
 __all__ = ["GENERATORS", "NO_ROOM", "GraphModel", "graph_kernel", "graph_model", "takes_variation"]
 
 GENERATORS = Registry[GraphGenerator](
-    "als.graphs.generators",
     {
-        "layered": "layered:Layered",
-        "fork-join": "regular:ForkJoin",
-        "chain": "regular:Chain",
-        "cholesky": "tiled:Cholesky",
-        "lu": "tiled:LU",
-        "stencil": "regular:Stencil",
-        "tree": "regular:TreeParameters",
-    },
+        "layered": "als.graphs.generators.layered:Layered",
+        "fork-join": "als.graphs.generators.regular:ForkJoin",
+        "chain": "als.graphs.generators.regular:Chain",
+        "cholesky": "als.graphs.generators.tiled:Cholesky",
+        "lu": "als.graphs.generators.tiled:LU",
+        "stencil": "als.graphs.generators.regular:Stencil",
+        "tree": "als.graphs.generators.regular:TreeParameters",
+    }
 )
 
 

@@ -1,7 +1,6 @@
 """How well an application used its cores: metrics of loops and of graphs, as kernels."""
 
-#: Names and units of the values of ``als.metrics.graphs.measure_graph``, in its order; unit 1 is a ratio. They are here because
-#: the results of every run have them, and its kernels are for graphs alone.
+#: Names and units of the values of ``als.metrics.graphs.measure_graph``, in its order; unit 1 is a ratio. All results name them.
 GRAPH_METRICS = (
     ("critical_path_ns", "ns"),
     ("parallelism", "1"),

@@ -12,14 +12,13 @@ from traces.base.plugins import Registry, resolve
 __all__ = ["PLAN", "PLANNERS", "Planner", "PlanningProblem", "first_fault", "planner", "planner_kernel"]
 
 PLANNERS = Registry[Planner](
-    __name__,
     {
-        "heft": "heft:HEFT",
-        "peft": "peft:PEFT",
-        "min-min": "min_min:MIN_MIN",
-        "max-min": "min_min:MAX_MIN",
-        "critical-path": "critical_path:CRITICAL_PATH",
-    },
+        "heft": "als.planners.heft:HEFT",
+        "peft": "als.planners.peft:PEFT",
+        "min-min": "als.planners.min_min:MIN_MIN",
+        "max-min": "als.planners.min_min:MAX_MIN",
+        "critical-path": "als.planners.critical_path:CRITICAL_PATH",
+    }
 )
 
 

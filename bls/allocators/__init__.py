@@ -25,18 +25,17 @@ __all__ = [
 ]  # fmt: skip
 
 ALLOCATORS = Registry[Allocator](
-    __name__,
     {
-        "first-fit": "first_fit:FIRST_FIT",
-        "lowest": "first_fit:LOWEST",
-        "best-fit": "by_load:BEST_FIT",
-        "worst-fit": "by_load:WORST_FIT",
-        "contiguous": "contiguous:CONTIGUOUS",
-        "whole-host": "whole_host:WHOLE_HOST",
-        "random": "random:RANDOM",
-        "topology": "topology:TOPOLOGY",
-        "given": "given:GIVEN",
-    },
+        "first-fit": "bls.allocators.first_fit:FIRST_FIT",
+        "lowest": "bls.allocators.first_fit:LOWEST",
+        "best-fit": "bls.allocators.by_load:BEST_FIT",
+        "worst-fit": "bls.allocators.by_load:WORST_FIT",
+        "contiguous": "bls.allocators.contiguous:CONTIGUOUS",
+        "whole-host": "bls.allocators.whole_host:WHOLE_HOST",
+        "random": "bls.allocators.random:RANDOM",
+        "topology": "bls.allocators.topology:TOPOLOGY",
+        "given": "bls.allocators.given:GIVEN",
+    }
 )
 
 

@@ -33,35 +33,34 @@ __all__ = [
 ]  # fmt: skip
 
 POLICIES = Registry[AnyPolicy](
-    __name__,
     {
-        "fcfs": "orders:FCFS",
-        "sjf": "orders:SJF",
-        "ljf": "orders:LJF",
-        "edf": "orders:EDF",
-        "saf": "orders:SAF",
-        "wfp3": "waited:WFP3",
-        "unicef": "waited:UNICEF",
-        "f1": "regression:F1",
-        "f2": "regression:F2",
-        "f3": "regression:F3",
-        "f4": "regression:F4",
-        "least-power": "orders:LEAST_POWER",
-        "most-power": "orders:MOST_POWER",
-        "least-energy": "orders:LEAST_ENERGY",
-        "multifactor": "multifactor.priority:MULTIFACTOR",
-        "reject": "orders:REJECT",
-        "hcp19": "planning.planner:HCP19",
-        "cp-classes": "planning.planner:CP_CLASSES",
-        "pcp19": "planning.planner:PCP19",
-        "pcp20": "planning.planner:PCP20",
-        "slurm": "slurm.parameters:SlurmCycle",
-    },
+        "fcfs": "bls.policies.orders:FCFS",
+        "sjf": "bls.policies.orders:SJF",
+        "ljf": "bls.policies.orders:LJF",
+        "edf": "bls.policies.orders:EDF",
+        "saf": "bls.policies.orders:SAF",
+        "wfp3": "bls.policies.waited:WFP3",
+        "unicef": "bls.policies.waited:UNICEF",
+        "f1": "bls.policies.regression:F1",
+        "f2": "bls.policies.regression:F2",
+        "f3": "bls.policies.regression:F3",
+        "f4": "bls.policies.regression:F4",
+        "least-power": "bls.policies.orders:LEAST_POWER",
+        "most-power": "bls.policies.orders:MOST_POWER",
+        "least-energy": "bls.policies.orders:LEAST_ENERGY",
+        "multifactor": "bls.policies.multifactor.priority:MULTIFACTOR",
+        "reject": "bls.policies.orders:REJECT",
+        "hcp19": "bls.policies.planning.planner:HCP19",
+        "cp-classes": "bls.policies.planning.planner:CP_CLASSES",
+        "pcp19": "bls.policies.planning.planner:PCP19",
+        "pcp20": "bls.policies.planning.planner:PCP20",
+        "slurm": "bls.policies.slurm.parameters:SlurmCycle",
+    }
 )
 
 #: Policies given as ``NAME:TEXT``: functions of the text and the option in which it was given.
 WRITTEN = Registry[Callable[[str, str], AnyPolicy]](
-    __name__, {"expr": "expression:expression", "multifactor": "multifactor.priority:multifactor"}
+    {"expr": "bls.policies.expression:expression", "multifactor": "bls.policies.multifactor.priority:multifactor"}
 )
 
 
@@ -104,8 +103,7 @@ def policy(name: str, *, where: str = "") -> AnyPolicy:
     if colon and first in WRITTEN:
         return WRITTEN[first](text, where)
     plain, parameters = split_parameters(name)
-    group, also = "twolevel.policies", ("expr:EXPRESSION",)
-    found: object = resolve("batch policy", plain, POLICIES, group, object, where, also=also)
+    found: object = resolve("batch policy", plain, POLICIES, "twolevel.policies", object, where, ("expr:EXPRESSION",))
     if not isinstance(found, BatchPolicy):
         what = "a name, and keys(jobs), scored(jobs) or decide(view)"
         raise InputError(

@@ -37,8 +37,12 @@ class WorkloadReader(Protocol):
 
 
 READERS = Registry[WorkloadReader](
-    "bls.workloads.readers",
-    {"swf": "swf:read_swf", "sacct": "sacct:read_sacct", "batsim": "batsim:read_batsim", "gwf": "gwf:read_gwf"},
+    {
+        "swf": "bls.workloads.readers.swf:read_swf",
+        "sacct": "bls.workloads.readers.sacct:read_sacct",
+        "batsim": "bls.workloads.readers.batsim:read_batsim",
+        "gwf": "bls.workloads.readers.gwf:read_gwf",
+    }
 )
 ENDINGS = {"json": "batsim"}  #: further endings of file names
 _LOOKED_AT = 1 << 16

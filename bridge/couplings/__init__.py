@@ -113,7 +113,11 @@ class Coupling(Protocol):
 
 
 COUPLINGS = Registry[Coupling](
-    __name__, {"inline": "inline:run_inline", "pool": "processes:run_pool", "process": "processes:run_process"}
+    {
+        "inline": "bridge.couplings.inline:run_inline",
+        "pool": "bridge.couplings.processes:run_pool",
+        "process": "bridge.couplings.processes:run_process",
+    }
 )
 
 

@@ -257,10 +257,7 @@ def new_inline_state(scenario: ReadyScenario, simulator: BatchSimulator, *, keep
             scenario.bytes_per_gflop,
         ),
         engines=function_table(
-            [
-                (not need or getattr(simulator.dealings, need)) and as_value(named(place), signature)
-                for place, signature, need in i.ENGINES
-            ]
+            [(not need or getattr(simulator.dealings, need)) and as_value(named(at), of) for at, of, need in i.ENGINES]
         ),
         hooks=HOOKS.filled([slot for slot, there in used.items() if there]),
         journal=i.CommandJournal.none(

@@ -175,11 +175,10 @@ def replaced(file: Path, old: str, new: str) -> None:
 def registered(tree: Path, registry: str, name: str, value: str, module: str) -> None:
     file = tree / registry
     text = file.read_text(encoding="utf-8")
-    package, _, inner = module.rpartition(".")
-    begin, entry = r"^([A-Z]+ = Registry\[\w+\]\(\n    __name__,\n    \{\n)", f'        "{name}": "{inner}:{value}",'
+    begin, entry = r"^([A-Z]+ = Registry\[\w+\]\(\n    \{\n)", f'        "{name}": "{module}:{value}",'
     if "Registry" not in text:
         begin, entry = r"^([A-Z]+: dict\[str, \w+\] = \{\n)", f'    "{name}": {value},'
-        inserted(file, f"from {package}.contract import ", f"from {module} import {value}\n")
+        inserted(file, f"from {module.rpartition('.')[0]}.contract import ", f"from {module} import {value}\n")
         text = file.read_text(encoding="utf-8")
     text, n = re.subn(begin, rf"\1{entry}\n", text, flags=re.MULTILINE)
     assert n == 1, file

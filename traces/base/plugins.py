@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from types import ModuleType, NoneType, UnionType
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from traces.base import errors
 from traces.base.errors import InputError, PluginError, shown, shown_path
@@ -33,26 +33,21 @@ T = TypeVar("T")
 
 
 class Registry(UserDict[str, T]):
-    """Built-in plug-ins by name. Each is imported when it is first asked for, since a run uses few of them.
+    """Built-in plug-ins by name: objects, or their places, ``MODULE:NAME``. There a plug-in is imported when it is first asked
+    for, since a run uses few of them. If NAME is a class, the plug-in is the class called without arguments."""
 
-    ``package``: the package of the plug-ins. ``places``: by name, ``MODULE:NAME`` within it, or the plug-in itself. If NAME is
-    a class, the plug-in is the class called without arguments.
-    """
+    data: dict[str, Any]  # the objects; places that were not asked for yet
 
-    data: dict[str, Any]  # the plug-ins; those not asked for yet as text, ``PACKAGE.MODULE:NAME``
-
-    def __init__(self, package: str, places: Mapping[str, str | T]) -> None:
+    def __init__(self, places: Mapping[str, str | T]) -> None:
         super().__init__()
-        for name, place in places.items():
-            self.data[name] = f"{package}.{place}" if isinstance(place, str) else place
+        self.data.update(places)
 
     def __getitem__(self, name: str) -> T:
         found = self.data[name]
         if isinstance(found, str):
             found = named(found)
             found = self.data[name] = found() if isinstance(found, type) else found
-        plug_in: T = found
-        return plug_in
+        return cast(T, found)
 
 
 def entry_points(group: str) -> EntryPoints:

@@ -7,6 +7,7 @@ import numpy as np
 from als.engine import codes
 from als.network.state import NO_NETWORK, NONE, FlowState, NetworkState, flow_sizes
 from als.planners.contract import COSTS, PlanningProblem
+from traces.base.options import named
 from traces.compiled import Array
 from traces.kernels.signatures import Floats, Ints, Shorts
 from traces.kernels.state import State, column
@@ -167,14 +168,11 @@ def new_graph_state(
         "graph_cores": len(core_host),
         "pools": max(1, len(host_number)),
     }
-    if net.kind == NONE:
-        sizes |= flow_sizes(0, 1)
-    else:
-        from als.network.routes import longest_route  # the kernels of routes, which only networks need
-
-        sizes |= flow_sizes(n_edges, int(longest_route(net)))
+    longest = (
+        1 if net.kind == NONE else int(named("als.network.routes:longest_route")(net))
+    )  # routes are of networks only
     return GraphState.new(
-        sizes,
+        sizes | flow_sizes(n_edges if net.kind != NONE else 0, longest),
         edge_first=edges.first,
         source=edges.source,
         target=edges.target,

@@ -45,14 +45,13 @@ class Direct:
 
 
 TOPOLOGIES = Registry[Topology](
-    __name__,
     {
         "full": Direct("full", FULL),
         "shared": Direct("shared", SHARED),
         "star": Direct("star", STAR),
-        "fat-tree": "fat_tree:FatTree",
-        "dragonfly": "dragonfly:Dragonfly",
-    },
+        "fat-tree": "als.network.topologies.fat_tree:FatTree",
+        "dragonfly": "als.network.topologies.dragonfly:Dragonfly",
+    }
 )
 
 

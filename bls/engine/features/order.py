@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 from functools import cache
-from importlib import import_module
 from typing import TYPE_CHECKING, Final
+
+from traces.base.options import named
 
 if TYPE_CHECKING:
     from bls.engine.feature import Feature, FeatureRun
@@ -56,8 +57,7 @@ FEATURES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
 @cache
 def declared(where: str) -> "Feature":
     """The declaration of a feature, in ``feature.py`` of its folder."""
-    folder, _, name = where.partition(":")
-    found: Feature = getattr(import_module(f"bls.engine.features.{folder}.feature"), name)
+    found: Feature = named(f"bls.engine.features.{where.replace(':', '.feature:')}")
     return found
 
 
