@@ -1,6 +1,6 @@
 """How well an application used its cores: metrics of loops and of graphs, as kernels."""
 
-#: Names and units of the values of ``als.metrics.graphs.measure_graph``, in its order; unit 1 is a ratio. All results name them.
+#: Names and units of the values of ``als.metrics.graphs.measure_graph``, in its order; unit 1 is a ratio. All results use it.
 GRAPH_METRICS = (
     ("critical_path_ns", "ns"),
     ("parallelism", "1"),
