@@ -16,15 +16,12 @@ import numpy as np
 
 from bls.engine import loop as engine
 from bls.engine import state as b
-from bls.engine.features.commands.commands import take_back
 from bls.engine.features.commands.state import CommandLog
 from bls.engine.features.order import features_of
 from bls.engine.features.records import EVENTS
-from bls.engine.features.releases.releases import report_job_releases, stop_after
 from bls.engine.features.report_results import ACCEPTED, FULL
-from bls.engine.features.requests.requests import report_width_requests
-from bls.engine.features.retries.retries import report_loss
 from bls.engine.growing import grow_width_requests
+from traces.base.options import named
 from traces.compiled import Array
 from traces.intervals import intervals_of
 from traces.ledger import STATES
@@ -36,6 +33,9 @@ if TYPE_CHECKING:
     from bls.power.signals import Signals
     from bls.scheduler_options import Rules
     from bls.workloads.workload import Workload
+
+
+_FEATURES = "bls.engine.features"  #: their kernels are loaded when they are called, since few runs need them
 
 
 @dataclass(frozen=True)
@@ -232,14 +232,15 @@ class RunningJobs(RunReader):
 
     def release(self, row: int, core_number: Array, released_ns: Array, end_ns: int) -> bool:
         """Report the releases of a job that has started, before its outcome; False if they are not possible."""
-        return report_job_releases(self.state, row, core_number, released_ns, end_ns) == ACCEPTED
+        report = named(f"{_FEATURES}.releases.releases:report_job_releases")
+        return bool(report(self.state, row, core_number, released_ns, end_ns) == ACCEPTED)
 
     def request_width(self, row: int, width_request_ns: Array, cores: Array, until_ns: int) -> bool:
         """Report the requests for cores of a job that has started, before its outcome; False if they are not possible."""
-        report = self.state, row, width_request_ns, cores, until_ns
-        while (answer := report_width_requests(*report)) == FULL:
+        report = named(f"{_FEATURES}.requests.requests:report_width_requests")
+        while (answer := report(self.state, row, width_request_ns, cores, until_ns)) == FULL:
             grow_width_requests(self.state, len(width_request_ns))
-        return answer == ACCEPTED
+        return bool(answer == ACCEPTED)
 
     def interrupted(self) -> list[int]:
         """The rows of the running jobs that receive commands after the latest pass; the list is cleared."""
@@ -249,11 +250,11 @@ class RunningJobs(RunReader):
 
     def take_back(self, row: int) -> bool:
         """Reopen the end of a running job after a command: it needs an outcome or a promise again."""
-        return bool(take_back(self.state, row))
+        return bool(named(f"{_FEATURES}.commands.commands:take_back")(self.state, row))
 
     def put_off_stop(self, row: int, core_number: Array, released_ns: Array) -> bool:
         """Whether a job releases the failing hosts before they cut it: simulate it then up to the new :meth:`stop_ns`."""
-        return bool(stop_after(self.state, row, core_number, released_ns))
+        return bool(named(f"{_FEATURES}.releases.releases:stop_after")(self.state, row, core_number, released_ns))
 
     def promise(self, row: int, not_before_ns: int) -> bool:
         """Promise that a running job ends at ``not_before_ns`` or later; False if it contradicts known facts."""
@@ -265,7 +266,7 @@ class RunningJobs(RunReader):
 
     def loss(self, row: int, end_ns: int, core: int) -> bool:
         """Report the end of a running job that has lost its cores; False if that is not possible."""
-        return bool(report_loss(self.state, row, end_ns, core))
+        return bool(named(f"{_FEATURES}.retries.retries:report_loss")(self.state, row, end_ns, core))
 
 
 class Counts:

@@ -14,7 +14,6 @@ import numpy as np
 
 from bls.allocators import Allocator, placing, with_parameters
 from bls.constraints.job_constraints import JobConstraints, outage_columns
-from bls.constraints.outages import Outages
 from bls.engine import loop as engine
 from bls.engine import state as b
 from bls.engine.features.order import features_of
@@ -33,18 +32,18 @@ from bls.policies import AnyPolicy, DecidingPolicy, Scoring, ScoringPolicy, cont
 from bls.policies.contract import no_account, no_decision, no_score
 from bls.running_jobs import RunningJobs
 from bls.scheduler_options import Rules
-from bls.seen.answers import AnswerError, put_answer, refusal
-from bls.seen.run_view import RunView
-from bls.view import View
 from bls.workloads.workload import Workload
 from traces.base import errors
-from traces.base.options import SEED
+from traces.base.options import SEED, named
 from traces.base.process import INTERRUPTS, called_by_kernels
 from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array, CFunction, as_value, function_table
 
 if TYPE_CHECKING:
+    from bls.constraints.outages import Outages
     from bls.power.plan import PowerPlan
+    from bls.seen.run_view import RunView
+    from bls.view import View
 
 _MAX_IDLE_WAKES = 100_000  #: most wake-ups in a row without a start after all other events
 
@@ -152,6 +151,7 @@ class BatchSimulator(RunningJobs):
         self._raised: BaseException | None = None
         self.decide: Any = as_value(no_decision, DECIDE)
         if isinstance(policy, DecidingPolicy):
+            named("bls.view:View")  # loaded now, since decisions are timed
             self._policy_decides = policy.decide
             self.decide = CFunction(ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(self._called), DECIDE)
         self.state.functions = function_table([self.place, self.score, self.account, self.clock, self.decide])
@@ -184,12 +184,14 @@ class BatchSimulator(RunningJobs):
     @cached_property
     def view(self) -> View:
         """The view of Python policies and observers, made at its first use."""
+        made: type[View] = named("bls.view:View")
         follows = isinstance(self.policy, contract.FollowingPolicy)
-        return View(self.run_view(), self._looks.data, contract.columns_declared(self.policy), follows)
+        return made(self.run_view(), self._looks.data, contract.columns_declared(self.policy), follows)
 
     def run_view(self) -> RunView:
         """The run as a view reads it."""
-        return RunView(
+        made: type[RunView] = named("bls.seen.run_view:RunView")
+        return made(
             state=self.state,
             workload=self.workload,
             platform=self.platform,
@@ -310,6 +312,8 @@ class BatchSimulator(RunningJobs):
         return 0
 
     def _decide(self) -> None:
+        from bls.seen.answers import AnswerError, put_answer
+
         view = self.view
         view._let_decide()
         began = time.perf_counter_ns()
@@ -502,7 +506,9 @@ class BatchSimulator(RunningJobs):
         if status == BatchStatus.CHOICE_FAULT:
             if self.state.choice.refused:
                 windows = self.constraints.windows
-                return self._wrong(refusal(self.state, row, self.platform, windows, self._parts))
+                return self._wrong(
+                    named("bls.seen.answers:refusal")(self.state, row, self.platform, windows, self._parts)
+                )
             asked, free = self.state.jobs.cores[row], self.state.free_cores
             reason = f"it requests {asked} cores, and {free} are free"
             if asked <= free:

@@ -1,13 +1,12 @@
 """Checks of the batch engine's state, and their common base class."""
 
-from importlib import import_module
-
 import numpy as np
 
 from bls.engine import state as b
 from bls.engine.cores import Pool
 from bls.engine.features.order import features_of
 from traces.algorithms.event_heap import Heap
+from traces.base.options import named
 from traces.checks.faults import Checks
 from traces.compiled import Array
 from traces.intervals import intervals_of
@@ -143,8 +142,7 @@ class _Batch(BatchChecks):
         self.holder[self.held_cores] = self.owner
         for feature in features_of(state):
             if feature.check:
-                module, _, name = feature.check.partition(":")
-                getattr(import_module(module), name)(self)
+                named(feature.check)(self)
         self._check_free(self.holder)
         self._check_ends()
         self._check_heaps()

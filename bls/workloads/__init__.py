@@ -14,14 +14,10 @@ from pathlib import Path
 from typing import Any, Protocol, cast, runtime_checkable
 
 from bls.options import CANCELLED
-from bls.workloads.readers.batsim import read_batsim
-from bls.workloads.readers.gwf import read_gwf
-from bls.workloads.readers.sacct import read_sacct
-from bls.workloads.readers.swf import read_swf
 from bls.workloads.workload import OTHER_FORMAT, Workload
 from traces.base.errors import InputError, Mention, PluginError, blamed_on, shown
 from traces.base.given_file import GivenFile, without_ending
-from traces.base.plugins import entry_points, resolve
+from traces.base.plugins import Registry, entry_points, resolve
 
 _GROUP = "twolevel.readers"
 _DEFAULT = "swf"
@@ -40,7 +36,14 @@ class WorkloadReader(Protocol):
         """
 
 
-READERS: dict[str, WorkloadReader] = {"swf": read_swf, "sacct": read_sacct, "batsim": read_batsim, "gwf": read_gwf}
+READERS = Registry[WorkloadReader](
+    {
+        "swf": "bls.workloads.readers.swf:read_swf",
+        "sacct": "bls.workloads.readers.sacct:read_sacct",
+        "batsim": "bls.workloads.readers.batsim:read_batsim",
+        "gwf": "bls.workloads.readers.gwf:read_gwf",
+    }
+)
 ENDINGS = {"json": "batsim"}  #: further endings of file names
 _LOOKED_AT = 1 << 16
 _GWF_FIELDS = 29

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import wraps
-from importlib import import_module
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,7 +20,7 @@ from bridge.options.output import RunOutput
 from bridge.scenarios.scenario import Execution, Scenario, given_platform, platform_for
 from bridge.standard_error import lined_up, say
 from traces.base.errors import InputError, TwolevelError
-from traces.base.options import check, values
+from traces.base.options import check, named, values
 
 if TYPE_CHECKING:
     from bridge.runs.tracing import TraceRequest
@@ -37,7 +36,7 @@ class _Command:
     example: str = ""
 
     def function(self, name: str) -> Any:
-        return getattr(import_module(f"bridge.cli.{self.home}_commands"), f"{name.replace('-', '_')}_command")
+        return named(f"bridge.cli.{self.home}_commands:{name.replace('-', '_')}_command")
 
 
 #: Name → command; the function is called ``NAME_command``. ``workload`` and ``trace`` are groups of commands.
@@ -120,7 +119,7 @@ def command_line(first_word: str) -> typer.Typer:
             add(_unused if first_word in _OF_ALL else command.function(name))
     for name in _GROUPS:
         if alone in (None, name):
-            several = getattr(import_module(f"bridge.cli.{name}_commands"), f"{name}_app")
+            several = named(f"bridge.cli.{name}_commands:{name}_app")
             for one in several.registered_commands:
                 one.cls = QuickCommand
             app.add_typer(several, name=name)

@@ -14,7 +14,6 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from bls.metrics.exact import exact_mean, exact_product_sum, exact_quantiles, exact_sum
-from bls.metrics.quantity import named
 from bls.power.accounting import PJ_PER_J
 from bls.power.limits import joined
 from bls.power.table import MOST_MW
@@ -22,6 +21,7 @@ from bls.power.words import joules_text, watts_text
 from bridge.compare.delay_causes import Pair
 from bridge.runs.afterwards import QUANTITIES
 from traces.base.errors import InputError, real, shown, whole
+from traces.base.options import named
 from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array
 from traces.tables import DataFrame, read_power

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from importlib import import_module
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -18,17 +17,11 @@ from bridge.scenarios.scenario import Execution
 from bridge.watches import Watch
 from traces.base.errors import at, one_of
 from traces.base.options import check
+from traces.base.plugins import Registry
 from traces.compiled import Array
 from traces.kernels.signatures import Floats, Ints, Shorts
 from traces.kernels.state import State, column
 from traces.ledger import TaskRecords, TransferRecords
-
-#: Name → module and function; imported when chosen.
-COUPLINGS: dict[str, tuple[str, str]] = {
-    "inline": ("bridge.couplings.inline", "run_inline"),
-    "pool": ("bridge.couplings.processes", "run_pool"),
-    "process": ("bridge.couplings.processes", "run_process"),
-}
 
 
 class BatchLevel(Protocol):
@@ -117,6 +110,15 @@ class Coupling(Protocol):
     ) -> Applications: ...
 
 
+COUPLINGS = Registry[Coupling](
+    {
+        "inline": "bridge.couplings.inline:run_inline",
+        "pool": "bridge.couplings.processes:run_pool",
+        "process": "bridge.couplings.processes:run_process",
+    }
+)
+
+
 def nothing_done(scenario: ReadyScenario, level: BatchLevel) -> Applications:
     """The columns of a run without an application level: no tasks, nominal lengths, no balance."""
     length = (core_gflop(scenario) * scenario.workload.cores)[level.column("origin")]
@@ -135,8 +137,7 @@ def coupling(name: str) -> Coupling:
     """The coupling of this name. Raises InputError if there is none, with the known names, nearest first."""
     if not isinstance(name, str) or name not in COUPLINGS:
         raise one_of("coupling", name, COUPLINGS, at(str(COUPLING), name))
-    module, function = COUPLINGS[name]
-    return cast(Coupling, getattr(import_module(module), function))
+    return COUPLINGS[name]
 
 
 def check_execution(execution: Execution) -> None:

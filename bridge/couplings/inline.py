@@ -14,7 +14,6 @@ from als.engine.state import ApplicationState, new_state
 from als.graphs.contract import MAX_EDGES_PER_JOB
 from als.graphs.draw import new_drawing_room
 from als.lengths.draw import IMPOSSIBLE, NO_ROOM
-from als.metrics.graphs import TransferColumns
 from als.network.state import NONE, NetworkState
 from als.options import MAX_TASKS_PER_JOB
 from als.programs import table as program_drawing
@@ -29,6 +28,7 @@ from bridge.couplings.inline_state import HOOKS, InlineState, InlineStatus
 from bridge.scenarios.ready import ReadyScenario
 from bridge.scenarios.scenario import Execution
 from bridge.watches import Pace, Watch
+from traces.base.options import named
 from traces.compiled import Array, as_value, function_table, own
 from traces.kernels.slabs import give_again
 from traces.ledger import TaskRecords, TransferRecords
@@ -243,7 +243,7 @@ def new_inline_state(scenario: ReadyScenario, simulator: BatchSimulator, *, keep
         application=work,
         outcomes=i.Outcomes.new({"rows": n, "rules": n_rules, "graphs": n if programs.has_graph else 0}),
         tasks=TaskColumns.new({"records": rows}),
-        transfers=TransferColumns.new({"transfers": 2 * edges if sends else 0}),
+        transfers=graphs.TransferColumns.new({"transfers": 2 * edges if sends else 0}),
         running=shared,
         shared=shared,
         seed=np.array([scenario.model.seed], np.uint64),
@@ -257,7 +257,7 @@ def new_inline_state(scenario: ReadyScenario, simulator: BatchSimulator, *, keep
             scenario.bytes_per_gflop,
         ),
         engines=function_table(
-            [(not need or getattr(simulator.dealings, need)) and as_value(*one) for *one, need in i.ENGINES]
+            [(not need or getattr(simulator.dealings, need)) and as_value(named(at), of) for at, of, need in i.ENGINES]
         ),
         hooks=HOOKS.filled([slot for slot, there in used.items() if there]),
         journal=i.CommandJournal.none(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -16,7 +15,7 @@ from bridge.options.declared import ONLY
 from bridge.runs.directory import read_record
 from bridge.runs.stored import hosts, job_words, no_tasks, run_title
 from traces.base.errors import InputError, one_of, shown
-from traces.base.options import PART_CORES, PART_JOBS
+from traces.base.options import PART_CORES, PART_JOBS, named
 from traces.compiled import Array
 from traces.intervals import parse_intervals
 from traces.ledger_tables import TASKS, LedgerTable
@@ -92,8 +91,7 @@ def _utilisation(jobs: pd.DataFrame, view: FigureView) -> Figure:
 def _figure(function: str, *takes: str, chosen: bool = True) -> Callable[[pd.DataFrame, FigureView], Figure]:
     # Draws a figure of ``traces.figures`` with these fields of the view; ``chosen``: of the chosen jobs only.
     def draw(table: pd.DataFrame, view: FigureView) -> Figure:
-        module, _, name = function.partition(":")
-        made: Any = getattr(import_module(f"traces.figures.{module}"), name)
+        made = named(f"traces.figures.{function}")
         given = {field: getattr(view, field) for field in (*takes, "title")}
         figure: Figure = made(_chosen(table, view) if chosen else table, **given)
         return figure

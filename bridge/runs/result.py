@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from als.lengths import takes_variation
-from als.metrics.graphs import GRAPH_METRICS
+from als.metrics import GRAPH_METRICS
 from als.metrics.loops import LOOP_METRICS, application_metrics, distributions
 from bls.constraints.job_constraints import unaware_of
 from bls.engine.features.directions.records import ScaleRecords
@@ -27,7 +27,6 @@ from bls.metrics.schedule import Allocations, Downtime, Schedule
 from bls.options import POWER
 from bridge.options.declared import TRACE_DETAIL, TRACE_FORMATS
 from bridge.runs.afterwards import WithCosts, fair_starts_of, fairness
-from bridge.runs.tracing import technique_labels
 from bridge.scenarios.ready import ReadyScenario
 from traces import tables
 from traces.base.columns import html_table
@@ -464,6 +463,8 @@ class Result(WithCosts):
             ledger = replace(ledger, power=self.power.records())
         if self.scenario.technique is None:
             return ledger
+        from bridge.runs.tracing import technique_labels
+
         als = str(self.scenario.options.names()["als"])
         names, which = technique_labels(als, self.further_columns, len(ledger.jobs))
         return replace(ledger, techniques=names, technique=which)

@@ -15,12 +15,11 @@ from bls.engine.features.presets.options import PRESET
 from bls.engine.features.releases.options import COORDINATION
 from bls.engine.features.switches.options import SWITCHES
 from bls.engine.features.widths.options import MALLEABLE, RESIZE
-from bls.metrics.quantity import named
 from bls.power.options import Power
 from bridge.options import declared as d
 from bridge.scenarios.scenario import RECORDED, Application, Scenario
 from traces.base.errors import InputError, at
-from traces.base.options import SEED, ChosenFeature, Conflict, Option, has, needs, option_given, places, plain
+from traces.base.options import SEED, ChosenFeature, Conflict, Option, has, named, needs, option_given, places, plain
 
 # Tables are set by hand, as in ``bls.conflicts``.
 # fmt: off

@@ -82,7 +82,7 @@ class ReadyScenario:
     @property
     def blind_to_switches(self) -> bool:
         """Whether the allocator is known to ignore switches."""
-        return self.allocator in ALLOCATORS.values() and self.allocator.name != "topology"
+        return self.allocator == ALLOCATORS.get(self.allocator.name) and self.allocator.name != "topology"
 
     @property
     def notes(self) -> bool:

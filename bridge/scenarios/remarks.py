@@ -15,7 +15,6 @@ from bls.policies import policy
 from bls.policies.contract import goes_by_estimates
 from bls.workloads.header import named_machine
 from bls.workloads.workload import TOO_WIDE, Workload
-from bridge.scenarios.application_map import DEFAULT
 from bridge.scenarios.ready import ReadyScenario
 from bridge.scenarios.scenario import Scenario
 from traces.base.errors import listed
@@ -147,6 +146,8 @@ def unmatched_words(scenario: ReadyScenario) -> str:
     level = scenario.options.application
     if level.map is None or scenario.programs is None:
         return ""
+    from bridge.scenarios.application_map import DEFAULT
+
     counts = level.map.counts(scenario.program)
     without = [name for name, jobs in counts.items() if not jobs and name != DEFAULT]
     if not without:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,6 +17,7 @@ from bridge.studies.results import COMPARISONS, COSTS, RESULTS, base_of, compare
 from bridge.studies.study import ALWAYS, KEEP, Study, short_word
 from bridge.studies.study_record import drawn_in, list_drawn, read_study_record
 from traces.base.errors import InputError, one_of
+from traces.base.options import named
 from traces.base.time import NS_PER_S
 from traces.compiled import Array
 from traces.figures.drawing.for_paper import CAPTIONS
@@ -174,7 +174,7 @@ MEASURES = {
 
 
 def _drawn_by(module: str, function: str, **how: str) -> Callable[[Any, str], Figure]:
-    return lambda frame, title: getattr(import_module(f"traces.figures.{module}"), function)(frame, title=title, **how)
+    return lambda frame, title: named(f"traces.figures.{module}:{function}")(frame, title=title, **how)
 
 
 #: The figures of a study by name, and the functions that draw them.

@@ -289,8 +289,31 @@ ELSEWHERE = (
     *("traces.figures", "traces.statistics", "traces.timeline"),
 )
 
+#: Packages of features and of plug-ins. A plain run has the declarations of all, and the plug-ins that it uses.
+OPTIONAL = (
+    *("als.engine.dag.", "als.engine.features.", "als.graphs.", "als.metrics.", "als.network.", "als.planners."),
+    *("als.techniques.", "bls.allocators.", "bls.constraints.", "bls.cp.", "bls.engine.features.", "bls.fair_start"),
+    *("bls.policies.", "bls.power.", "bls.seen.", "bls.stream", "bls.view", "bls.workloads.readers."),
+)
+DECLARING = ("contract", "feature", "options", "records", "state")
+USED = (
+    *("als.graphs.draw", "als.metrics.loops", "als.techniques.arithmetic", "als.techniques.fixed.gss"),
+    *(
+        "als.techniques.fixed.static",
+        "als.techniques.openmp",
+        "bls.allocators.first_fit",
+        "bls.constraints.job_constraints",
+    ),
+    *("bls.engine.features.core_choices", "bls.engine.features.order", "bls.engine.features.report_results"),
+    *("bls.policies.expression", "bls.policies.orders", "bls.seen.notes", "bls.workloads.readers.decimals"),
+    *("bls.workloads.readers.lines", "bls.workloads.readers.sacct_columns", "bls.workloads.readers.swf"),
+)
+
 MAIN = "from bridge.cli import main\ntry:\n    main()\nexcept SystemExit as end:\n    assert not end.code, end.code"
-LISTED = f"print([name for name in {ELSEWHERE!r} if name in sys.modules])"
+LISTED = f"""print([name for name in {ELSEWHERE!r} if name in sys.modules] + [
+    name for name, module in sys.modules.items() if name.startswith({OPTIONAL!r}) and not hasattr(module, "__path__")
+    and name not in {USED!r} and name.rpartition(".")[2] not in {DECLARING!r}
+])"""
 
 
 OTHERS = "print([name for name in sys.modules if name.startswith('bridge.cli.') and name.endswith('commands')])"

@@ -175,10 +175,12 @@ def replaced(file: Path, old: str, new: str) -> None:
 def registered(tree: Path, registry: str, name: str, value: str, module: str) -> None:
     file = tree / registry
     text = file.read_text(encoding="utf-8")
-    head = f"from {module.rpartition('.')[0]}.contract import "
-    assert text.count(head) == 1, (file, head)
-    text = text.replace(head, f"from {module} import {value.removesuffix('()')}\n{head}")
-    text, n = re.subn(r"^([A-Z]+: dict\[str, \w+\] = \{\n)", rf'\1    "{name}": {value},\n', text, flags=re.MULTILINE)
+    begin, entry = r"^([A-Z]+ = Registry\[\w+\]\(\n    \{\n)", f'        "{name}": "{module}:{value}",'
+    if "Registry" not in text:
+        begin, entry = r"^([A-Z]+: dict\[str, \w+\] = \{\n)", f'    "{name}": {value},'
+        inserted(file, f"from {module.rpartition('.')[0]}.contract import ", f"from {module} import {value}\n")
+        text = file.read_text(encoding="utf-8")
+    text, n = re.subn(begin, rf"\1{entry}\n", text, flags=re.MULTILINE)
     assert n == 1, file
     file.write_text(text, encoding="utf-8")
 
@@ -191,7 +193,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(ROOT, tree, ignore=skip)
     found = modules()
     for registry, file, kind, name, value, public in (
-        ("bls/policies", "narrow_first", "policy", "narrow-first", "NarrowFirst()", "bls"),
+        ("bls/policies", "narrow_first", "policy", "narrow-first", "NarrowFirst", "bls"),
         ("bls/allocators", "tightest_gap", "allocator", "tightest-gap", "TIGHTEST_GAP", "bls"),
         ("bls/estimates", "mine", "estimator", "mine", "MINE", "bls.estimates"),
         ("als/techniques", "so_long", "technique", "fixed-time", "FIXED_TIME", "als"),

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from enum import StrEnum
 from functools import cache, wraps
+from importlib import import_module
 from inspect import cleandoc
 from typing import Any, Generic, NamedTuple, Self, TypeVar
 
@@ -215,6 +216,12 @@ _TYPES: dict[str, Any] = {
     "tuple[str, ...]": (str, tuple, list, "a sequence of strings"),
     "str | os.PathLike[str] | None": (str, os.PathLike, type(None), "a string or path"),
 }
+
+
+def named(place: str) -> Any:
+    """The object at a place, ``MODULE:NAME``. Its module is imported now, not where the place is written."""
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)
 
 
 def holds(option: Option[Any], *default: Any) -> Any:

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 from functools import cache
-from importlib import import_module
 from os import path
 from typing import TYPE_CHECKING, Any, Final
+
+from traces.base.options import named
 
 if TYPE_CHECKING:
     from bls.engine.feature import Feature, FeatureRun
@@ -61,7 +62,7 @@ RECORDS: Final = ("hints:HintRecords", "widths:WidthRecords", "directions:ScaleR
 def declared(where: str, module: str = "feature") -> Any:
     """The declaration of a feature, or another one, in a module of its folder."""
     folder, _, name = where.partition(":")
-    return getattr(import_module(f"bls.engine.features.{folder}.{module}"), name)
+    return named(f"bls.engine.features.{folder}.{module}:{name}")
 
 
 def having(file: str) -> Iterator[str]:
