@@ -46,7 +46,7 @@ class ArchivedLog:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Archive:
-    """The archive and its logs, of which no two share a name."""
+    """The archive and its logs; no two logs share a name."""
 
     title: str  # its name
     url: str  # its address; ends in a slash
