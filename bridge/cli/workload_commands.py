@@ -62,15 +62,11 @@ def info_command(
     from bls.analysis.description import as_text, describe
     from bls.workloads.reshape import cut
     from bls.workloads.selection import fit
-    from bridge.cli.workload_files import machine_of_log, read, rejects_lines
+    from bridge.cli.workload_files import check_plot, machine_of_log, read, rejects_lines
     from bridge.scenarios.remarks import log_words
     from bridge.scenarios.scenario import given_platform, platform_for
 
-    if plot is not None:
-        from traces.figures.drawing.canvas import figure_format
-
-        figure_format(Path(plot))  # before a long log is read
-        check_file(Path(plot), True, "--plot")
+    check_plot(plot)  # before a long log is read
     given_platform(platform)  # a file is checked before a long log is read
     log = read(workload, reader)
     machine = machine_of_log(log) if platform is None else platform_for(platform, log, replayed=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from bridge.compare.page import RECORD as COMPARISON
 from bridge.compare.page import comparison_page, page_of_two
 from bridge.runs.afterwards import StoredRun
-from bridge.runs.directory import read_record
+from bridge.runs.directory import RECORDS, read_record
 from bridge.studies.run_study import Report
 from bridge.studies.study_record import RECORD as STUDY
 from traces.base.errors import InputError
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from bridge.runs.result import Result
     from bridge.studies.grid import GridRows
     from bridge.studies.study import Study
-
-_RECORDS = ("run.json", STUDY, COMPARISON)  #: the records in folders of results
 
 
 class ReadRun(StoredRun):
@@ -59,7 +57,7 @@ def read(path: str | Path) -> ReadRun | Report | Study | Workload:
             f"read: given a {type(path).__name__}; allowed: the folder of a result, a study's file, or a workload"
         )
     folder = Path(path)
-    if folder.name in _RECORDS and folder.is_file():
+    if folder.name in RECORDS and folder.is_file():
         raise InputError(f"{path} is the record of a result; allowed: its folder, {folder.parent}")
     if folder.is_dir():
         if not (folder / STUDY).is_file():
@@ -135,6 +133,6 @@ def page_maker(folder: Path, other: Path | None = None) -> Callable[[], Page]:
             f"{folder} is a file; allowed: the folder that twolevel run, study, grid, compare or replay has written"
         )
     raise InputError(
-        f"{folder} is no result of twolevel: it has none of {', '.join(_RECORDS)}; allowed: the --out of run, study, grid, "
+        f"{folder} is no result of twolevel: it has none of {', '.join(RECORDS)}; allowed: the --out of run, study, grid, "
         "compare or replay"
     )
