@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -232,7 +233,6 @@ def fetch_command(
     force: Annotated[bool, d.REPLACE] = False,
 ) -> None:
     """Download a log of the Parallel Workloads Archive, check it, and print how to cite it; or list the logs."""
-    from contextlib import ExitStack
 
     from bls.workloads.archive import catalogue_rows, catalogue_table
     from bridge.archive.fetch import download, summary
