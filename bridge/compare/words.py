@@ -27,12 +27,6 @@ def _seconds(ns: int) -> str:
     return f"{'+' if ns > 0 else '−' if ns < 0 else ''}{whole}.{part:09d}"
 
 
-def runs_rows(folders: tuple[str, str], differing: Mapping[str, tuple[str, str]]) -> list[tuple[str, str]]:
-    """Rows of a table: the two folders, and the differences between their records."""
-    named = [(name, f"{in_a} → {in_b}") for name, (in_a, in_b) in differing.items()]
-    return [*zip(RUNS, folders, strict=True), *named]
-
-
 def summary_rows(compared: Comparison, metrics: Mapping[str, Sequence[float | None]]) -> list[tuple[str, str]]:
     """Rows of the summary table. ``metrics`` are the values of A and B, None if a record lacks them."""
     counts, delta = compared.counts, compared.delays["start_delta_ns"]

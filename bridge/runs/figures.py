@@ -200,16 +200,13 @@ def draw_run_figures(
     figures. Raises InputError if the folder is no such result, a name or a format is unknown, a file that a named figure needs
     is missing, there is nothing to draw, or a file cannot be written.
     """
-    from traces.figures.drawing.canvas import FORMATS, save_all
+    from traces.figures.drawing.canvas import save_all
     from traces.figures.drawing.for_paper import ForPaper, write_captions
 
     how, record = paper or ForPaper(), read_record(folder)  # a folder that is no result is reported before a name
     for name in names or ():
         if name not in RUN_FIGURES:
             raise one_of("figure of a run", name, RUN_FIGURES, str(ONLY))
-    for form in formats:
-        if form not in FORMATS:
-            raise one_of("format", form, FORMATS)
     tables = _tables(folder, names)
     view = _view(folder, tables, jobs, cores, run_title(record) if how.titled else "")
     with_jobs = [table for name, table in tables.items() if name not in _OF_ALL]
