@@ -9,8 +9,10 @@ everything. A job of one loop is the paper's plain case.
 import functools
 import math
 from dataclasses import InitVar, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from als.graphs import GraphModel, graph_model
+from als.lengths import LengthModel, lengths
 from als.options import MAX_TASKS_PER_JOB, ORDER, STEPS, TASKS_PER_CORE, VARIATION
 from als.planners import PLANNERS, Planner
 from als.planners.contract import Mapped
@@ -18,10 +20,6 @@ from als.schedulers import AnyScheduler, scheduler
 from als.techniques import TECHNIQUES, Selection, Technique
 from traces.base.errors import InputError, Mention, real, shown, whole
 from traces.compiled import Array
-
-if TYPE_CHECKING:
-    from als.graphs import GraphModel
-    from als.lengths import LengthModel
 
 
 def key_of(where: str, key: str) -> str:
@@ -88,8 +86,6 @@ class Loop:
 
     def found_lengths(self, where: str = "loop", *, variation: float = VARIATION.default) -> "LengthModel":
         """Return the model of its task lengths; ``variation`` is the run's, for lengths that are not given another."""
-        from als.lengths import lengths
-
         return lengths(self.lengths, key_of(where, "lengths"), variation=variation)
 
     def n_tasks(self, cores: int) -> int:
@@ -151,8 +147,6 @@ class Graph:
 
     def found_graph(self, where: str = "graph", *, variation: float = VARIATION.default) -> "GraphModel":
         """Return the model of the graph; ``variation`` is the run's, for graphs that are not given another."""
-        from als.graphs import graph_model
-
         # Cached: a file is read once, so that a run has one graph even if the file changes meanwhile.
         of_file = next((one for one in self.models.values() if one.source is not None), None)
         if variation not in self.models:

@@ -150,10 +150,9 @@ def _root(
 def say_jobs(jobs: Any) -> None:
     """Report how many jobs were read, selected and rejected, with remarks on them."""
     # Every line of the file is accounted for, also the rejected ones.
-    from bls.workloads.columns import rejects_text
+    from bls.workloads.columns import lines_text
 
-    rejected = "rejected: " if any(jobs.rejects.values()) else ""
-    say(f"workload: {jobs.selected_text}; {jobs.n_lines} lines, {rejected}{rejects_text(jobs.rejects, jobs.rejected)}")
+    say(f"workload: {jobs.selected_text}; {lines_text(jobs.n_lines, jobs.rejects, jobs.rejected)}")
     for remark in jobs.remarks:
         say(f"workload: {remark}")
     if jobs.window_words:
@@ -282,7 +281,7 @@ def _stream_run(target: Path, force: bool, options: Scenario, arguments: Mapping
     used."""
     from bls.stream import ArrivingJobs, check_streamed, in_blocks
     from bls.workloads import format_of, read_workload, sample_path
-    from bls.workloads.columns import rejects_text
+    from bls.workloads.columns import lines_text
     from bls.workloads.readers.swf import swf_blocks
     from bridge.live.progress import Progress
     from bridge.runs.directory import fresh_directory, write_record
@@ -315,8 +314,7 @@ def _stream_run(target: Path, force: bool, options: Scenario, arguments: Mapping
         record |= {"decisions": result.decisions, "coupling": result.coupling}
         write_record(folder / "run.json", record)
     account = result.workload
-    rejected = "rejected: " if any(account["rejects"].values()) else ""
-    say(f"workload: {account['jobs']} jobs; {account['lines']} lines, {rejected}{rejects_text(account['rejects'])}")
+    say(f"workload: {account['jobs']} jobs; {lines_text(account['lines'], account['rejects'])}")
     for remark in begin.remarks:
         say(f"workload: {remark}")
     whole = replace(begin, n_lines=arrivals.n_lines, rejects=arrivals.rejects)

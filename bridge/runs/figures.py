@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -11,13 +12,14 @@ from bls.engine.features.decisions.options import DECISIONS
 from bls.engine.features.releases.records import ReleaseRecords
 from bls.engine.features.widths.records import WidthRecords
 from bls.options import POWER
+from bls.workloads.job_words import JobWords
 from bridge.options.declared import ONLY
 from bridge.runs.directory import read_record
 from bridge.runs.stored import hosts, job_words, no_tasks, run_title
 from traces.base.errors import InputError, one_of, shown
 from traces.base.options import PART_CORES, PART_JOBS, named
 from traces.compiled import Array
-from traces.intervals import parse_intervals
+from traces.intervals import parse_intervals, within
 from traces.ledger_tables import TASKS, LedgerTable
 from traces.tables import read_columns, read_jobs, read_numbers, read_power, read_power_domains
 
@@ -196,16 +198,13 @@ def draw_run_figures(
     figures. Raises InputError if the folder is no such result, a name or a format is unknown, a file that a named figure needs
     is missing, there is nothing to draw, or a file cannot be written.
     """
-    from traces.figures.drawing.canvas import FORMATS, save_all
+    from traces.figures.drawing.canvas import save_all
     from traces.figures.drawing.for_paper import ForPaper, write_captions
 
     how, record = paper or ForPaper(), read_record(folder)  # a folder that is no result is reported before a name
     for name in names or ():
         if name not in RUN_FIGURES:
             raise one_of("figure of a run", name, RUN_FIGURES, str(ONLY))
-    for form in formats:
-        if form not in FORMATS:
-            raise one_of("format", form, FORMATS)
     tables = _tables(folder, names)
     view = _view(folder, tables, jobs, cores, run_title(record) if how.titled else "")
     with_jobs = [table for name, table in tables.items() if name not in _OF_ALL]
@@ -261,15 +260,23 @@ def figure_table(table: pd.DataFrame | Path, columns: tuple[str, ...]) -> pd.Dat
     return read_numbers(table, columns or TASKS.columns) if isinstance(table, Path) else table
 
 
-def _view(folder: Path, tables: Mapping[str, Any], jobs: str | None, cores: str | None, title: str) -> FigureView:
+def _of_part(
+    view: FigureView, words: Callable[[], JobWords], jobs: str | None, cores: str | None, title: str
+) -> FigureView:
+    """The same view of a part of the run. ``words``: of its jobs. Raises InputError if a job or core is unknown."""
     from traces.figures.run.gantt import chosen_cores
 
-    view = view_of_folder(folder)._replace(
-        jobs=None if jobs is None else job_words(folder).intervals(jobs, str(PART_JOBS)),
+    view = view._replace(
+        jobs=None if jobs is None else words().intervals(jobs, str(PART_JOBS)),
         cores=None if cores is None else parse_intervals(cores, str(PART_CORES)),
         title=title,
     )
     chosen_cores(view.first_core, view.cores)
+    return view
+
+
+def _view(folder: Path, tables: Mapping[str, Any], jobs: str | None, cores: str | None, title: str) -> FigureView:
+    view = _of_part(view_of_folder(folder), lambda: job_words(folder), jobs, cores, title)
     if "power" not in tables:
         return view
     path = folder / "jobs.parquet"
@@ -280,8 +287,6 @@ def _view(folder: Path, tables: Mapping[str, Any], jobs: str | None, cores: str 
 
 def _chosen(frame: pd.DataFrame, view: FigureView) -> pd.DataFrame:
     # The rows of the chosen jobs.
-    from traces.intervals import within
-
     if view.jobs is None or "job_id" not in frame.columns:
         return frame
     return frame[within(frame["job_id"].to_numpy(), view.jobs)]
@@ -345,22 +350,15 @@ class Plots:
         raise AttributeError(str(one_of("figure", name, RUN_FIGURES)))
 
     def _drawn(self, name: str, jobs: str | None, cores: str | None, title: str, ax: Axes | None) -> Figure:
-        from bls.workloads.job_words import JobWords
         from traces.figures.drawing.for_paper import placed
-        from traces.figures.run.gantt import chosen_cores
 
         kind, result = RUN_FIGURES[name], self._result
         if jobs is not None and (kind.needs in _OF_ALL or name == "utilisation"):
             raise InputError(f"jobs: {shown(jobs)}; allowed: none, as the figure {name} always shows all")
         if cores is not None and name not in ("gantt", "heat", "held"):
             raise InputError(f"cores: {shown(cores)}; allowed: none, as the figure {name} has no cores")
-        words = JobWords.of(result.ledger.jobs.job_id, result.notes.names)
-        view = view_of_result(result)._replace(
-            jobs=None if jobs is None else words.intervals(jobs, str(PART_JOBS)),
-            cores=None if cores is None else parse_intervals(cores, str(PART_CORES)),
-            title=title,
-        )
-        chosen_cores(view.first_core, view.cores)
+        words = partial(JobWords.of, result.ledger.jobs.job_id, result.notes.names)
+        view = _of_part(view_of_result(result), words, jobs, cores, title)
         table = {"power": "power_over_time", "jobs": "stored_jobs"}.get(kind.needs, kind.needs)
         with placed(ax):
             return kind.draw(getattr(result, table), view)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bridge.report import parts as p
-from bridge.report.metric_texts import all_metrics, chosen_metrics, distributions, metric_of
+from bridge.report.metric_texts import all_metrics, distributions, metric_of
 from bridge.report.page import Page
 from bridge.runs.again import LogFacts, command_again, facts_of_log, facts_of_record, with_spans
 from bridge.runs.directory import read_record
@@ -122,8 +122,11 @@ def page_of_run(
         p.Section("metrics", "All metrics", _metrics(metrics), "Hover, or press Tab, for definitions."),
         p.Section("again", "What was run", _what(record, command)),
     ]
-    main = [name for name in MAIN_METRICS if name != "tasks" or metrics.get(name)]  # none in recorded runs
-    return Page(kind, title, _lead(parts, jobs), chosen_metrics(metrics, main), made)
+    known = {name: metrics[name] for name in MAIN_METRICS if metrics.get(name) is not None}
+    main = [
+        metric_of(name, value) for name, value in known.items() if name != "tasks" or value
+    ]  # none in recorded runs
+    return Page(kind, title, _lead(parts, jobs), main, made)
 
 
 _ABOUT_TIMELINE = "Rows are labelled host · core. Drag or scroll to move and zoom; click a job to see why it started."

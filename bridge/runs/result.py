@@ -25,6 +25,7 @@ from bls.engine.features.widths.records import WidthRecords
 from bls.metrics.batch import main_metrics, schedule_metrics
 from bls.metrics.schedule import Allocations, Downtime, Schedule
 from bls.options import POWER
+from bls.workloads.job_words import JobWords
 from bridge.options.declared import TRACE_DETAIL, TRACE_FORMATS
 from bridge.runs.afterwards import WithCosts, fair_starts_of, fairness
 from bridge.scenarios.ready import ReadyScenario
@@ -447,7 +448,6 @@ class Result(WithCosts):
         InputError
             If there is no such job; the message lists the existing ones.
         """
-        from bls.workloads.job_words import JobWords
         from bridge.runs.story import job_story
 
         if isinstance(job, str):
@@ -503,7 +503,6 @@ class Result(WithCosts):
         InputError
             If an argument is not allowed, that part is empty, or there is a trace already.
         """
-        from bls.workloads.job_words import JobWords
         from bridge.runs.tracing import TraceRequest, part_of
 
         part = part_of(window, cores, jobs, JobWords.of(self.ledger.jobs.job_id, self.notes.names))

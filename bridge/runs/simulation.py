@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from als.metrics.loops import LOOP_METRICS
 from bls.engine.status import BatchStatus
 from bls.machine.platform import Platform
 from bls.observers import AnyObserver
@@ -25,6 +26,7 @@ from bridge.watches import Pace, RunWatch, Watch
 from traces.base.errors import InputError
 from traces.base.options import check as check_conflicts
 from traces.base.process import free_memory_bytes, give_back_memory
+from traces.checks.ledger import check_ledger
 from traces.compiled import Array
 from traces.holdings import core_spans, widening
 from traces.kernels.units import working_s
@@ -130,8 +132,6 @@ def _loops(scenario: ReadyScenario, applications: Applications, ledger: Ledger) 
         changed[one.job[one.of_core]] = True
     if not changed.any():
         return applications.loops
-    from als.metrics.loops import LOOP_METRICS
-
     held, speed = core_spans(ledger, changed), scenario.platform.core_speed_gflops
     could = np.bincount(held.job, (held.end_ns - held.start_ns) * speed[held.core] * 1e-9, len(jobs))
     done = changed & (jobs.state == Ending.COMPLETED) & (could > 0)
@@ -270,8 +270,6 @@ def _simulated(
     origin = simulator.column("origin").copy()
     ledger, notes = ledger_of(scenario, simulator, applications), _notes(scenario, simulator)
     if check:
-        from traces.checks.ledger import check_ledger
-
         check_ledger(ledger)
     del simulator  # its state is larger than the result
     return Result(scenario, ledger, cost, notes, application_notes(scenario, origin, applications, ledger))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -230,8 +231,6 @@ def do_unit(unit: Unit, prepared: Prepared, like_runs: LikeRuns, worker: str = "
 
 def remove_remains(folder: Path) -> None:
     """Remove the incomplete results and scratch folders that killed workers and replays have left in a study's folder."""
-    import shutil
-
     for entry in (*folder.glob("cells/*/.seed-*"), *folder.glob(f"{SCRATCH}*")):
         if _REMAINS.fullmatch(entry.name):
             shutil.rmtree(entry, ignore_errors=True)
