@@ -20,7 +20,7 @@ from traces.base.errors import InputError, one_of
 from traces.base.options import named
 from traces.base.time import NS_PER_S
 from traces.compiled import Array
-from traces.figures.drawing.canvas import Axes, Figure, save_all
+from traces.figures.drawing.canvas import Axes, Figure
 from traces.figures.drawing.for_paper import CAPTIONS, ForPaper, placed, write_captions
 from traces.figures.drawing.frames import sums_by_class
 from traces.figures.drawing.panels import Box
@@ -297,6 +297,7 @@ def draw_study_figures(
     """Draw some of :data:`STUDY_FIGURES`, or all that the results allow, and return their files. Without a ``target`` they
     replace earlier ones in ``figures``, where a user's file whose name is needed gets a ``~`` after it. ``captions.txt``, next
     to the figures, has their captions. Raises InputError if a name is unknown, or the results lack the data."""
+    from traces.figures.drawing.canvas import save_all
 
     drawn, how = [], paper or ForPaper()
     study = study or read_study_record(folder).study()

@@ -185,7 +185,7 @@ def test_jobs_and_cores_are_selected(here: Path, result: Path, monkeypatch: pyte
 @pytest.mark.parametrize("coupling", ["inline", "pool"])
 def test_a_run_that_is_checked_has_the_same_results(here: Path, monkeypatch: pytest.MonkeyPatch, coupling: str) -> None:
     calls: list[str] = []
-    for name in ("bls.engine.validation.validate", "traces.checks.ledger.check_ledger"):
+    for name in ("bls.engine.validation.validate", "bridge.runs.simulation.check_ledger"):
         monkeypatch.setattr(name, lambda _, name=name: calls.append(name))
     options = (
         "run",
@@ -201,7 +201,7 @@ def test_a_run_that_is_checked_has_the_same_results(here: Path, monkeypatch: pyt
         coupling,
     )
     succeeds(*options, "--check", "--out", "checked")
-    assert calls.count("traces.checks.ledger.check_ledger") == 1
+    assert calls.count("bridge.runs.simulation.check_ledger") == 1
     assert len(calls) > 20
     succeeds(*options, "--out", "plain")
     for name in ("jobs.parquet", "tasks.parquet"):
