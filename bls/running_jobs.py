@@ -22,9 +22,8 @@ from bls.engine.features.order import features_of
 from bls.engine.features.records import EVENTS
 from bls.engine.features.releases.releases import report_job_releases, stop_after
 from bls.engine.features.report_results import ACCEPTED, FULL
-from bls.engine.features.requests.requests import report_width_requests
+from bls.engine.features.requests.requests import grow_width_requests, report_width_requests
 from bls.engine.features.retries.retries import report_loss
-from bls.engine.growing import grow_width_requests
 from traces.compiled import Array
 from traces.intervals import intervals_of
 from traces.ledger import STATES
@@ -145,8 +144,8 @@ class RunReader:
 
     def width_range(self, row: int) -> tuple[int, int]:
         """The smallest and the largest width of a row's job; equal if it may not change."""
-        jobs, origin = self.state.jobs, self.origin(row)
-        return int(jobs.min_cores[origin]), int(jobs.max_cores[origin])
+        widths, origin = self.state.widths, self.origin(row)
+        return int(widths.least[origin]), int(widths.most[origin])
 
     def resized(self, row: int) -> tuple[list[int], list[int]]:
         """The cores that a running job was last given, and those that were last requested back, in order."""
@@ -156,7 +155,7 @@ class RunReader:
 
     def _latest_commands(self, row: int) -> CommandLog:
         # The latest commands to a running job.
-        first, count = self.state.jobs.command_first[row], self.state.jobs.command_count[row]
+        first, count = self.state.commands.of_row.first[row], self.state.commands.of_row.count[row]
         return self.state.commands.log.take(np.arange(first, first + count))
 
     def holds(self, row: int, core_number: Array) -> Array:
@@ -197,7 +196,7 @@ class RunReader:
 
     def _losses(self) -> dict[int, str]:
         # The reasons of ends by lost cores or by a policy, by row.
-        found = self.column("last_lost")
+        found = self.state.losses.last[: self.rows]
         losses = {row: f"all its cores were lost, core {found[row] - 1} last" for row in np.flatnonzero(found).tolist()}
         losses |= dict.fromkeys(np.flatnonzero(found < 0).tolist(), "its cores came and went before any task ended")
         if self.dealings.directs:
@@ -222,9 +221,9 @@ class RunReader:
         first, count = self.column("held_first"), self.column("held_count")
         if not self.dealings.resizes:
             return first, count
-        changed = self.column("given_count") > 0
-        given_first, given_count = self.column("given_first"), self.column("given_count")
-        return np.where(changed, given_first, first), np.where(changed, given_count, count)
+        of_row = self.state.widths.of_row.front(self.rows)
+        changed = of_row.given_count > 0
+        return np.where(changed, of_row.given_first, first), np.where(changed, of_row.given_count, count)
 
 
 class RunningJobs(RunReader):

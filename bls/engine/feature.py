@@ -88,6 +88,7 @@ class Feature:
     up_to_now: Callable[[BatchState], None] = lambda state: None  # brings the log of hosts to the present
     power: str = ""  # ``"module:NAME"`` of its :class:`PowerFacts`, in runs whose power is known
     check: str = ""  # ``"module:function"`` that checks its invariants, called with a ``BatchChecks``
+    find_held: str = ""  # the same, before other checks, to find the cores that jobs still hold
     commands: int = 0  # most commands per core after one pass
     # Fields of ``bls.running_jobs.Dealings`` that are true in a run with this feature
     deals: Callable[[BatchState], Iterable[str]] = lambda state: ()

@@ -219,8 +219,9 @@ def end_job(state: b.BatchState, job: int, now: int, again: bool) -> None:
     """End a running job: free its cores and call the subscribers; ``again``: whether it gets another attempt."""
     jobs, settings = state.jobs, state.settings
     first, count = jobs.held_first[job], jobs.held_count[job]
+    working = jobs.cores[job]
     if h.is_played(state, h.GIVE_BACK):
-        h.call_hook(state.roles[h.GIVE_BACK], (state, job, 0, 0, 0))
+        working = h.call_hook(state.roles[h.GIVE_BACK], (state, job, 0, 0, 0))
     else:
         for k in range(first, first + count):
             set_free(state, state.pool.lo[k], state.pool.hi[k], 1)
@@ -239,8 +240,7 @@ def end_job(state: b.BatchState, job: int, now: int, again: bool) -> None:
             state.lost = 1
     elif settings.profiled == 1:
         hold_pool(state, job, now, b.NEVER, 1)
-    h.publish(state, h.FREED, job, now, jobs.released[job] - jobs.cores[job], -1)
-    jobs.held_cores[job] += jobs.released_held[job]
+    h.publish(state, h.FREED, job, now, -working, -1)
     log_job(state, job, b.LOG_LEFT)
     if again:
         jobs.state[job] = b.REQUEUED

@@ -11,15 +11,18 @@ from bls.engine.features.domains.state import DomainState
 from bls.engine.features.draws.state import PowerState
 from bls.engine.features.hints.state import HintState
 from bls.engine.features.hold.state import HoldState
+from bls.engine.features.molding.state import Molded
 from bls.engine.features.other_events.state import OtherEvents
 from bls.engine.features.outages.state import OutageState
 from bls.engine.features.prediction.state import PredictionState
 from bls.engine.features.python.state import ChoiceState
 from bls.engine.features.releases.state import ReleaseState
 from bls.engine.features.requests.state import RequestState
+from bls.engine.features.retries.state import Losses
 from bls.engine.features.scores.state import ScoreState
 from bls.engine.features.sleep.state import SleepState
 from bls.engine.features.stops.state import StopState
+from bls.engine.features.switches.state import SwitchState
 from bls.engine.features.widths.state import WidthState
 from bls.engine.jobs import Jobs
 from bls.engine.settings import Settings
@@ -49,11 +52,17 @@ COMPLETED, KILLED, CANCELLED, FAILED, REQUEUED, TURNED_AWAY = map(int, Ending)
 # From this key on, an entry of the heap of releases is the next request of a job for cores, after all releases of cores.
 WIDTH_REQUEST_KEY = 2**62
 
+# From this key on, an entry of the heap of later arrivals is the wake-up of a job.
+WAKE_UP_KEY = 2**62
+
 # An entry of BatchState.log is 4 · row + one of these.
 LOG_ARRIVED, LOG_STARTED, LOG_LEFT = 0, 1, 2
 
 #: Dimensions with an entry for each row of ``Jobs``.
-BY_ROW = frozenset({"rows", "numbered", "needed", "scaling", "requested_widths", "predicted", "holding"})
+BY_ROW = frozenset(
+    {"rows", "numbered", "needed", "scaling", "requested_widths", "predicted", "holding", "molding", "losing"}
+    | {"job_commands", "job_hints", "job_releases", "job_widths"}
+)
 
 #: Other dimensions that depend on the jobs of a run, not on its machine.
 OF_JOBS = frozenset({"jobs", "queue_words", "running", "expected", "arriving", "slices", "kept", "log", "groups"})
@@ -191,6 +200,7 @@ class BatchState(State):
     prediction: PredictionState = column()  # run times from which estimates are predicted
     other_events: OtherEvents = column()  # cancellations, windows, dependent arrivals and wake-ups
     dependencies: DependencyState = column()  # jobs that wait for others
+    switches: SwitchState = column()  # limits of leaf switches
     outages: OutageState = column()  # lists of outages, and progress in them
     scores: ScoreState = column()  # numbers, memory and scores of a scoring policy
     choice: ChoiceState = column()  # decision of a policy in Python
@@ -200,6 +210,8 @@ class BatchState(State):
     commands: CommandState = column()  # commands to running jobs
     widths: WidthState = column()  # cores given to running jobs, or asked back
     requests: RequestState = column()  # requests of running jobs for cores
+    molded: Molded = column("molding")  # of rows: requests of jobs that started with another width
+    losses: Losses = column("losing")  # of rows: cores whose loss ended their jobs
     directions: DirectionState = column()  # commands of a policy to running jobs
     holds: HoldState = column("holding")  # of rows: when a policy held them; empty if none can
     power: PowerState = column()  # empty if power is not limited

@@ -341,7 +341,7 @@ def _why(state: b.BatchState, row: int, platform: Platform, windows: Windows | N
         b.BROKEN_UNIT: f"{of} cores on host {at} are no multiple of the {state.jobs.unit_cores[row]} of a unit",
         b.SHARED_HOST: f"{of} of the cores of host {at}; allowed: whole hosts, which jobs do not share",
         b.HELD_BACK: "a limit of its partition on what runs at once does not let it start now",
-        b.SWITCHES: f"they are on {at} leaf switches, and it accepts {state.jobs.switch_limit[row]}",
+        b.SWITCHES: f"they are on {at} leaf switches, and it accepts {state.switches.limit[state.jobs.origin[row]]}",
     }
     return texts[why]
 

@@ -8,6 +8,7 @@ MOLDS = Feature(
     plays={h.WIDTH: "bls.engine.features.molding.molding:mold"},
     deals=lambda state: ("molds",),
     settings=lambda run: {"widest": run.cores},  # a job may get all cores
+    sizes=lambda run: {"molding": run.jobs},
 )
 
 MOLDS_WITH_PLANS = Feature(
@@ -15,4 +16,5 @@ MOLDS_WITH_PLANS = Feature(
     plays={h.WIDTH: "bls.engine.features.molding.molding:mold_with_plans"},
     deals=MOLDS.deals,
     settings=MOLDS.settings,
+    sizes=MOLDS.sizes,
 )

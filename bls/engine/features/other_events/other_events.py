@@ -1,5 +1,7 @@
 """Events besides ends and plain arrivals: windows, cancellations, dependent arrivals, wake-ups."""
 
+from typing import TYPE_CHECKING
+
 from bls.engine import state as b
 from bls.engine.features.draws.draws import planned_ns
 from bls.engine.hooks import HOOK
@@ -7,6 +9,9 @@ from bls.engine.job_lifecycle import arrive, send_away
 from bls.engine.profile import drop_slot
 from traces.algorithms.event_heap import drop_top
 from traces.compiled import compiled
+
+if TYPE_CHECKING:
+    from bls.engine.validation import BatchChecks
 
 
 @compiled(HOOK)
@@ -50,8 +55,8 @@ def others(state: b.BatchState, _job: int, now: int, _stop: int, _sign: int) -> 
     while events.arriving.n > 0 and events.arriving.ns[0] <= now:
         job = events.arriving.key[0]
         drop_top(events.arriving)
-        if job >= jobs.number.size:
-            job -= jobs.number.size
+        if job >= b.WAKE_UP_KEY:
+            job -= b.WAKE_UP_KEY
             if jobs.start_ns[job] < 0 and jobs.state[job] < 0:
                 # It accepts more switches from now on and may find an earlier slot.
                 state.changed = 1
@@ -64,3 +69,10 @@ def others(state: b.BatchState, _job: int, now: int, _stop: int, _sign: int) -> 
         state.wake_ns = b.NEVER
         state.changed = 1
     return 0
+
+
+def check_arrivals(checks: "BatchChecks") -> None:
+    """Check the heap of later arrivals."""
+    checks.check_heap(
+        "later arrivals", checks.state.other_events.arriving, b.WAKE_UP_KEY + len(checks.state.jobs.number)
+    )

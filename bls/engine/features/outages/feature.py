@@ -21,5 +21,6 @@ OUTAGES = Feature(
     sizes=lambda run: {"outages": len(run.given.state["outages"]["first"]) - 1},
     begin=_next_outages,
     on={h.NEXT: f"{_HERE}.host_events:next_host_event", h.INSTANT: f"{_HERE}.host_events:handle_host_events"},
+    check=f"{_HERE}.host_events:check_outages",
     deals=lambda state: ("cuts",),
 )

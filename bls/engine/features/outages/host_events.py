@@ -4,6 +4,8 @@ A host may be down for several reasons at once. In the profile of free cores, a 
 comes back, and a host in maintenance until the planned end.
 """
 
+from typing import TYPE_CHECKING
+
 from bls.engine import state as b
 from bls.engine.hooks import HOOK, HOST, publish
 from bls.engine.job_lifecycle import drop_plan, set_host_free
@@ -11,6 +13,9 @@ from bls.engine.profile import hold_host
 from bls.engine.status import BatchStatus
 from traces.algorithms.event_heap import drop_top, push
 from traces.compiled import compiled
+
+if TYPE_CHECKING:
+    from bls.engine.validation import BatchChecks
 
 
 @compiled(HOOK)
@@ -91,3 +96,10 @@ def handle_host_events(state: b.BatchState, _job: int, now: int, _stop: int, _si
         if sign > 0:
             publish(state, HOST, host, now, now, sign)
     return 0
+
+
+def check_outages(checks: "BatchChecks") -> None:
+    """Check the heap of events of hosts, and find the hosts that are down."""
+    outages = checks.state.outages
+    checks.check_heap("events of hosts", outages.events, 2 * outages.next_outage.size)
+    checks.down_until = outages.down_until_ns.reshape(-1, checks.n_hosts).max(axis=0)

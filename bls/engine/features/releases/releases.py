@@ -60,10 +60,21 @@ def take_up(state: b.BatchState, job: int, _begin: int, _stop: int, sign: int) -
 
 @compiled(HOOK)
 def give_up(state: b.BatchState, job: int, _begin: int, _stop: int, _sign: int) -> int:
-    """Free the cores that an ending job still holds; ``holder`` is kept for the update of the profile."""
+    """Free the cores that an ending job still holds; returns on how many it computed.
+
+    ``holder`` is kept for the update of the profile.
+    """
     left = state.releases.left
     for k in range(list_left(state, job)):
         set_free(state, left.lo[k], left.hi[k], 1)
+    return int(state.jobs.cores[job] - state.releases.of_row.requested[job])
+
+
+@compiled(HOOK)
+def count_released(state: b.BatchState, job: int, _begin: int, _stop: int, sign: int) -> int:
+    """Count the released cores of a job that has ended (``sign`` -1) among those that it held."""
+    if sign < 0:
+        state.jobs.held_cores[job] += state.releases.of_row.held[job]
     return 0
 
 
@@ -90,7 +101,8 @@ def handle_releases(state: b.BatchState, _job: int, now: int, _stop: int, _sign:
 @compiled(inner=True)
 def _release_of(state: b.BatchState, job: int, now: int) -> None:
     settings, jobs = state.settings, state.jobs
-    n_cores, releases, due, asked = state.host_of.size, state.releases, state.releases.due, state.widths.asked
+    n_cores, releases, due, widths = state.host_of.size, state.releases, state.releases.due, state.widths
+    asked, of_row = widths.asked, releases.of_row
     until, records = planned_until(state, job, now), releases.made
     hold_pool(state, job, now, until, 1)
     working_end, working, cores = end_of_working(state, job), 0, 0
@@ -102,18 +114,18 @@ def _release_of(state: b.BatchState, job: int, now: int) -> None:
         records.job[k], records.core[k], records.at_ns[k] = job, core, now
         releases.n_made = k + 1
         if asked.size > 0:
-            jobs.asked[job] -= asked[core]
+            widths.of_row.asked[job] -= asked[core]
             if asked[core] == 0:
-                jobs.needs_no_more[job] = 1
+                widths.of_row.needs_no_more[job] = 1
             asked[core] = 0
         set_free(state, core, core + 1, 1)
         cores += 1
         working += core < working_end
     state.free_cores += cores
     jobs.held_cores[job] -= cores
-    jobs.to_release[job] -= cores
-    jobs.released_held[job] += cores
-    jobs.released[job] += working
+    of_row.ordered[job] -= cores
+    of_row.held[job] += cores
+    of_row.requested[job] += working
     hold_pool(state, job, now, until, -1)
     if settings.plans == 1 and until > now:
         state.gained, state.hull_ns = 1, max(state.hull_ns, until)
@@ -156,11 +168,10 @@ def report_job_releases(state: b.BatchState, job: int, core_number: Ints, releas
     Returns ``ACCEPTED``, or ``REFUSED`` with nothing changed: a core does not belong to the job, or an instant is in the past
     and is not the repeated report of a release that has happened (``bls.engine.features.commands.commands``).
     """
-    jobs, holder = state.jobs, state.releases.holder
-    n = core_number.size
+    holder, commands, n = state.releases.holder, state.commands.of_row, core_number.size
     if not is_open(state, job) or released_ns.size != n:
         return REFUSED
-    now, again = state.now_ns, jobs.n_commanded[job] > 0
+    now, again = state.now_ns, commands.n.size > 0 and commands.n[job] > 0
     resizes = state.settings.resizing != b.NO_RESIZE
     for c in range(n):
         core = core_number[c]
@@ -191,7 +202,7 @@ def report_job_releases(state: b.BatchState, job: int, core_number: Ints, releas
         if latest < end_ns and (not resizes or state.widths.work.place[first] == c - 1):
             for core in range(first, stop):
                 if holder[core] == job:
-                    jobs.to_release[job] += 1
+                    state.releases.of_row.ordered[job] += 1
                     push(state.releases.due, latest, job * holder.size + core)
     return ACCEPTED
 
@@ -238,6 +249,19 @@ def check_releases(checks: BatchChecks) -> None:
     key = key[key < b.WIDTH_REQUEST_KEY]
     for row, core in zip(*divmod(np.setdiff1d(key, checks.owner * n_cores + checks.held_cores), n_cores), strict=True):
         checks.fault(f"{checks.name(row)} is to release core {core}, which it does not hold")
-    found = np.bincount(key // n_cores, minlength=state.n_rows)
-    checks.counts(lambda row: f"cores that {checks.name(row)} is to release", checks.jobs.to_release, found)
+    found, ordered = np.bincount(key // n_cores, minlength=state.n_rows), state.releases.of_row.ordered[: state.n_rows]
+    checks.counts(lambda row: f"cores that {checks.name(row)} is to release", ordered, found)
     checks.none(ns < state.now_ns, lambda k: f"a core should have been released at {ns[k]} ns")
+
+
+def find_held(checks: BatchChecks) -> None:
+    """Find the cores that jobs still hold, and check the numbers of those that they have released."""
+    state, of_row = checks.state, checks.state.releases.of_row.front(checks.state.n_rows)
+    there = state.releases.holder[checks.held_cores] == checks.owner
+    checks.owner, checks.held_cores = checks.owner[there], checks.held_cores[there]
+    if len(state.widths.asked):
+        checks.given = checks.jobs.cores  # the intervals follow the latest change of width
+    checks.working = checks.jobs.cores - of_row.requested
+    gone = checks.given - np.bincount(checks.owner, minlength=state.n_rows)
+    released = np.where(checks.holds, gone, of_row.held)
+    checks.counts(lambda row: f"cores that {checks.name(row)} has released", of_row.held, released)

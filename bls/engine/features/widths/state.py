@@ -13,8 +13,21 @@ class Resizing(State, dim="resizing"):
     most: Ints = column()  # largest width
 
 
+class JobWidths(State, dim="rows"):
+    """Changes of the width of each job, by row."""
+
+    asked: Ints = column()  # cores that it was asked for and still holds
+    given_first: Ints = column()  # first interval of its cores at the start, if changed since
+    given_count: Ints = column()  # number of these intervals
+    needs_no_more: Ints = column()  # 1 after it has released a core unasked
+
+
 class WidthState(State):
-    """Cores that running jobs were given or asked for."""
+    """Widths of jobs: their bounds, and cores that running jobs were given or asked for."""
+
+    least: Ints  # by row of the first attempt: fewest cores, 0: fixed width; empty if no job may have another width
+    most: Ints  # by row of the first attempt: most cores
+    of_row: JobWidths = column("job_widths")  # of rows: changes of width
 
     given_at: Ints = column("resizing")  # of each held core: 1 + place of the command that gave it; 0: at the start
     asked: Ints = column("resizing")  # of each held core: 1 if its release was requested
