@@ -7,6 +7,7 @@ comes back, and a host in maintenance until the planned end.
 from typing import TYPE_CHECKING
 
 from bls.engine import state as b
+from bls.engine.features.outages.next_down import next_down_ns
 from bls.engine.hooks import HOOK, HOST, publish
 from bls.engine.job_lifecycle import drop_plan, set_host_free
 from bls.engine.profile import hold_host
@@ -95,6 +96,18 @@ def handle_host_events(state: b.BatchState, _job: int, now: int, _stop: int, _si
             state.n_down -= sign
         if sign > 0:
             publish(state, HOST, host, now, now, sign)
+    return 0
+
+
+@compiled(HOOK)
+def stop_at_outage(state: b.BatchState, job: int, _begin: int, _stop: int, _sign: int) -> int:
+    """End a job at the latest when one of its hosts goes down."""
+    jobs, first = state.jobs, state.jobs.held_first[job]
+    for k in range(first, first + jobs.held_count[job]):
+        for host in range(state.host_of[state.pool.lo[k]], state.host_of[state.pool.hi[k] - 1] + 1):
+            down = next_down_ns(state, host)
+            if down < jobs.stop_ns[job]:
+                jobs.stop_ns[job], jobs.stop_state[job] = down, b.FAILED
     return 0
 
 

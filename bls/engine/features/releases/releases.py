@@ -13,9 +13,10 @@ import numpy as np
 
 from bls.engine import state as b
 from bls.engine.features.commands.commands import end_of_working, walltime_end
+from bls.engine.features.outages.next_down import next_down_ns
 from bls.engine.features.report_results import ACCEPTED, REFUSED
 from bls.engine.hooks import FREED, HOOK, publish
-from bls.engine.job_lifecycle import is_open, next_down_ns, set_free
+from bls.engine.job_lifecycle import is_open, set_free
 from bls.engine.profile import hold_pool, planned_until
 from bls.engine.status import BatchStatus
 from traces.algorithms.event_heap import drop_top, push
