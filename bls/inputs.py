@@ -13,7 +13,6 @@ from bls.allocators import Allocator
 from bls.allocators.contract import PlacementRequest
 from bls.conflicts import POLICY, RUN, UNAWARE
 from bls.constraints.job_constraints import JobConstraints, check_signals, masks, outage_columns, unaware_of
-from bls.constraints.widths import Widths
 from bls.engine import state as b
 from bls.engine.feature import RunColumns
 from bls.engine.jobs import Jobs
@@ -268,10 +267,8 @@ def given_for(
         given.state["scores"] = {"numbers": scored.numbers, "memory": scored.memory}
     if not countable:
         given.state["masks"] = masks(table, windows, platform.n_cores)
-    if rules.resizing != b.NO_RESIZE or rules.molds:
-        fixed = np.zeros(len(workload), np.int64)
-        widths = Widths(fixed, fixed) if constraints.widths is None else constraints.widths
-        given.state["widths"] = {"least": widths.min_cores, "most": widths.max_cores}
+    if constraints.widths is not None and (rules.resizing != b.NO_RESIZE or rules.molds):
+        given.state["widths"] = {"least": constraints.widths.min_cores, "most": constraints.widths.max_cores}
     _add_history(given, workload, rules, constraints)
     _add_constraints(given, workload, platform, constraints)
     if power is not None:
@@ -345,14 +342,14 @@ def _add_constraints(given: RunColumns, workload: Workload, platform: Platform, 
     jobs, depends, asked, windows = given.jobs, constraints.dependencies, constraints.requests, constraints.windows
     if depends is not None and bool((depends.depends_on >= 0).any()):
         jobs.depends_on[:] = depends.depends_on
-        found = {"first": depends.child_first, "row": depends.child_row, "think_ns": depends.think_ns}
-        given.state["dependencies"] = found
+        columns = {"first": depends.child_first, "row": depends.child_row, "think_ns": depends.think_ns}
+        given.state["dependencies"] = columns
         if depends.several:
             given.state["dependencies"]["unmet"] = depends.waits_for
     if asked is not None:
         jobs.unit_cores[:] = asked.unit_cores
         if asked.switches.any():
-            given.state["switches"] = {"limit": asked.switches}
+            given.state["switch_limit"] = asked.switches
         given.state["needs"] = np.ascontiguousarray(np.concatenate([asked.per_unit, asked.licences], axis=1).T)
         given.state["totals"] = np.concatenate([platform.host_resources.ravel(), platform.licence_amounts])
     if windows is not None and len(windows):

@@ -155,7 +155,7 @@ class RunReader:
 
     def _latest_commands(self, row: int) -> CommandLog:
         # The latest commands to a running job.
-        first, count = self.state.commands.of_row.first[row], self.state.commands.of_row.count[row]
+        first, count = self.state.commands.latest[row], self.state.commands.count[row]
         return self.state.commands.log.take(np.arange(first, first + count))
 
     def holds(self, row: int, core_number: Array) -> Array:
@@ -196,7 +196,7 @@ class RunReader:
 
     def _losses(self) -> dict[int, str]:
         # The reasons of ends by lost cores or by a policy, by row.
-        found = self.state.losses.last[: self.rows]
+        found = self.state.releases.last_lost[: self.rows]
         losses = {row: f"all its cores were lost, core {found[row] - 1} last" for row in np.flatnonzero(found).tolist()}
         losses |= dict.fromkeys(np.flatnonzero(found < 0).tolist(), "its cores came and went before any task ended")
         if self.dealings.directs:
@@ -221,9 +221,12 @@ class RunReader:
         first, count = self.column("held_first"), self.column("held_count")
         if not self.dealings.resizes:
             return first, count
-        of_row = self.state.widths.of_row.front(self.rows)
-        changed = of_row.given_count > 0
-        return np.where(changed, of_row.given_first, first), np.where(changed, of_row.given_count, count)
+        given_first, given_count = (
+            self.state.widths.given_first[: self.rows],
+            self.state.widths.given_count[: self.rows],
+        )
+        changed = given_count > 0
+        return np.where(changed, given_first, first), np.where(changed, given_count, count)
 
 
 class RunningJobs(RunReader):

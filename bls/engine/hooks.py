@@ -27,9 +27,8 @@ outages and wake-ups); ``BLOCKED``, 1 if ``job`` must not start now, whichever c
 follow the arrivals of the instant ``begin``.
 
 A role is a strategy with one interface. At most one feature of a run plays it; otherwise the engine does nothing
-(:func:`play`), or it does the same in its own way (:func:`is_played`), which counts cores that are all alike. That way is not
-in the table but in the functions that every run compiles: a plain run compiles no further kernels for roles, and calls none
-through an address, which would keep the compiler from inlining them.
+(:func:`play`), or the same in its own way (:func:`is_played`): by counts of cores that are all alike. That way is not in the
+table, so that a plain run compiles no kernels for roles, and the compiler can inline it where it is used.
 """
 
 from bls.engine.state import BatchState

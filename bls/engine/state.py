@@ -11,18 +11,15 @@ from bls.engine.features.domains.state import DomainState
 from bls.engine.features.draws.state import PowerState
 from bls.engine.features.hints.state import HintState
 from bls.engine.features.hold.state import HoldState
-from bls.engine.features.molding.state import Molded
 from bls.engine.features.other_events.state import OtherEvents
 from bls.engine.features.outages.state import OutageState
 from bls.engine.features.prediction.state import PredictionState
 from bls.engine.features.python.state import ChoiceState
 from bls.engine.features.releases.state import ReleaseState
 from bls.engine.features.requests.state import RequestState
-from bls.engine.features.retries.state import Losses
 from bls.engine.features.scores.state import ScoreState
 from bls.engine.features.sleep.state import SleepState
 from bls.engine.features.stops.state import StopState
-from bls.engine.features.switches.state import SwitchState
 from bls.engine.features.widths.state import WidthState
 from bls.engine.jobs import Jobs
 from bls.engine.settings import Settings
@@ -174,6 +171,7 @@ class BatchState(State):
     passing_amounts: Ints = column("amounts", saved=False)  # amounts slice by slice
     masks: Ints2  # (partitions + windows, words): the cores of each partition, then of each window
     needs: Ints2 = column("needs", "needed", constant=True)  # of rows: amounts of a unit on its host, then licences
+    switch_limit: Ints  # of rows of first attempts: most leaf switches of each job, 0: no limit; empty if none has one
     corrections_ns: Ints  # additions to the estimate of a job that exceeds it for the first, second … time
     kept: Pool = column("kept", used=("kept_used",))  # cores of kept reservations
     host_first: Ints  # (H + 1,): host h has the cores ``host_first[h]:host_first[h + 1]``
@@ -200,7 +198,6 @@ class BatchState(State):
     prediction: PredictionState = column()  # run times from which estimates are predicted
     other_events: OtherEvents = column()  # cancellations, windows, dependent arrivals and wake-ups
     dependencies: DependencyState = column()  # jobs that wait for others
-    switches: SwitchState = column()  # limits of leaf switches
     outages: OutageState = column()  # lists of outages, and progress in them
     scores: ScoreState = column()  # numbers, memory and scores of a scoring policy
     choice: ChoiceState = column()  # decision of a policy in Python
@@ -210,8 +207,6 @@ class BatchState(State):
     commands: CommandState = column()  # commands to running jobs
     widths: WidthState = column()  # cores given to running jobs, or asked back
     requests: RequestState = column()  # requests of running jobs for cores
-    molded: Molded = column("molding")  # of rows: requests of jobs that started with another width
-    losses: Losses = column("losing")  # of rows: cores whose loss ended their jobs
     directions: DirectionState = column()  # commands of a policy to running jobs
     holds: HoldState = column("holding")  # of rows: when a policy held them; empty if none can
     power: PowerState = column()  # empty if power is not limited

@@ -26,17 +26,15 @@ class BatchChecks(Checks):
     - ``left``, ``holds``, ``waits``, bool (rows,): which rows have left, hold cores, or wait
     - ``owner``, ``held_cores``, int64 (k,): the row that holds each allocated core, and that core
     - ``holder``, int64 (M,): the row that holds each core, -1 none
-    - ``given``, ``working``, int64 (rows,): the cores that each row was given, and those on which it computes if it runs
+    - ``given``, ``working``, int64 (rows,): the cores that each row was given; those on which it computes if it runs
     - ``held``, ``kept``, int64 (k,): the rows that hold cores, and those that keep a reservation
     - ``stopped``, bool (H,), ``stopped_until``, int64 (H,): hosts that a feature takes out of service, and their known return
-    - ``down_until``, int64 (H,): the known end of each host's outage, ns; 0 if it is up
-
-    Checks of features set these where they differ, in the order of the features.
     """
 
     def __init__(self, state: b.BatchState) -> None:
         super().__init__(f"batch engine at {state.now_ns} ns")
         self.declared(state)
+        self.features = features_of(state)
         self.state, self.settings, self.jobs = state, state.settings, state.jobs.front(state.n_rows)
         started = self.jobs.start_ns >= 0
         self.left = self.jobs.state >= 0
@@ -48,7 +46,6 @@ class BatchChecks(Checks):
         self.held_cores: Array = self.owner
         self.given: Array = self.owner
         self.working: Array = self.jobs.cores
-        self.down_until: Array = np.zeros(self.n_hosts, np.int64)
         self.stopped: Array = np.zeros(self.n_hosts, np.bool_)
         self.stopped_until: Array = np.zeros(self.n_hosts, np.int64)
 
@@ -93,7 +90,7 @@ class BatchChecks(Checks):
         """Check the free cores from now on; ``reserved``, ``lasting``: cores and duration of each kept reservation."""
         if not len(ns) or np.any(ns[1:] <= ns[:-1]):
             self.fault(f"the slices of the profile are not ascending: {ns.tolist()} ns")
-        jobs, held, down, now = self.jobs, self.held, self.out_until(), self.state.now_ns
+        jobs, held, down, now = self.jobs, self.held, self.down_until(), self.state.now_ns
         slots, expected = jobs.slot_ns[self.kept], jobs.expected_end_ns[held]
         spans = [
             (0 * held, expected if self.settings.plans == 1 else 0 * held + b.NEVER, jobs.held_cores[held]),
@@ -126,9 +123,10 @@ class BatchChecks(Checks):
         self.none(wrong, lambda k: f"{self.name(owner[k])} has cores [{lo[k]}, {hi[k]}); there are {last}")
         return np.repeat(owner, hi - lo), intervals_of(lo, hi - lo)
 
-    def out_until(self) -> Array:
-        """The known return of each host that is down or stopped, ns; 0 if it is up."""
-        return np.asarray(np.maximum(self.down_until, self.stopped_until))
+    def down_until(self) -> Array:
+        """The known end of each host's outage, ns; 0 if it is up."""
+        until = self.state.outages.down_until_ns.reshape(-1, self.n_hosts).max(axis=0, initial=0)
+        return np.asarray(np.maximum(until, self.stopped_until))
 
     def check_heap(self, what: str, heap: Heap, keys: int) -> None:
         """Check the size and order of a heap, whose keys are below ``keys``."""
@@ -156,11 +154,10 @@ class _Batch(BatchChecks):
         pool = state.pool, state.pool_used
         self.owner, self.held_cores = self.in_pool(*pool, self.held, jobs.held_first, jobs.held_count, what)
         self.given = np.bincount(self.owner, minlength=state.n_rows)
-        features = features_of(state)
-        self._call(feature.find_held for feature in features)
+        self._call(feature.find_held for feature in self.features)
         self._check_held()
-        self._call(feature.check for feature in features)
-        self._check_free(self.holder)
+        self._call(feature.check for feature in self.features)
+        self._check_free()
         self._check_ends()
         self._check_heaps()
         self.count("cores of overdue jobs", state.overdue_cores, int(jobs.held_cores[jobs.overdue == 1].sum()))
@@ -236,13 +233,13 @@ class _Batch(BatchChecks):
         for core in np.flatnonzero(np.bincount(cores, minlength=self.n_cores) > 1).tolist():
             self.fault(f"core {core} is held by {' and '.join(map(self.name, owner[cores == core]))}")
 
-    def _check_free(self, holder: Array) -> None:
-        state, n_cores, host_of = self.state, self.n_cores, self.state.host_of
+    def _check_free(self) -> None:
+        state, holder, n_cores, host_of = self.state, self.holder, self.n_cores, self.state.host_of
         free = self.numbers_in(state.free_words, state.free_starts, "free cores")
         if free[n_cores:].any():
             self.fault(f"a core beyond the last of {n_cores} is free")
         free = free[:n_cores]
-        down = (self.out_until() > 0) & ~self.stopped
+        down = (self.down_until() > 0) & ~self.stopped
         self.count("hosts that are down", state.n_down, int(down.sum()))
         gone, held = (down | self.stopped)[host_of], holder >= 0
         self.none(gone & held, lambda c: f"{self.name(holder[c])} holds core {c}, whose host {host_of[c]} is down")
@@ -272,5 +269,9 @@ class _Batch(BatchChecks):
         self.none(wrong, lambda k: f"{self.name(rows[k])} is due at {due[k]} ns, and its heap entry is at {ns[k]} ns")
 
     def _check_heaps(self) -> None:
-        self.check_heap("ends", self.state.running, self.state.n_rows)
-        self.check_heap("expected ends", self.state.expected, self.state.n_rows)
+        state = self.state
+        heaps = {"ends": (state.running, state.n_rows), "expected ends": (state.expected, state.n_rows)}
+        for feature in self.features:
+            heaps.update(feature.heaps(state))
+        for what, (heap, keys) in heaps.items():
+            self.check_heap(what, heap, keys)

@@ -336,7 +336,7 @@ def _why(state: b.BatchState, row: int, platform: Platform, windows: Windows | N
         left = int(amounts[len(amounts) - len(platform.licence_names) + at])
         return f"{left} {platform.licence_names[at]} are left, and it needs {state.needs[n + at, row]}"
     if why == b.SWITCHES:
-        return f"they are on {at} leaf switches, and it accepts {state.switches.limit[state.jobs.origin[row]]}"
+        return f"they are on {at} leaf switches, and it accepts {state.switch_limit[state.jobs.origin[row]]}"
     texts: dict[int, str] = {
         b.TOO_FEW: f"its units can use {at} of them, and it requests {state.jobs.cores[row]}",
         b.TOO_MANY: f"it does not need host {at}; allowed: as many whole hosts as it needs",

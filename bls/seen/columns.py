@@ -108,7 +108,7 @@ class _Columns:
     @cached_property
     def switches(self) -> Array:
         """Largest accepted numbers of leaf switches; 0 for any."""
-        limit = self._run.state.switches.limit
+        limit = self._run.state.switch_limit
         return read_only(limit[self.origin] if len(limit) else np.zeros(self._n, np.int64))
 
     @cached_property

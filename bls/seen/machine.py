@@ -85,7 +85,7 @@ class Present:
     def running(self) -> Counter[tuple[int, int | None, bool]]:
         """Numbers of running jobs (False) and of their cores (True), by (partition, user); None is all users together."""
         found: Counter[tuple[int, int | None, bool]] = Counter()
-        released = self._state.releases.of_row.requested
+        released = self._state.releases.released
         for row, job in self._running.items():
             place = self._facts.partition(job.origin)
             for user in (None, job.user):

@@ -79,11 +79,11 @@ def append_command(state: b.BatchState, job: int, now: int, core: int, what: int
 @compiled(inner=True)
 def send(state: b.BatchState, job: int, first: int) -> None:
     """Send a job its commands from ``first`` on; not if it is cut before it computes, e.g. as a booting host fails."""
-    of_row = state.commands.of_row
+    commands = state.commands
     if state.jobs.stop_ns[job] <= state.jobs.start_ns[job]:
         return
-    of_row.first[job], of_row.count[job] = first, state.commands.n_log - first
-    of_row.n[job] += 1
+    commands.latest[job], commands.count[job] = first, commands.n_log - first
+    commands.received[job] += 1
     state.interrupted[state.n_interrupted] = job
     state.n_interrupted += 1
 
@@ -119,13 +119,13 @@ def take_back(state: b.BatchState, job: int) -> bool:
 
     They must be reported again. False if nothing was reported yet.
     """
-    jobs, ordered, now = state.jobs, state.releases.of_row.ordered, state.now_ns
+    jobs, ordered, now = state.jobs, state.releases.ordered_of, state.now_ns
     if jobs.start_ns[job] < 0 or jobs.state[job] >= 0 or (jobs.end_ns[job] < 0 and jobs.promise_ns[job] < 0):
         return False
     move(state.running, job, now)
     jobs.end_ns[job], jobs.cut[job], jobs.promise_ns[job] = -1, 0, now
-    if state.losses.last.size > 0:
-        state.losses.last[job] = 0
+    if state.releases.last_lost.size > 0:
+        state.releases.last_lost[job] = 0
     if ordered.size > 0 and ordered[job] > 0:
         n_cores, ordered[job] = state.host_of.size, 0
         remove_keys(state.releases.due, job * n_cores, (job + 1) * n_cores)
@@ -146,13 +146,13 @@ def end_as_directed(state: b.BatchState, job: int) -> None:
 @compiled(inner=True)
 def _once_each(state: b.BatchState, first: int) -> int:
     """Remove duplicates from ``interrupted``, in order; sets ``count`` to 0 for these jobs and to -1 for others."""
-    of_row, commands, n = state.commands.of_row, state.commands.log, 0
+    count, commands, n = state.commands.count, state.commands.log, 0
     for k in range(first, state.commands.n_log):
-        of_row.count[commands.job[k]] = -1
+        count[commands.job[k]] = -1
     for k in range(state.n_interrupted):
         job = state.interrupted[k]
-        if of_row.count[job] < 0:
-            of_row.count[job] = 0
+        if count[job] < 0:
+            count[job] = 0
             state.interrupted[n] = job
             n += 1
     state.n_interrupted = n
@@ -168,31 +168,32 @@ def _copy(commands: CommandLog, source: int, target: int) -> None:
 @compiled(inner=True)
 def _gather(state: b.BatchState, first: int) -> None:
     """Sort the commands from ``first`` on by job in the order of ``interrupted``, followed by those of other jobs."""
-    of_row, commands, stop = state.commands.of_row, state.commands.log, state.commands.n_log
+    of, commands, stop = state.commands, state.commands.log, state.commands.n_log
+    latest, count = of.latest, of.count
     interrupted, size = _once_each(state, first), stop - first
     for k in range(first, stop):
         job = commands.job[k]
-        if of_row.count[job] >= 0:
-            of_row.count[job] += 1
+        if count[job] >= 0:
+            count[job] += 1
         _copy(commands, k, k + size)
     at = first
     for k in range(interrupted):
         job = state.interrupted[k]
-        of_row.first[job] = at
-        at += of_row.count[job]
-        of_row.count[job] = 0
+        latest[job] = at
+        at += count[job]
+        count[job] = 0
     for k in range(stop, stop + size):
         job, to = commands.job[k], at
-        if of_row.count[job] >= 0:
-            to = of_row.first[job] + of_row.count[job]
-            of_row.count[job] += 1
+        if count[job] >= 0:
+            to = latest[job] + count[job]
+            count[job] += 1
         else:
             at += 1
         _copy(commands, k, to)
         if commands.what[to] == b.GIVEN:
             state.widths.given_at[commands.core[to]] = to + 1
     for k in range(first, stop):
-        of_row.count[commands.job[k]] = max(of_row.count[commands.job[k]], 0)
+        count[commands.job[k]] = max(count[commands.job[k]], 0)
 
 
 @compiled(HOOK)

@@ -16,18 +16,13 @@ class CommandLog(State, dim="commands"):
     wanted: Ints = column()  # HINTED: number of these cores that the job holds
 
 
-class JobCommands(State, dim="rows"):
-    """The commands that each job has received, by row."""
-
-    n: Ints = column()  # hints and other commands received
-    first: Ints = column()  # first column of the latest ones in the command log
-    count: Ints = column()  # number of these columns
-
-
 class CommandState(State):
     """Commands to running jobs."""
 
     n_log: int = 0  # columns of the command log in use
     first: int = 0  # its columns before the latest pass
     log: CommandLog = column(saved=False)  # command log: commands to running jobs
-    of_row: JobCommands = column("job_commands")  # of rows: commands received
+    # Of rows:
+    received: Ints = column("job_commands")  # hints and other commands that each job has received
+    latest: Ints = column("job_commands")  # first column of its latest ones in the command log
+    count: Ints = column("job_commands")  # number of these columns

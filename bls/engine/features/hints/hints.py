@@ -31,7 +31,7 @@ def _want_of(state: b.BatchState, head: int, job: int, most: int) -> int:
     """Mark up to ``most`` cores of a job as wanted, at most half of those on which it computes; returns their number."""
     jobs, holder = state.jobs, state.releases.holder
     first, count, stop = jobs.held_first[job], jobs.held_count[job], end_of_working(state, job)
-    working, asked, found = jobs.cores[job] - state.releases.of_row.requested[job], state.widths.of_row.asked, 0
+    working, asked, found = jobs.cores[job] - state.releases.released[job], state.widths.asked_of, 0
     if asked.size > 0:
         working -= asked[job]
     most = min(most, working // 2)

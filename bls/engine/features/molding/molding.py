@@ -60,9 +60,9 @@ def mold(state: b.BatchState, job: int, _begin: int, reserved: int, _sign: int) 
 @compiled(inner=True)
 def _change(state: b.BatchState, job: int, width: int) -> None:
     """Change the width of a job, and its estimate and walltime accordingly."""
-    jobs, molded, asked = state.jobs, state.molded, state.jobs.cores[job]
-    molded.cores[job] = asked
-    for was, now in ((molded.estimate_ns, jobs.estimate_ns), (molded.walltime_ns, jobs.walltime_ns)):
+    jobs, widths, asked = state.jobs, state.widths, state.jobs.cores[job]
+    widths.was_cores[job] = asked
+    for was, now in ((widths.was_estimate_ns, jobs.estimate_ns), (widths.was_walltime_ns, jobs.walltime_ns)):
         was[job] = now[job]
         now[job] = scaled(now[job], asked, width, max(now[job], MAX_NS))
     jobs.cores[job] = width

@@ -30,6 +30,6 @@ OTHERS = Feature(
     state=_cancellations,
     on={h.NEXT: f"{_HERE}.other_events:next_other", h.INSTANT: f"{_HERE}.other_events:others"},
     grow={BatchStatus.ROWS_FULL: lambda state: (state.other_events.arriving, 32)},
-    check=f"{_HERE}.other_events:check_arrivals",
+    heaps=lambda state: {"later arrivals": (state.other_events.arriving, b.WAKE_UP_KEY + state.n_rows)},
     deals=lambda state: ("cuts",) if state.other_events.cancels.size else (),
 )

@@ -1,7 +1,5 @@
 """Events besides ends and plain arrivals: windows, cancellations, dependent arrivals, wake-ups."""
 
-from typing import TYPE_CHECKING
-
 from bls.engine import state as b
 from bls.engine.features.draws.draws import planned_ns
 from bls.engine.hooks import HOOK
@@ -9,9 +7,6 @@ from bls.engine.job_lifecycle import arrive, send_away
 from bls.engine.profile import drop_slot
 from traces.algorithms.event_heap import drop_top
 from traces.compiled import compiled
-
-if TYPE_CHECKING:
-    from bls.engine.validation import BatchChecks
 
 
 @compiled(HOOK)
@@ -69,10 +64,3 @@ def others(state: b.BatchState, _job: int, now: int, _stop: int, _sign: int) -> 
         state.wake_ns = b.NEVER
         state.changed = 1
     return 0
-
-
-def check_arrivals(checks: "BatchChecks") -> None:
-    """Check the heap of later arrivals."""
-    checks.check_heap(
-        "later arrivals", checks.state.other_events.arriving, b.WAKE_UP_KEY + len(checks.state.jobs.number)
-    )

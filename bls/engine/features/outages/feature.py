@@ -25,6 +25,6 @@ OUTAGES = Feature(
         h.INSTANT: f"{_HERE}.host_events:handle_host_events",
         h.STOP_SET: f"{_HERE}.host_events:stop_at_outage",
     },
-    check=f"{_HERE}.host_events:check_outages",
+    heaps=lambda state: {"events of hosts": (state.outages.events, 2 * len(state.outages.next_outage))},
     deals=lambda state: ("cuts",),
 )

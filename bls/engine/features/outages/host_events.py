@@ -4,19 +4,13 @@ A host may be down for several reasons at once. In the profile of free cores, a 
 comes back, and a host in maintenance until the planned end.
 """
 
-from typing import TYPE_CHECKING
-
 from bls.engine import state as b
-from bls.engine.features.outages.next_down import next_down_ns
 from bls.engine.hooks import HOOK, HOST, publish
 from bls.engine.job_lifecycle import drop_plan, set_host_free
 from bls.engine.profile import hold_host
 from bls.engine.status import BatchStatus
 from traces.algorithms.event_heap import drop_top, push
 from traces.compiled import compiled
-
-if TYPE_CHECKING:
-    from bls.engine.validation import BatchChecks
 
 
 @compiled(HOOK)
@@ -103,16 +97,10 @@ def handle_host_events(state: b.BatchState, _job: int, now: int, _stop: int, _si
 def stop_at_outage(state: b.BatchState, job: int, _begin: int, _stop: int, _sign: int) -> int:
     """End a job at the latest when one of its hosts goes down."""
     jobs, first = state.jobs, state.jobs.held_first[job]
+    next_down, n_hosts = state.outages.next_down_ns, state.host_first.size - 1
     for k in range(first, first + jobs.held_count[job]):
         for host in range(state.host_of[state.pool.lo[k]], state.host_of[state.pool.hi[k] - 1] + 1):
-            down = next_down_ns(state, host)
+            down = min(next_down[host], next_down[n_hosts + host])
             if down < jobs.stop_ns[job]:
                 jobs.stop_ns[job], jobs.stop_state[job] = down, b.FAILED
     return 0
-
-
-def check_outages(checks: "BatchChecks") -> None:
-    """Check the heap of events of hosts, and find the hosts that are down."""
-    outages = checks.state.outages
-    checks.check_heap("events of hosts", outages.events, 2 * outages.next_outage.size)
-    checks.down_until = outages.down_until_ns.reshape(-1, checks.n_hosts).max(axis=0)

@@ -187,7 +187,7 @@ def _licences_do(state: b.BatchState, job: int) -> bool:
 @compiled(inner=True, makes_arrays=True)
 def _switches_do(state: b.BatchState, job: int, lo: Array, hi: Array) -> bool:
     """Whether the cores are on few enough leaf switches, or the job has waited long enough for that."""
-    jobs, tree, limits = state.jobs, state.placement, state.switches.limit
+    jobs, tree, limits = state.jobs, state.placement, state.switch_limit
     limit = limits[jobs.origin[job]] if limits.size > 0 else 0
     waited = state.now_ns - jobs.eligible_ns[job]
     if limit == 0 or waited >= state.settings.switch_wait_ns:
