@@ -268,7 +268,7 @@ def given_for(
     if not countable:
         given.state["masks"] = masks(table, windows, platform.n_cores)
     if constraints.widths is not None and (rules.resizing != b.NO_RESIZE or rules.molds):
-        given.jobs.min_cores[:], given.jobs.max_cores[:] = constraints.widths.min_cores, constraints.widths.max_cores
+        given.state["widths"] = {"least": constraints.widths.min_cores, "most": constraints.widths.max_cores}
     _add_history(given, workload, rules, constraints)
     _add_constraints(given, workload, platform, constraints)
     if power is not None:
@@ -341,12 +341,15 @@ def _add_constraints(given: RunColumns, workload: Workload, platform: Platform, 
     # Dependencies, requests and advance reservations.
     jobs, depends, asked, windows = given.jobs, constraints.dependencies, constraints.requests, constraints.windows
     if depends is not None and bool((depends.depends_on >= 0).any()):
-        jobs.depends_on[:], jobs.think_ns[:] = depends.depends_on, depends.think_ns
-        given.state["dependencies"] = {"first": depends.child_first, "row": depends.child_row}
+        jobs.depends_on[:] = depends.depends_on
+        columns = {"first": depends.child_first, "row": depends.child_row, "think_ns": depends.think_ns}
+        given.state["dependencies"] = columns
         if depends.several:
             given.state["dependencies"]["unmet"] = depends.waits_for
     if asked is not None:
-        jobs.unit_cores[:], jobs.switch_limit[:] = asked.unit_cores, asked.switches
+        jobs.unit_cores[:] = asked.unit_cores
+        if asked.switches.any():
+            given.state["switch_limit"] = asked.switches
         given.state["needs"] = np.ascontiguousarray(np.concatenate([asked.per_unit, asked.licences], axis=1).T)
         given.state["totals"] = np.concatenate([platform.host_resources.ravel(), platform.licence_amounts])
     if windows is not None and len(windows):

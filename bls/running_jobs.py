@@ -20,8 +20,6 @@ from bls.engine.features.commands.state import CommandLog
 from bls.engine.features.order import features_of
 from bls.engine.features.records import EVENTS
 from bls.engine.features.report_results import ACCEPTED, FULL
-from bls.engine.growing import grow_width_requests
-from traces.base.options import named
 from traces.compiled import Array
 from traces.intervals import intervals_of
 from traces.ledger import STATES
@@ -33,9 +31,6 @@ if TYPE_CHECKING:
     from bls.power.signals import Signals
     from bls.scheduler_options import Rules
     from bls.workloads.workload import Workload
-
-
-_FEATURES = "bls.engine.features"  #: their kernels are loaded when they are called, since few runs need them
 
 
 @dataclass(frozen=True)
@@ -145,8 +140,8 @@ class RunReader:
 
     def width_range(self, row: int) -> tuple[int, int]:
         """The smallest and the largest width of a row's job; equal if it may not change."""
-        jobs, origin = self.state.jobs, self.origin(row)
-        return int(jobs.min_cores[origin]), int(jobs.max_cores[origin])
+        widths, origin = self.state.widths, self.origin(row)
+        return int(widths.least[origin]), int(widths.most[origin])
 
     def resized(self, row: int) -> tuple[list[int], list[int]]:
         """The cores that a running job was last given, and those that were last requested back, in order."""
@@ -156,7 +151,7 @@ class RunReader:
 
     def _latest_commands(self, row: int) -> CommandLog:
         # The latest commands to a running job.
-        first, count = self.state.jobs.command_first[row], self.state.jobs.command_count[row]
+        first, count = self.state.commands.latest[row], self.state.commands.count[row]
         return self.state.commands.log.take(np.arange(first, first + count))
 
     def holds(self, row: int, core_number: Array) -> Array:
@@ -197,7 +192,7 @@ class RunReader:
 
     def _losses(self) -> dict[int, str]:
         # The reasons of ends by lost cores or by a policy, by row.
-        found = self.column("last_lost")
+        found = self.state.releases.last_lost[: self.rows]
         losses = {row: f"all its cores were lost, core {found[row] - 1} last" for row in np.flatnonzero(found).tolist()}
         losses |= dict.fromkeys(np.flatnonzero(found < 0).tolist(), "its cores came and went before any task ended")
         if self.dealings.directs:
@@ -222,8 +217,11 @@ class RunReader:
         first, count = self.column("held_first"), self.column("held_count")
         if not self.dealings.resizes:
             return first, count
-        changed = self.column("given_count") > 0
-        given_first, given_count = self.column("given_first"), self.column("given_count")
+        given_first, given_count = (
+            self.state.widths.given_first[: self.rows],
+            self.state.widths.given_count[: self.rows],
+        )
+        changed = given_count > 0
         return np.where(changed, given_first, first), np.where(changed, given_count, count)
 
 
@@ -232,13 +230,15 @@ class RunningJobs(RunReader):
 
     def release(self, row: int, core_number: Array, released_ns: Array, end_ns: int) -> bool:
         """Report the releases of a job that has started, before its outcome; False if they are not possible."""
-        report = named(f"{_FEATURES}.releases.releases:report_job_releases")
-        return bool(report(self.state, row, core_number, released_ns, end_ns) == ACCEPTED)
+        from bls.engine.features.releases.releases import report_job_releases
+
+        return bool(report_job_releases(self.state, row, core_number, released_ns, end_ns) == ACCEPTED)
 
     def request_width(self, row: int, width_request_ns: Array, cores: Array, until_ns: int) -> bool:
         """Report the requests for cores of a job that has started, before its outcome; False if they are not possible."""
-        report = named(f"{_FEATURES}.requests.requests:report_width_requests")
-        while (answer := report(self.state, row, width_request_ns, cores, until_ns)) == FULL:
+        from bls.engine.features.requests.requests import grow_width_requests, report_width_requests
+
+        while (answer := report_width_requests(self.state, row, width_request_ns, cores, until_ns)) == FULL:
             grow_width_requests(self.state, len(width_request_ns))
         return bool(answer == ACCEPTED)
 
@@ -250,11 +250,15 @@ class RunningJobs(RunReader):
 
     def take_back(self, row: int) -> bool:
         """Reopen the end of a running job after a command: it needs an outcome or a promise again."""
-        return bool(named(f"{_FEATURES}.commands.commands:take_back")(self.state, row))
+        from bls.engine.features.commands.commands import take_back
+
+        return bool(take_back(self.state, row))
 
     def put_off_stop(self, row: int, core_number: Array, released_ns: Array) -> bool:
         """Whether a job releases the failing hosts before they cut it: simulate it then up to the new :meth:`stop_ns`."""
-        return bool(named(f"{_FEATURES}.releases.releases:stop_after")(self.state, row, core_number, released_ns))
+        from bls.engine.features.releases.releases import stop_after
+
+        return bool(stop_after(self.state, row, core_number, released_ns))
 
     def promise(self, row: int, not_before_ns: int) -> bool:
         """Promise that a running job ends at ``not_before_ns`` or later; False if it contradicts known facts."""
@@ -266,7 +270,9 @@ class RunningJobs(RunReader):
 
     def loss(self, row: int, end_ns: int, core: int) -> bool:
         """Report the end of a running job that has lost its cores; False if that is not possible."""
-        return bool(named(f"{_FEATURES}.retries.retries:report_loss")(self.state, row, end_ns, core))
+        from bls.engine.features.retries.retries import report_loss
+
+        return bool(report_loss(self.state, row, end_ns, core))
 
 
 class Counts:

@@ -491,7 +491,7 @@ class View:
         run, row = self._run, self._facts.find(job.row)
         least, most = run.width_range(job.row) if run.dealings.resizes else (job.cores, job.cores)
         held = run.jobs.held_cores.item(row) if row in self._running else 0
-        return JobWidth(least, most, held, run.jobs.asked.item(row) if held else 0)
+        return JobWidth(least, most, held, run.state.widths.asked_of.item(row) if held and run.dealings.resizes else 0)
 
     def resize(self, job: SeenJob, cores: int) -> None:
         """For a policy while it decides, whose ``directs`` names ``"widths"``, with ``resize decide``: set the width of a job.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bls.engine.jobs import Jobs
 from bls.engine.settings import Settings
+from traces.algorithms.event_heap import Heap
 from traces.compiled import Array
 from traces.kernels.state import State, fields_of
 
@@ -88,6 +89,10 @@ class Feature:
     up_to_now: Callable[[BatchState], None] = lambda state: None  # brings the log of hosts to the present
     power: str = ""  # ``"module:NAME"`` of its :class:`PowerFacts`, in runs whose power is known
     check: str = ""  # ``"module:function"`` that checks its invariants, called with a ``BatchChecks``
+    heaps: Callable[[BatchState], Mapping[str, tuple[Heap, int]]] = (
+        lambda state: {}
+    )  # to check, and bounds of their keys
+    find_held: str = ""  # the same, before other checks, to find the cores that jobs still hold
     commands: int = 0  # most commands per core after one pass
     # Fields of ``bls.running_jobs.Dealings`` that are true in a run with this feature
     deals: Callable[[BatchState], Iterable[str]] = lambda state: ()

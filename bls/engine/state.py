@@ -49,11 +49,17 @@ COMPLETED, KILLED, CANCELLED, FAILED, REQUEUED, TURNED_AWAY = map(int, Ending)
 # From this key on, an entry of the heap of releases is the next request of a job for cores, after all releases of cores.
 WIDTH_REQUEST_KEY = 2**62
 
+# From this key on, an entry of the heap of later arrivals is the wake-up of a job.
+WAKE_UP_KEY = 2**62
+
 # An entry of BatchState.log is 4 · row + one of these.
 LOG_ARRIVED, LOG_STARTED, LOG_LEFT = 0, 1, 2
 
 #: Dimensions with an entry for each row of ``Jobs``.
-BY_ROW = frozenset({"rows", "numbered", "needed", "scaling", "requested_widths", "predicted", "holding"})
+BY_ROW = frozenset(
+    {"rows", "numbered", "needed", "scaling", "requested_widths", "predicted", "holding", "molding", "losing"}
+    | {"job_commands", "job_hints", "job_releases", "job_widths"}
+)
 
 #: Other dimensions that depend on the jobs of a run, not on its machine.
 OF_JOBS = frozenset({"jobs", "queue_words", "running", "expected", "arriving", "slices", "kept", "log", "groups"})
@@ -165,6 +171,7 @@ class BatchState(State):
     passing_amounts: Ints = column("amounts", saved=False)  # amounts slice by slice
     masks: Ints2  # (partitions + windows, words): the cores of each partition, then of each window
     needs: Ints2 = column("needs", "needed", constant=True)  # of rows: amounts of a unit on its host, then licences
+    switch_limit: Ints  # of rows of first attempts: most leaf switches of each job, 0: no limit; empty if none has one
     corrections_ns: Ints  # additions to the estimate of a job that exceeds it for the first, second … time
     kept: Pool = column("kept", used=("kept_used",))  # cores of kept reservations
     host_first: Ints  # (H + 1,): host h has the cores ``host_first[h]:host_first[h + 1]``

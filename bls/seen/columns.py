@@ -28,7 +28,6 @@ class _Columns:
     #: Columns of the engine, and their names there.
     _OF_STATE: ClassVar = {
         "eligible_ns": "eligible_ns", "attempt": "attempt", "partition_place": "partition", "unit_cores": "unit_cores",
-        "switches": "switch_limit",
     }  # fmt: skip
 
     # int64 (n,): as in the workload; -1 unknown
@@ -47,7 +46,6 @@ class _Columns:
     attempt: Array  # numbers of earlier attempts that were cut
     partition_place: Array  # indices of their partitions in ``View.partitions``
     unit_cores: Array  # cores per unit
-    switches: Array  # largest accepted number of leaf switches; 0 for any
 
     def __init__(self, run: RunView, facts: JobFacts, jobs: Mapping[int, SeenJob]) -> None:
         self._run, self._facts, self._jobs = run, facts, jobs
@@ -106,6 +104,12 @@ class _Columns:
     def units(self) -> Array:
         """Requested units; ``units * unit_cores`` is ``cores``."""
         return read_only(self.cores // self.unit_cores)
+
+    @cached_property
+    def switches(self) -> Array:
+        """Largest accepted numbers of leaf switches; 0 for any."""
+        limit = self._run.state.switch_limit
+        return read_only(limit[self.origin] if len(limit) else np.zeros(self._n, np.int64))
 
     @cached_property
     def resources(self) -> Array:

@@ -85,11 +85,12 @@ class Present:
     def running(self) -> Counter[tuple[int, int | None, bool]]:
         """Numbers of running jobs (False) and of their cores (True), by (partition, user); None is all users together."""
         found: Counter[tuple[int, int | None, bool]] = Counter()
+        released = self._state.releases.released
         for row, job in self._running.items():
             place = self._facts.partition(job.origin)
             for user in (None, job.user):
                 found[place, user, False] += 1
-                found[place, user, True] += job.cores - int(self._state.jobs.released[row])
+                found[place, user, True] += job.cores - (int(released[row]) if len(released) else 0)
         return found
 
 

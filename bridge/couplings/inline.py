@@ -18,7 +18,7 @@ from als.network.state import NONE, NetworkState
 from als.options import MAX_TASKS_PER_JOB
 from als.programs import table as program_drawing
 from als.programs.table import Programs
-from bls.engine.growing import grow_width_requests
+from bls.engine.features.requests.requests import grow_width_requests
 from bls.engine.status import BatchStatus
 from bls.simulator import BatchSimulator
 from bridge.couplings import Applications, TaskColumns, core_gflop

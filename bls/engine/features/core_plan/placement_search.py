@@ -193,7 +193,8 @@ def earliest_place(state: b.BatchState, job: int, _begin: int, before: int, _sig
     for r in range(settings.n_resources + settings.n_licences):
         others = others or state.needs[r, job] > 0
     kept_off = own >= 0 or state.partitions.masked[jobs.partition[job]] == 1
-    at, ahead, applied, tried, limit = 0, 0, 0, False, jobs.switch_limit[job]
+    at, ahead, applied, tried, limits = 0, 0, 0, False, state.switch_limit
+    limit = limits[jobs.origin[job]] if limits.size > 0 else 0
     while at < used and ns[at] < before:
         begin = ns[at]
         stop = begin + length

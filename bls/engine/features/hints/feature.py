@@ -8,7 +8,7 @@ HINTS = Feature(
     lambda run: run.settings.hints == b.OF_HEAD,
     on={h.AFTER_PASS: "bls.engine.features.hints.hints:hint_running"},
     deals=lambda state: ("hints",),
-    sizes=lambda run: {"hinted": run.cores},
+    sizes=lambda run: {"hinted": run.cores, "job_hints": run.jobs},
     commands=1,
 )
 
@@ -16,6 +16,6 @@ HINTS_AS_DECIDED = Feature(
     lambda run: run.settings.hints == b.BY_POLICY,
     on={h.AFTER_PASS: "bls.engine.features.hints.hints:hint_as_decided"},
     deals=lambda state: ("hints",),
-    sizes=lambda run: {"hinted": run.cores, "directed": 5 * run.cores},
+    sizes=lambda run: {"hinted": run.cores, "directed": 5 * run.cores, "job_hints": run.jobs},
     commands=1,
 )

@@ -6,6 +6,7 @@ from bls.engine import hooks as h
 from bls.engine import state as b
 from bls.engine.feature import Feature, FeatureRun
 from bls.engine.features.other_events.state import OtherEvents
+from bls.engine.status import BatchStatus
 
 _HERE = "bls.engine.features.other_events"
 
@@ -28,5 +29,7 @@ OTHERS = Feature(
     _have_others,
     state=_cancellations,
     on={h.NEXT: f"{_HERE}.other_events:next_other", h.INSTANT: f"{_HERE}.other_events:others"},
+    grow={BatchStatus.ROWS_FULL: lambda state: (state.other_events.arriving, 32)},
+    heaps=lambda state: {"later arrivals": (state.other_events.arriving, b.WAKE_UP_KEY + state.n_rows)},
     deals=lambda state: ("cuts",) if state.other_events.cancels.size else (),
 )

@@ -20,6 +20,11 @@ def _next_outages(state: b.BatchState) -> None:
 OUTAGES = Feature(
     sizes=lambda run: {"outages": len(run.given.state["outages"]["first"]) - 1},
     begin=_next_outages,
-    on={h.NEXT: f"{_HERE}.host_events:next_host_event", h.INSTANT: f"{_HERE}.host_events:handle_host_events"},
+    on={
+        h.NEXT: f"{_HERE}.host_events:next_host_event",
+        h.INSTANT: f"{_HERE}.host_events:handle_host_events",
+        h.STOP_SET: f"{_HERE}.host_events:stop_at_outage",
+    },
+    heaps=lambda state: {"events of hosts": (state.outages.events, 2 * len(state.outages.next_outage))},
     deals=lambda state: ("cuts",),
 )

@@ -187,8 +187,9 @@ def _licences_do(state: b.BatchState, job: int) -> bool:
 @compiled(inner=True, makes_arrays=True)
 def _switches_do(state: b.BatchState, job: int, lo: Array, hi: Array) -> bool:
     """Whether the cores are on few enough leaf switches, or the job has waited long enough for that."""
-    jobs, tree = state.jobs, state.placement
-    limit, waited = jobs.switch_limit[job], state.now_ns - jobs.eligible_ns[job]
+    jobs, tree, limits = state.jobs, state.placement, state.switch_limit
+    limit = limits[jobs.origin[job]] if limits.size > 0 else 0
+    waited = state.now_ns - jobs.eligible_ns[job]
     if limit == 0 or waited >= state.settings.switch_wait_ns:
         return True
     named = np.zeros(state.host_first.size, np.uint8)  # hosts with named cores

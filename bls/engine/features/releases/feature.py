@@ -8,11 +8,13 @@ from bls.engine.status import BatchStatus
 _HERE = "bls.engine.features.releases"
 
 HOLDERS = Feature(
-    on={h.TAKEN: f"{_HERE}.releases:take_up"},
+    on={h.TAKEN: f"{_HERE}.releases:take_up", h.FREED: f"{_HERE}.releases:count_released"},
     plays={h.GIVE_BACK: f"{_HERE}.releases:give_up"},
     grow={BatchStatus.RELEASES_FULL: lambda state: (state.releases.made, len(state.releases.holder))},
+    heaps=lambda state: {"releases": (state.releases.due, b.WIDTH_REQUEST_KEY + state.n_rows)},
+    find_held=f"{_HERE}.releases:find_held",
     check=f"{_HERE}.releases:check_releases",
-    sizes=lambda run: {"held": run.cores, "releasing": run.cores, "releases": 4 * run.cores},
+    sizes=lambda run: {"held": run.cores, "releasing": run.cores, "releases": 4 * run.cores, "job_releases": run.jobs},
 )
 
 RELEASES = Feature(

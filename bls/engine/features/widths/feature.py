@@ -7,7 +7,7 @@ WIDTHS = Feature(
     on={h.AFTER_PASS: "bls.engine.features.widths.widths:resize_running"},
     deals=lambda state: ("resizes",),
     settings=lambda run: {"widest": run.cores},  # a job may get all cores
-    sizes=lambda run: {"resizing": run.cores, "requested_widths": run.jobs},
+    sizes=lambda run: {"resizing": run.cores, "requested_widths": run.jobs, "job_widths": run.jobs},
     commands=1,
     check="bls.engine.features.widths.widths:check_widths",
 )
