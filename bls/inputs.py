@@ -15,8 +15,9 @@ from bls.conflicts import POLICY, RUN, UNAWARE
 from bls.constraints.job_constraints import JobConstraints, check_signals, masks, outage_columns, unaware_of
 from bls.engine import state as b
 from bls.engine.feature import RunColumns
+from bls.engine.features.order import add_given
 from bls.engine.jobs import Jobs
-from bls.estimates import CORRECTIONS_NS, HistoryEstimator, check_predicts, estimator, groups, planned_ns
+from bls.estimates import CORRECTIONS_NS, HistoryEstimator, estimator, planned_ns
 from bls.machine.partitions import LIMITS, PartitionTable
 from bls.machine.platform import Platform
 from bls.policies import AnyPolicy, DecidingPolicy, KnownJobs, Scoring, ranks
@@ -159,6 +160,12 @@ class Run(Chosen):
     countable: bool
     workload: Workload
     platform: Platform
+    accounts: bool  # whether the policy keeps accounts
+
+    @property
+    def may_not_fit(self) -> bool:
+        """Whether a job that the policy chooses may wait if it does not fit."""
+        return may_not_fit(self.policy)
 
     @property
     def windows(self) -> bool:
@@ -210,7 +217,7 @@ class Run(Chosen):
 def given_for(
     workload: Workload, platform: Platform, policy: AnyPolicy, allocator: Allocator, rules: Rules,
     constraints: JobConstraints, known: KnownJobs, *, scored: Scoring | None, recorded: bool,
-    requested: Mapping[int, str] | None, power: PowerPlan | None = None,
+    requested: Mapping[int, str] | None, power: PowerPlan | None = None, loses: bool = False,
 ) -> RunColumns:  # fmt: skip
     """The arrays of a run; ``scored`` is a prepared scoring policy, and planned run times are the estimates of ``known``. Other
     arguments, and errors, as of ``BatchSimulator``."""
@@ -222,13 +229,15 @@ def given_for(
     limits = power if power is not None and power.limits_jobs else None
     countable = allocator.countable and constraints.interchangeable(platform)
     check_signals(policy, None if power is None else power.signals)
-    run = Run(rules, policy, allocator, constraints, limits, power, recorded, countable, workload, platform)
+    accounts = scored is not None and scored.accounts
+    run = Run(rules, policy, allocator, constraints, limits, power, recorded, countable, workload, platform, accounts)
     check(UNAWARE.values(), run)
     if limits is not None:
         countable = countable and (limits.stops or (run.counts_power and not limits.by_cores()))
     run = replace(run, countable=countable)
     check(RUN, run)
     given = RunColumns(
+        chosen=run,
         jobs=Jobs.new(
             {"rows": len(workload)},
             origin=np.arange(len(workload)),
@@ -255,7 +264,7 @@ def given_for(
                 **{f"switch_{name}": own(getattr(platform.topology, name), np.int64) for name in _SWITCHES},
             ),
         },
-        settings=_settings(run, scored, table, order),
+        settings=_settings(run, table, order, loses),
     )
     names = ("wanted_first", "wanted_lo", "wanted_hi")
     wanted = _wanted(workload, platform.n_cores, requested, allocator)
@@ -267,12 +276,13 @@ def given_for(
         given.state["scores"] = {"numbers": scored.numbers, "memory": scored.memory}
     if not countable:
         given.state["masks"] = masks(table, windows, platform.n_cores)
-    if constraints.widths is not None and (rules.resizing != b.NO_RESIZE or rules.molds):
-        given.jobs.min_cores[:], given.jobs.max_cores[:] = constraints.widths.min_cores, constraints.widths.max_cores
-    _add_history(given, workload, rules, constraints)
-    _add_constraints(given, workload, platform, constraints)
+    if (asked := constraints.requests) is not None:
+        given.jobs.unit_cores[:], given.jobs.switch_limit[:] = asked.unit_cores, asked.switches
+        given.state["needs"] = np.ascontiguousarray(np.concatenate([asked.per_unit, asked.licences], axis=1).T)
+        given.state["totals"] = np.concatenate([platform.host_resources.ravel(), platform.licence_amounts])
     if power is not None:
         power.give(given)
+    add_given(given)
     return given
 
 
@@ -290,69 +300,20 @@ def _limits(table: PartitionTable) -> dict[str, Array]:
     return {"max_running_jobs": table.max_running_jobs, "max_running_cores": table.max_running_cores, **per_user}
 
 
-def _settings(run: Run, scored: Scoring | None, table: PartitionTable, order: int) -> dict[str, int]:
-    # The settings that do not follow from the arrays.
-    rules, allocator, constraints, directs = run.rules, run.allocator, run.constraints, run.directs
-    asked, wait_ns, cost = constraints.requests, rules.waits_for_switches_ns, rules.decision_cost_ns
-    kept = b.BY_DRAIN if constraints.drains else rules.releases
-    releases = b.BY_CORE if rules.resizing != b.NO_RESIZE else kept
+def _settings(run: Run, table: PartitionTable, order: int, loses: bool) -> dict[str, int]:
+    # The settings of the core, whose meaning no feature owns.
+    rules, allocator, asked, directs = run.rules, run.allocator, run.constraints.requests, run.directs
     return {
         "max_reservations": rules.depth,
         "keeps_reservations": int(rules.keeps),
         "by_cores": int(not run.countable),
         "kills": int(rules.kill_at_walltime),
-        "requeues": int(rules.on_failure == "requeue"),
         "order": order,
-        "keeps_decisions": int(rules.keep_decisions),
-        "charges_decisions": int(rules.charges_decisions),
-        "decision_cost_ns": cost if isinstance(cost, int) else -1,  # -1: as measured
-        "max_attempts": rules.max_attempts,
-        "switch_wait_ns": b.NEVER if wait_ns is None or asked is None or not asked.switches.any() else wait_ns,
         "by_hosts": int(allocator.by_hosts),
         "whole_hosts": int(allocator.whole_hosts),
         "limited": int(any((limit < MAX_NS).any() for limit in _limits(table).values())),
         "n_resources": 0 if asked is None else asked.per_unit.shape[1],
         "n_licences": 0 if asked is None else asked.licences.shape[1],
-        "accounts": int(scored is not None and scored.accounts),
-        "releases": releases,
-        "promises": int(rules.promised),
-        "resizing": rules.resizing,
-        "molds": int(rules.molds),
         "directs": b.SCALES * ("speeds" in directs) + b.CUTS * ("ends" in directs),
-        "hints": (b.BY_POLICY if "hints" in directs else b.OF_HEAD) if rules.hints else b.NO_HINTS,
-        "may_not_fit": int(may_not_fit(run.policy)),
+        "loses": int(loses),
     }
-
-
-def _add_history(given: RunColumns, workload: Workload, rules: Rules, constraints: JobConstraints) -> None:
-    # The history from which estimates are predicted.
-    found = estimator(rules.estimates)
-    if isinstance(found, HistoryEstimator):
-        check_predicts(found, workload, constraints.requests)
-        group, n_groups = groups(found, workload, constraints.requests)
-        # The last row of the history counts the predictions.
-        history = np.zeros((n_groups + 1, 1 + found.mean_of), np.int64)
-        least = np.full(len(found.levels), found.least)
-        given.state["prediction"] = {"group": group, "least": least, "runs": history}
-        given.settings["shortest_ns"] = found.shortest_ns
-
-
-def _add_constraints(given: RunColumns, workload: Workload, platform: Platform, constraints: JobConstraints) -> None:
-    # Dependencies, requests and advance reservations.
-    jobs, depends, asked, windows = given.jobs, constraints.dependencies, constraints.requests, constraints.windows
-    if depends is not None and bool((depends.depends_on >= 0).any()):
-        jobs.depends_on[:], jobs.think_ns[:] = depends.depends_on, depends.think_ns
-        given.state["dependencies"] = {"first": depends.child_first, "row": depends.child_row}
-        if depends.several:
-            given.state["dependencies"]["unmet"] = depends.waits_for
-    if asked is not None:
-        jobs.unit_cores[:], jobs.switch_limit[:] = asked.unit_cores, asked.switches
-        given.state["needs"] = np.ascontiguousarray(np.concatenate([asked.per_unit, asked.licences], axis=1).T)
-        given.state["totals"] = np.concatenate([platform.host_resources.ravel(), platform.licence_amounts])
-    if windows is not None and len(windows):
-        # A job of an advance reservation is cancelled or cut at its end.
-        jobs.window[:] = windows.of_jobs(workload)
-        ends = np.where(jobs.window < 0, b.NEVER, windows.end_ns[jobs.window])
-        np.minimum(jobs.cancel_ns, ends, out=jobs.cancel_ns)
-        begin_ns, end_ns = (own(column, np.int64) for column in (windows.begin_ns, windows.end_ns))
-        given.state["windows"] = b.WindowColumns(begin_ns=begin_ns, end_ns=end_ns)

@@ -99,6 +99,11 @@ class Rules:
         return self.switch_wait_ns
 
     @property
+    def stops_waiting(self) -> bool:
+        """Whether jobs wait for their requested number of switches for a limited time only."""
+        return self.waits_for_switches_ns is not None
+
+    @property
     def releases(self) -> int:
         """Unit in which running jobs release cores, a value of ``Settings.releases``."""
         unit = Release.BY_HOST if self.by_hosts else Release.BY_CORE

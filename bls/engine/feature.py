@@ -14,6 +14,7 @@ from traces.kernels.state import State, fields_of
 
 if TYPE_CHECKING:
     from bls.engine.state import BatchState
+    from bls.inputs import Run
     from bls.power.plan import PowerPlan
     from bls.power.report import PowerReport
 
@@ -22,12 +23,32 @@ if TYPE_CHECKING:
 class RunColumns:
     """Input of the engine: n jobs in workload order on M cores of H hosts; int64 arrays."""
 
+    chosen: Run  # what it is made from
     jobs: Jobs
     partitions: dict[str, Array]  # columns of ``Partitions`` by name
     settings: dict[str, int]  # fields of ``Settings`` that differ from their defaults
     # Further fields of ``BatchState``; of nested states also only some columns, by name; others are empty
     state: dict[str, Any]
     others: dict[str, Any] = field(default_factory=dict)  # input of single features, by name
+
+    def has(self, name: str) -> bool:
+        """Whether there is a field of the state, input of a feature or a setting that differs from its default; or the rules or
+        constraints of the run have this and it is true."""
+        if name in (fields := fields_of(Settings)) and self.settings.get(name, fields[name].fill) != fields[name].fill:
+            return True
+        chosen = (self.chosen.rules, self.chosen.constraints)
+        return name in self.state or name in self.others or any(getattr(one, name, False) for one in chosen)
+
+    def add(self, more: Mapping[str, Any]) -> None:
+        """Add what ``Feature.given`` returns."""
+        for name, value in more.items():
+            if name == "jobs":
+                for column, values in value.items():
+                    getattr(self.jobs, column)[:] = values
+            elif name in fields_of(Settings):
+                self.settings[name] = value
+            else:
+                self.state[name] = value
 
 
 @dataclass(frozen=True)
@@ -42,12 +63,10 @@ class FeatureRun:
     sizes: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))  # sizes of dimensions, 0 if unknown
 
     def has(self, name: str) -> bool:
-        """Whether a run has a field of the state, input of a feature, a dimension that is not empty, or a setting that differs
-        from its default."""
-        fields = fields_of(Settings)
-        if name in fields:
-            return bool(getattr(self.settings, name) != fields[name].fill)
-        return name in self.given.state or name in self.given.others or self.sizes[name] > 0
+        """Whether ``RunColumns.has`` finds it, or it is a dimension that is not empty or a setting that features changed."""
+        if name in (fields := fields_of(Settings)) and getattr(self.settings, name) != fields[name].fill:
+            return True
+        return self.sizes[name] > 0 or self.given.has(name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +89,9 @@ class Feature:
     """A feature of the batch engine. ``bls.engine.features.order`` states which runs may have it."""
 
     there: Callable[[FeatureRun], Any] = lambda run: True  # whether such a run has the feature
+    # Its part of a run's input, from the run's rules, policy and constraints: settings and fields of the state by their names,
+    # and columns of jobs by name, under ``jobs``. If several features set one, the last one in their order counts
+    given: Callable[[RunColumns], Mapping[str, Any]] = lambda run: {}
     on: Mapping[int, str] = field(default_factory=dict)  # event → ``"module:kernel"``
     plays: Mapping[int, str] = field(default_factory=dict)  # role → ``"module:kernel"``
     # Settings and sizes of dimensions; if several features set one, the greatest value counts:

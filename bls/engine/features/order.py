@@ -6,25 +6,25 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from bls.engine.feature import Feature, FeatureRun
+    from bls.engine.feature import Feature, FeatureRun, RunColumns
     from bls.engine.state import BatchState
 
-#: The folder and the name of each feature; and what a run has, any of it, that may have the feature (``FeatureRun.has``). Other
-#: runs do not load its declaration.
+#: The folder and the name of each feature; and what a run has, any of it, that may have the feature (``RunColumns.has`` and
+#: ``FeatureRun.has``). Other runs do not load its declaration.
 FEATURES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
-    ("decisions:RECORDS", ("keeps_decisions",)),
+    ("decisions:RECORDS", ("keep_decisions",)),
     ("decisions:CHARGES", ("charges_decisions",)),
     # At an instant, after the ends: releases of cores, requests for cores, predictions, hosts, limits, and the others.
     ("releases:HOLDERS", ("releases",)),
     ("releases:RELEASES", ("releases",)),
     ("requests:REQUESTS", ("resizing",)),
-    ("prediction:PREDICTS", ("prediction", "power")),
+    ("prediction:PREDICTS", ("predicted", "power")),
     ("outages:OUTAGES", ("outages",)),
     ("limits:LIMITS", ("power",)),
     ("stops:STOPS", ("stops",)),
-    ("drains:DRAINS", ("releases",)),
+    ("drains:DRAINS", ("drains",)),
     ("retries:RETRIES", ("outages", "loses", "directs")),
-    ("prediction:PROMISES", ("promises",)),
+    ("prediction:PROMISES", ("promised",)),
     ("widths:WIDTHS", ("resizing",)),
     ("hints:HINTS", ("hints",)),
     ("hints:HINTS_AS_DECIDED", ("hints",)),
@@ -43,13 +43,13 @@ FEATURES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("partition_limits:PARTITION_LIMITS", ("limited",)),
     ("other_events:OTHERS", ("cancels", "windows", "dependencies", "switch_wait_ns", "keeps_reservations", "order")),
     ("dependencies:DEPENDENCIES", ("dependencies",)),
-    ("switches:SWITCHES", ("switch_wait_ns",)),
+    ("switches:SWITCHES", ("stops_waiting",)),
     ("presets:PRESETS", ("presets",)),
     ("hold:HOLDS", ("order",)),
     # Policies try placements on hosts that are known to sleep; accounts begin when sleeping hosts have been waited for.
     ("sleep:SLEEPS", ("sleep",)),
     ("python:DECIDES", ("order",)),
-    ("scores:ACCOUNTS", ("accounts",)),
+    ("scores:ACCOUNTS", ("scores",)),
 )
 
 
@@ -59,6 +59,13 @@ def declared(where: str) -> "Feature":
     folder, _, name = where.partition(":")
     found: Feature = getattr(import_module(f"bls.engine.features.{folder}.feature"), name)
     return found
+
+
+def add_given(run: "RunColumns") -> None:
+    """Add the input of features to that of a run."""
+    for where, needs in FEATURES:
+        if any(map(run.has, needs)):
+            run.add(declared(where).given(run))
 
 
 def features_for(run: "FeatureRun") -> "Iterator[tuple[int, Feature]]":

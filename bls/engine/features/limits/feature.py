@@ -14,7 +14,7 @@ def stairs(run: FeatureRun) -> dict[str, int]:
     # Equal numbers of steps become known and end at an instant. If decisions take time, several such instants may pass
     # without a pass that could make room.
     steps = np.diff(run.given.state["power"].first, axis=1).sum(axis=0)
-    return {"steps": 2 * int(steps.sum() if run.settings.charges_decisions else steps.max(initial=0))}
+    return {"steps": 2 * int(steps.sum() if run.has("charges_decisions") else steps.max(initial=0))}
 
 
 def begin_limits(state: b.BatchState) -> None:

@@ -17,6 +17,7 @@ HOLDERS = Feature(
 
 RELEASES = Feature(
     lambda run: run.settings.releases != b.BY_DRAIN,
+    given=lambda run: {"releases": run.chosen.rules.releases},
     on={h.NEXT: f"{_HERE}.releases:next_release", h.INSTANT: f"{_HERE}.releases:handle_releases"},
     deals=lambda state: ("releases", "awaits_outcomes"),
 )

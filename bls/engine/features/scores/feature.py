@@ -12,6 +12,9 @@ SCORES = Feature(
     sizes=lambda run: {"scored": run.jobs},
 )
 
-ACCOUNTS = Feature(on=dict.fromkeys((h.TAKEN, h.STARTED, h.FREED), f"{_HERE}.orders:keep_account"))
+ACCOUNTS = Feature(
+    lambda run: run.given.chosen.accounts,
+    on=dict.fromkeys((h.TAKEN, h.STARTED, h.FREED), f"{_HERE}.orders:keep_account"),
+)
 
 TURNS_AWAY = Feature(lambda run: run.settings.order == b.REJECTED, plays={h.PLAN: f"{_HERE}.orders:turn_away"})
