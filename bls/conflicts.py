@@ -17,8 +17,10 @@ from bls.engine.features.limits import options as limits
 from bls.engine.features.other_events import options as other_events
 from bls.engine.features.outages import options as outages
 from bls.engine.features.prediction import options as prediction
+from bls.engine.features.presets import options as presets
 from bls.engine.features.releases import options as releases
 from bls.engine.features.sleep import options as sleep
+from bls.engine.features.switches import options as switches
 from bls.engine.features.widths import options as widths
 from traces.base.options import ChosenFeature, Conflict, has, said
 
@@ -28,6 +30,8 @@ _bls: Final = said(o.BLS, lambda one: one.policy.name)
 _BACKFILLS: Final = has(
     f"{o.BACKFILL} except none", lambda one: one.rules.depth > 0, lambda one: f"{o.BACKFILL:{one.rules.backfill}}",
     backfill="easy")
+
+BATCH: Final = switches.BATCH  #: options; checked for a :class:`bls.batch.Batch`
 
 #: Options; checked for a :class:`bls.power.options.Power`.
 POWER: Final[tuple[Conflict, ...]] = (
@@ -50,6 +54,10 @@ POLICY: Final[tuple[Conflict, ...]] = (
 
 #: Features of a run; checked for a ``bls.inputs.Run``.
 RUN: Final[tuple[Conflict, ...]] = (
+    Conflict(
+        has(f"a {o.BLS} that goes by prices or emissions", lambda run: run.lacking_signal, _bls, bls="PRICED"),
+        has(f"no {o.SIGNALS} with its columns", lambda _: True, lambda run: run.lacking_signal),
+        "as it goes by them", f"{o.SIGNALS} with that column", reason="{second}"),
     *outages.RUN, *sleep.RUN, *limits.RUN, *decisions.RUN, *prediction.RUN, *widths.RUN, outages.COORDINATED, *releases.RUN)
 
 PLAN: Final = limits.PLAN  #: features of a plan of power; checked for a ``bls.power.plan.PlannedLimits``
@@ -97,6 +105,7 @@ UNAWARE: Final[Mapping[str, Conflict]] = dict((
         f"{prediction.ESTIMATES} except requested", lambda run: run.rules.estimates_differ, str(prediction.ESTIMATES),
         estimates="exact",
     ), f"{prediction.ESTIMATES:requested}"),
+    _unaware("presets", presets.PRESETS, f"{presets.PRESET:False}"),
     _unaware("decision costs", decisions.CHARGES, f"no {decisions.DECISION_COST}"),
 ))
 
@@ -178,4 +187,4 @@ STREAM: Final[tuple[Conflict, ...]] = (
 )
 
 #: All conflicts of the batch level.
-TABLE: Final = (*POLICY, *POWER, *PLAN, *RUN, *UNAWARE.values(), *FAIR_START, *REPEATED, *STREAM)
+TABLE: Final = (*BATCH, *POLICY, *POWER, *PLAN, *RUN, *UNAWARE.values(), *FAIR_START, *REPEATED, *STREAM)

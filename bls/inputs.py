@@ -12,7 +12,7 @@ from bls import options as o
 from bls.allocators import Allocator
 from bls.allocators.contract import PlacementRequest
 from bls.conflicts import POLICY, RUN, UNAWARE
-from bls.constraints.job_constraints import JobConstraints, check_signals, masks, outage_columns, unaware_of
+from bls.constraints.job_constraints import JobConstraints, masks, outage_columns, unaware_of
 from bls.engine import state as b
 from bls.engine.feature import RunColumns
 from bls.engine.features.order import add_given
@@ -21,7 +21,7 @@ from bls.estimates import CORRECTIONS_NS, HistoryEstimator, estimator, planned_n
 from bls.machine.partitions import LIMITS, PartitionTable
 from bls.machine.platform import Platform
 from bls.policies import AnyPolicy, DecidingPolicy, KnownJobs, Scoring, ranks
-from bls.policies.contract import DIRECTIONS, directs, may_direct, may_not_fit
+from bls.policies.contract import DIRECTIONS, directs, may_direct
 from bls.policies.orders import FCFS, Reject
 from bls.scheduler_options import Rules
 from bls.workloads.columns import distinct
@@ -160,12 +160,6 @@ class Run(Chosen):
     countable: bool
     workload: Workload
     platform: Platform
-    accounts: bool  # whether the policy keeps accounts
-
-    @property
-    def may_not_fit(self) -> bool:
-        """Whether a job that the policy chooses may wait if it does not fit."""
-        return may_not_fit(self.policy)
 
     @property
     def windows(self) -> bool:
@@ -200,6 +194,16 @@ class Run(Chosen):
         return unaware_of(self.policy)
 
     @property
+    def lacking_signal(self) -> str:
+        """The first column of signals that the policy requires and the run lacks, in words; empty if there is none."""
+        signals = None if self.power is None else self.power.signals
+        for needed in getattr(self.policy, "needs_signals", ()):
+            if signals is None or needed not in signals.values:
+                lacks = f"there are no {o.SIGNALS}" if signals is None else f"{signals.source} has no such column"
+                return f"it goes by {needed}, and {lacks}"
+        return ""
+
+    @property
     def divided(self) -> bool:
         """Whether there are several partitions, or one with limits or only part of the machine."""
         table = self.platform.partition_table
@@ -216,7 +220,7 @@ class Run(Chosen):
 
 def given_for(
     workload: Workload, platform: Platform, policy: AnyPolicy, allocator: Allocator, rules: Rules,
-    constraints: JobConstraints, known: KnownJobs, *, scored: Scoring | None, recorded: bool,
+    constraints: JobConstraints, known: KnownJobs, scored: Scoring | None, *, recorded: bool,
     requested: Mapping[int, str] | None, power: PowerPlan | None = None, loses: bool = False,
 ) -> RunColumns:  # fmt: skip
     """The arrays of a run; ``scored`` is a prepared scoring policy, and planned run times are the estimates of ``known``. Other
@@ -228,9 +232,7 @@ def given_for(
     order = _order(policy, scored)
     limits = power if power is not None and power.limits_jobs else None
     countable = allocator.countable and constraints.interchangeable(platform)
-    check_signals(policy, None if power is None else power.signals)
-    accounts = scored is not None and scored.accounts
-    run = Run(rules, policy, allocator, constraints, limits, power, recorded, countable, workload, platform, accounts)
+    run = Run(rules, policy, allocator, constraints, limits, power, recorded, countable, workload, platform)
     check(UNAWARE.values(), run)
     if limits is not None:
         countable = countable and (limits.stops or (run.counts_power and not limits.by_cores()))
@@ -264,7 +266,7 @@ def given_for(
                 **{f"switch_{name}": own(getattr(platform.topology, name), np.int64) for name in _SWITCHES},
             ),
         },
-        settings=_settings(run, table, order, loses),
+        settings=_settings(run, scored, table, order, loses),
     )
     names = ("wanted_first", "wanted_lo", "wanted_hi")
     wanted = _wanted(workload, platform.n_cores, requested, allocator)
@@ -300,7 +302,7 @@ def _limits(table: PartitionTable) -> dict[str, Array]:
     return {"max_running_jobs": table.max_running_jobs, "max_running_cores": table.max_running_cores, **per_user}
 
 
-def _settings(run: Run, table: PartitionTable, order: int, loses: bool) -> dict[str, int]:
+def _settings(run: Run, scored: Scoring | None, table: PartitionTable, order: int, loses: bool) -> dict[str, int]:
     # The settings of the core, whose meaning no feature owns.
     rules, allocator, asked, directs = run.rules, run.allocator, run.constraints.requests, run.directs
     return {
@@ -314,6 +316,7 @@ def _settings(run: Run, table: PartitionTable, order: int, loses: bool) -> dict[
         "limited": int(any((limit < MAX_NS).any() for limit in _limits(table).values())),
         "n_resources": 0 if asked is None else asked.per_unit.shape[1],
         "n_licences": 0 if asked is None else asked.licences.shape[1],
+        "accounts": int(scored is not None and scored.accounts),
         "directs": b.SCALES * ("speeds" in directs) + b.CUTS * ("ends" in directs),
         "loses": int(loses),
     }

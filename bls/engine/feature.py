@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from bls.power.report import PowerReport
 
 
+def _is_set(name: str, setting: int | None) -> bool:
+    return setting is not None and setting != fields_of(Settings)[name].fill
+
+
 @dataclass
 class RunColumns:
     """Input of the engine: n jobs in workload order on M cores of H hosts; int64 arrays."""
@@ -34,10 +38,8 @@ class RunColumns:
     def has(self, name: str) -> bool:
         """Whether there is a field of the state, input of a feature or a setting that differs from its default; or the rules or
         constraints of the run have this and it is true."""
-        if name in (fields := fields_of(Settings)) and self.settings.get(name, fields[name].fill) != fields[name].fill:
-            return True
-        chosen = (self.chosen.rules, self.chosen.constraints)
-        return name in self.state or name in self.others or any(getattr(one, name, False) for one in chosen)
+        given = name in self.state or name in self.others or _is_set(name, self.settings.get(name))
+        return given or any(getattr(one, name, False) for one in (self.chosen.rules, self.chosen.constraints))
 
     def add(self, more: Mapping[str, Any]) -> None:
         """Add what ``Feature.given`` returns."""
@@ -64,9 +66,7 @@ class FeatureRun:
 
     def has(self, name: str) -> bool:
         """Whether ``RunColumns.has`` finds it, or it is a dimension that is not empty or a setting that features changed."""
-        if name in (fields := fields_of(Settings)) and getattr(self.settings, name) != fields[name].fill:
-            return True
-        return self.sizes[name] > 0 or self.given.has(name)
+        return self.sizes[name] > 0 or self.given.has(name) or _is_set(name, getattr(self.settings, name, None))
 
 
 @dataclass(frozen=True, eq=False)

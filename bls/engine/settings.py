@@ -16,6 +16,7 @@ class Settings(State):
     profiled: int = 0  # there is a profile of free cores over time
     steps: int = 0  # most changes of amounts at one instant besides those of jobs
     limited: int = 0  # a partition has limits
+    accounts: int = 0  # the policy's account function receives starts and ends
     switch_wait_ns: int = NEVER  # longest wait for fewer switches
 
     # Cores and hosts:

@@ -43,13 +43,13 @@ FEATURES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("partition_limits:PARTITION_LIMITS", ("limited",)),
     ("other_events:OTHERS", ("cancels", "windows", "dependencies", "switch_wait_ns", "keeps_reservations", "order")),
     ("dependencies:DEPENDENCIES", ("dependencies",)),
-    ("switches:SWITCHES", ("stops_waiting",)),
+    ("switches:SWITCHES", ("requests",)),
     ("presets:PRESETS", ("presets",)),
     ("hold:HOLDS", ("order",)),
     # Policies try placements on hosts that are known to sleep; accounts begin when sleeping hosts have been waited for.
     ("sleep:SLEEPS", ("sleep",)),
     ("python:DECIDES", ("order",)),
-    ("scores:ACCOUNTS", ("scores",)),
+    ("scores:ACCOUNTS", ("accounts",)),
 )
 
 

@@ -6,8 +6,6 @@ from bls.engine import hooks as h
 from bls.engine import state as b
 from bls.engine.feature import Feature, FeatureRun
 
-_HERE = "bls.engine.features.limits"
-
 
 def stairs(run: FeatureRun) -> dict[str, int]:
     """The number of steps of the profile that limits may add at once."""
@@ -24,12 +22,12 @@ def begin_limits(state: b.BatchState) -> None:
 
 LIMITS = Feature(
     lambda run: not run.has("stops"),
-    on={h.NEXT: f"{_HERE}.limits:next_change", h.INSTANT: f"{_HERE}.limits:change_limits"},
+    on={h.NEXT: f"{__package__}.limits:next_change", h.INSTANT: f"{__package__}.limits:change_limits"},
     settings=stairs,
     begin=begin_limits,
 )
 
 EASY = Feature(
     lambda run: run.settings.order in (b.STATIC, b.SCORED) and not run.settings.by_cores,
-    plays={h.PLAN: f"{_HERE}.easy:plan_with_power"},
+    plays={h.PLAN: f"{__package__}.easy:plan_with_power"},
 )

@@ -10,8 +10,6 @@ from bls.engine.feature import Feature, FeatureRun, RunColumns
 from bls.engine.features.other_events.state import OtherEvents
 from traces.compiled import own
 
-_HERE = "bls.engine.features.other_events"
-
 
 def _windows(run: RunColumns) -> dict[str, Any]:
     windows = run.chosen.constraints.windows
@@ -41,6 +39,6 @@ OTHERS = Feature(
     _have_others,
     given=_windows,
     state=_cancellations,
-    on={h.NEXT: f"{_HERE}.other_events:next_other", h.INSTANT: f"{_HERE}.other_events:others"},
+    on={h.NEXT: f"{__package__}.other_events:next_other", h.INSTANT: f"{__package__}.other_events:others"},
     deals=lambda state: ("cuts",) if state.other_events.cancels.size else (),
 )

@@ -9,8 +9,6 @@ from bls.engine.feature import Feature, RunColumns
 from bls.engine.state import BatchState
 from bls.estimates import HistoryEstimator, check_predicts, estimator, groups
 
-_HERE = "bls.engine.features.prediction"
-
 
 def _history(run: RunColumns) -> dict[str, dict[str, Any]]:
     # The history from which estimates are predicted.
@@ -34,14 +32,14 @@ PREDICTS = Feature(
     given=_history,
     begin=_all_estimated,
     on={
-        h.ENDED: f"{_HERE}.prediction:learn",
-        h.INSTANT: f"{_HERE}.prediction:predict_again",
-        h.ARRIVED: f"{_HERE}.prediction:predict",
+        h.ENDED: f"{__package__}.prediction:learn",
+        h.INSTANT: f"{__package__}.prediction:predict_again",
+        h.ARRIVED: f"{__package__}.prediction:predict",
     },
 )
 
 PROMISES = Feature(
     given=lambda run: {"promises": 1},
-    on={h.END_KNOWN: f"{_HERE}.promises:use_known_end"},
+    on={h.END_KNOWN: f"{__package__}.promises:use_known_end"},
     deals=lambda state: ("promises", "awaits_outcomes"),
 )

@@ -2,19 +2,14 @@
 
 from bls.engine import hooks as h
 from bls.engine import state as b
-from bls.engine.feature import Feature, RunColumns
-
-_HERE = "bls.engine.features.retries"
-
-
-def _attempts(run: RunColumns) -> dict[str, int]:
-    rules = run.chosen.rules
-    return {"requeues": int(rules.on_failure == "requeue"), "max_attempts": rules.max_attempts}
-
+from bls.engine.feature import Feature
 
 RETRIES = Feature(
     lambda run: run.has("outages") or run.settings.loses or run.settings.directs & b.CUTS,
-    given=_attempts,
-    plays={h.MAY_RETRY: f"{_HERE}.retries:may_retry", h.RETRY: f"{_HERE}.retries:again"},
+    given=lambda run: {
+        "requeues": int(run.chosen.rules.on_failure == "requeue"),
+        "max_attempts": run.chosen.rules.max_attempts,
+    },
+    plays={h.MAY_RETRY: f"{__package__}.retries:may_retry", h.RETRY: f"{__package__}.retries:again"},
     deals=lambda state: ("loses",) if state.settings.loses else (),
 )
