@@ -31,7 +31,7 @@ _BACKFILLS: Final = has(
     f"{o.BACKFILL} except none", lambda one: one.rules.depth > 0, lambda one: f"{o.BACKFILL:{one.rules.backfill}}",
     backfill="easy")
 
-BATCH: Final = switches.BATCH  #: options; checked for a :class:`bls.batch.Batch`
+BATCH: Final = switches.BATCH  #: options; checked for a :class:`bls.Batch`
 
 #: Options; checked for a :class:`bls.power.options.Power`.
 POWER: Final[tuple[Conflict, ...]] = (

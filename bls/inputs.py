@@ -278,10 +278,9 @@ def given_for(
         given.state["scores"] = {"numbers": scored.numbers, "memory": scored.memory}
     if not countable:
         given.state["masks"] = masks(table, windows, platform.n_cores)
-    if (asked := constraints.requests) is not None:
-        given.jobs.unit_cores[:], given.jobs.switch_limit[:] = asked.unit_cores, asked.switches
-        given.state["needs"] = np.ascontiguousarray(np.concatenate([asked.per_unit, asked.licences], axis=1).T)
-        given.state["totals"] = np.concatenate([platform.host_resources.ravel(), platform.licence_amounts])
+    if constraints.widths is not None and (rules.resizing != b.NO_RESIZE or rules.molds):
+        given.jobs.min_cores[:], given.jobs.max_cores[:] = constraints.widths.min_cores, constraints.widths.max_cores
+    _add_constraints(given, workload, platform, constraints)
     if power is not None:
         power.give(given)
     add_given(given)
@@ -320,3 +319,24 @@ def _settings(run: Run, scored: Scoring | None, table: PartitionTable, order: in
         "directs": b.SCALES * ("speeds" in directs) + b.CUTS * ("ends" in directs),
         "loses": int(loses),
     }
+
+
+def _add_constraints(given: RunColumns, workload: Workload, platform: Platform, constraints: JobConstraints) -> None:
+    # Dependencies, requests and advance reservations.
+    jobs, depends, asked, windows = given.jobs, constraints.dependencies, constraints.requests, constraints.windows
+    if depends is not None and bool((depends.depends_on >= 0).any()):
+        jobs.depends_on[:], jobs.think_ns[:] = depends.depends_on, depends.think_ns
+        given.state["dependencies"] = {"first": depends.child_first, "row": depends.child_row}
+        if depends.several:
+            given.state["dependencies"]["unmet"] = depends.waits_for
+    if asked is not None:
+        jobs.unit_cores[:], jobs.switch_limit[:] = asked.unit_cores, asked.switches
+        given.state["needs"] = np.ascontiguousarray(np.concatenate([asked.per_unit, asked.licences], axis=1).T)
+        given.state["totals"] = np.concatenate([platform.host_resources.ravel(), platform.licence_amounts])
+    if windows is not None and len(windows):
+        # A job of an advance reservation is cancelled or cut at its end.
+        jobs.window[:] = windows.of_jobs(workload)
+        ends = np.where(jobs.window < 0, b.NEVER, windows.end_ns[jobs.window])
+        np.minimum(jobs.cancel_ns, ends, out=jobs.cancel_ns)
+        begin_ns, end_ns = (own(column, np.int64) for column in (windows.begin_ns, windows.end_ns))
+        given.state["windows"] = b.WindowColumns(begin_ns=begin_ns, end_ns=end_ns)

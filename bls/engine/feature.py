@@ -41,17 +41,6 @@ class RunColumns:
         given = name in self.state or name in self.others or _is_set(name, self.settings.get(name))
         return given or any(getattr(one, name, False) for one in (self.chosen.rules, self.chosen.constraints))
 
-    def add(self, more: Mapping[str, Any]) -> None:
-        """Add what ``Feature.given`` returns."""
-        for name, value in more.items():
-            if name == "jobs":
-                for column, values in value.items():
-                    getattr(self.jobs, column)[:] = values
-            elif name in fields_of(Settings):
-                self.settings[name] = value
-            else:
-                self.state[name] = value
-
 
 @dataclass(frozen=True)
 class FeatureRun:
@@ -89,8 +78,8 @@ class Feature:
     """A feature of the batch engine. ``bls.engine.features.order`` states which runs may have it."""
 
     there: Callable[[FeatureRun], Any] = lambda run: True  # whether such a run has the feature
-    # Its part of a run's input, from the run's rules, policy and constraints: settings and fields of the state by their names,
-    # and columns of jobs by name, under ``jobs``. If several features set one, the last one in their order counts
+    # Its part of a run's input, from the run's rules, policy and constraints: settings, and columns of fields of the state. If
+    # several features set one, the last one in their order counts
     given: Callable[[RunColumns], Mapping[str, Any]] = lambda run: {}
     on: Mapping[int, str] = field(default_factory=dict)  # event → ``"module:kernel"``
     plays: Mapping[int, str] = field(default_factory=dict)  # role → ``"module:kernel"``

@@ -65,7 +65,8 @@ def add_given(run: "RunColumns") -> None:
     """Add the input of features to that of a run."""
     for where, needs in FEATURES:
         if any(map(run.has, needs)):
-            run.add(declared(where).given(run))
+            for name, value in declared(where).given(run).items():
+                (run.settings if isinstance(value, int) else run.state)[name] = value
 
 
 def features_for(run: "FeatureRun") -> "Iterator[tuple[int, Feature]]":

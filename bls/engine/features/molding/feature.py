@@ -2,11 +2,9 @@
 
 from bls.engine import hooks as h
 from bls.engine.feature import Feature
-from bls.engine.features.widths.feature import ranges
 
 MOLDS = Feature(
     lambda run: run.settings.max_reservations <= 1,
-    given=ranges,
     plays={h.WIDTH: "bls.engine.features.molding.molding:mold"},
     deals=lambda state: ("molds",),
     settings=lambda run: {"widest": run.cores},  # a job may get all cores

@@ -2,18 +2,10 @@
 
 from bls.engine import hooks as h
 from bls.engine import state as b
-from bls.engine.feature import Feature, RunColumns
-from traces.compiled import Array
-
-
-def ranges(run: RunColumns) -> dict[str, dict[str, Array]]:
-    """The columns of jobs with their least and largest widths."""
-    widths = run.chosen.constraints.widths
-    return {} if widths is None else {"jobs": {"min_cores": widths.min_cores, "max_cores": widths.max_cores}}
-
+from bls.engine.feature import Feature
 
 WIDTHS = Feature(
-    given=lambda run: {"resizing": run.chosen.rules.resizing, "releases": b.BY_CORE, **ranges(run)},
+    given=lambda run: {"resizing": run.chosen.rules.resizing, "releases": b.BY_CORE},
     on={h.AFTER_PASS: "bls.engine.features.widths.widths:resize_running"},
     deals=lambda state: ("resizes",),
     settings=lambda run: {"widest": run.cores},  # a job may get all cores
