@@ -26,6 +26,8 @@ _BACKFILLS: Final = has(
     f"{o.BACKFILL} except none", lambda one: one.rules.depth > 0, said(o.BACKFILL, lambda one: one.rules.backfill),
     backfill="easy")
 
+BATCH: Final[tuple[Conflict, ...]] = _of_features("BATCH")  #: options; checked for a :class:`bls.Batch`
+
 #: Options; checked for a :class:`bls.power.options.Power`.
 POWER: Final[tuple[Conflict, ...]] = (
     Conflict(
@@ -44,7 +46,13 @@ POLICY: Final[tuple[Conflict, ...]] = (
 )
 
 #: Features of a run: its jobs, its allocator and its power; checked for a ``bls.inputs.Run``.
-RUN: Final[tuple[Conflict, ...]] = _of_features("RUN")
+RUN: Final[tuple[Conflict, ...]] = (
+    Conflict(
+        has(f"a {o.BLS} that goes by prices or emissions", lambda run: run.lacking_signal, core.bls_text, bls="PRICED"),
+        has(f"no {o.SIGNALS} with its columns", lambda _: True, lambda run: run.lacking_signal),
+        "as it goes by them", f"{o.SIGNALS} with that column", reason="{second}"),
+    *_of_features("RUN"),
+)
 
 #: Features of a plan of power; checked for a ``bls.power.plan.PlannedLimits``.
 PLAN: Final[tuple[Conflict, ...]] = _of_features("PLAN")

@@ -135,9 +135,9 @@ class BatchSimulator(RunningJobs):
         self._entered = 0
         if isinstance(policy, ScoringPolicy) and not isinstance(policy, DecidingPolicy):
             self._scoring = scoring(policy, known)
-        parts = workload, platform, policy, allocator, rules, constraints, known
-        given = given_for(*parts, scored=self._scoring, recorded=recorded, requested=requested, power=power)
-        given.settings |= {"logs": int(self.is_seen), "loses": int(loses)}
+        parts = workload, platform, policy, allocator, rules, constraints, known, self._scoring
+        given = given_for(*parts, recorded=recorded, requested=requested, power=power, loses=loses)
+        given.settings["logs"] = int(self.is_seen)
         of_jobs, signals = (deadline_ns, known.core_mw), None if power is None else power.signals
         super().__init__(new_state(given), workload, platform, allocator, rules, constraints, *of_jobs, signals)
         self.state.outages.goes_on = int(self._may_go_on())

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bls.conflicts import UNAWARE
-from bls.engine.features.switches.options import SWITCHES
+from bls.engine.features.switches.options import SWITCHES, switch_limit
 from bls.engine.state import NEVER
 from bls.machine.partitions import Partition, PartitionTable
 from bls.machine.platform import Platform
-from bls.options import BLS, MEMORY, SIGNALS
-from bls.scheduler_options import ConstraintOptions, switch_limit
+from bls.options import MEMORY
+from bls.scheduler_options import ConstraintOptions
 from bls.workloads.columns import rejects_text
 from bls.workloads.selection import check_preset
 from bls.workloads.workload import TOO_WIDE, Workload
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from bls.constraints.outages import Outages
     from bls.constraints.resource_requests import Requests
     from bls.constraints.widths import Widths
-    from bls.power.signals import Signals
 
 NO_PARTITION = "no partition"
 BEYOND_LIMITS = "beyond its partition's limits"
@@ -173,15 +172,6 @@ def unaware_of(policy: object) -> frozenset[str]:
         allowed = f"a collection of {', '.join(UNAWARE)}"
         raise PluginError(f"batch policy {name}: unaware_of: {shown(said)}; allowed: {allowed}")
     return names
-
-
-def check_signals(policy: object, signals: Signals | None) -> None:
-    """Check that a run has the signals that its policy requires: columns of their file. Raises InputError."""
-    for needed in getattr(policy, "needs_signals", ()):
-        if signals is None or needed not in signals.values:
-            name = getattr(policy, "name", type(policy).__name__)
-            words = f"there are no {SIGNALS}" if signals is None else f"{signals.source} has no such column"
-            raise InputError(f"{BLS:{name}}: it goes by {needed}, and {words}; allowed: {SIGNALS} with that column")
 
 
 def constrain(

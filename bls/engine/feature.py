@@ -15,20 +15,32 @@ from traces.kernels.state import State, fields_of
 
 if TYPE_CHECKING:
     from bls.engine.state import BatchState
+    from bls.inputs import Run
     from bls.power.plan import PowerPlan
     from bls.power.report import PowerReport
+
+
+def _is_set(name: str, setting: int | None) -> bool:
+    return setting is not None and setting != fields_of(Settings)[name].fill
 
 
 @dataclass
 class RunColumns:
     """Input of the engine: n jobs in workload order on M cores of H hosts; int64 arrays."""
 
+    chosen: Run  # what it is made from
     jobs: Jobs
     partitions: dict[str, Array]  # columns of ``Partitions`` by name
     settings: dict[str, int]  # fields of ``Settings`` that differ from their defaults
     # Further fields of ``BatchState``; of nested states also only some columns, by name; others are empty
     state: dict[str, Any]
     others: dict[str, Any] = field(default_factory=dict)  # input of single features, by name
+
+    def has(self, name: str) -> bool:
+        """Whether there is a field of the state, input of a feature or a setting that differs from its default; or the rules or
+        constraints of the run have this and it is true."""
+        given = name in self.state or name in self.others or _is_set(name, self.settings.get(name))
+        return given or any(getattr(one, name, False) for one in (self.chosen.rules, self.chosen.constraints))
 
 
 @dataclass(frozen=True)
@@ -43,12 +55,8 @@ class FeatureRun:
     sizes: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))  # sizes of dimensions, 0 if unknown
 
     def has(self, name: str) -> bool:
-        """Whether a run has a field of the state, input of a feature, a dimension that is not empty, or a setting that differs
-        from its default."""
-        fields = fields_of(Settings)
-        if name in fields:
-            return bool(getattr(self.settings, name) != fields[name].fill)
-        return name in self.given.state or name in self.given.others or self.sizes[name] > 0
+        """Whether ``RunColumns.has`` finds it, or it is a dimension that is not empty or a setting that features changed."""
+        return self.sizes[name] > 0 or self.given.has(name) or _is_set(name, getattr(self.settings, name, None))
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +79,9 @@ class Feature:
     """A feature of the batch engine. ``bls.engine.features.order`` states which runs may have it."""
 
     there: Callable[[FeatureRun], Any] = lambda run: True  # whether such a run has the feature
+    # Its part of a run's input, from the run's rules, policy and constraints: settings, and columns of fields of the state. If
+    # several features set one, the last one in their order counts
+    given: Callable[[RunColumns], Mapping[str, Any]] = lambda run: {}
     on: Mapping[int, str] = field(default_factory=dict)  # event → ``"module:kernel"``
     plays: Mapping[int, str] = field(default_factory=dict)  # role → ``"module:kernel"``
     # Settings and sizes of dimensions; if several features set one, the greatest value counts:

@@ -208,7 +208,7 @@ def new_inline_state(scenario: ReadyScenario, simulator: BatchSimulator, *, keep
     n = len(cores)
     rules, widths = scenario.options.batch, scenario.constraints.widths
     resizes = rules.resizing > 0
-    width_requests = rules.evolves and bool(programs.table.width_shares.any())
+    width_requests = rules.resized == "evolve" and bool(programs.table.width_shares.any())
     most = np.maximum(cores, widths.max_cores) if (resizes or rules.molds) and widths is not None else cores
     widest = int(most.max()) if n else 1
     room, edges = programs.room(program, cores)

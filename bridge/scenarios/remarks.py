@@ -133,7 +133,7 @@ def balance_words(options: Iterable[Scenario]) -> str:
 def wish_words(scenario: ReadyScenario) -> str:
     """Remark that requests of running jobs have no effect, or do not occur; empty if neither is the case."""
     wishes = any(any(program.wishes) for program in scenario.applications)
-    evolves = scenario.options.batch.evolves
+    evolves = scenario.options.batch.resized == "evolve"
     if wishes and not evolves:
         return f"applications request cores without effect: {RESIZE:evolve} grants them"
     if evolves and not wishes:

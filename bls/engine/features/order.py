@@ -8,25 +8,25 @@ from typing import TYPE_CHECKING, Any, Final
 from traces.base.options import named
 
 if TYPE_CHECKING:
-    from bls.engine.feature import Feature, FeatureRun
+    from bls.engine.feature import Feature, FeatureRun, RunColumns
     from bls.engine.state import BatchState
 
-#: The folder and the name of each feature; and what a run has, any of it, that may have the feature (``FeatureRun.has``). Other
-#: runs do not load its declaration.
+#: The folder and the name of each feature; and what a run has, any of it, that may have the feature (``RunColumns.has`` and
+#: ``FeatureRun.has``). Other runs do not load its declaration.
 FEATURES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
-    ("decisions:RECORDS", ("keeps_decisions",)),
+    ("decisions:RECORDS", ("keep_decisions",)),
     ("decisions:CHARGES", ("charges_decisions",)),
     # At an instant, after the ends: releases of cores, requests for cores, predictions, hosts, limits, and the others.
     ("releases:HOLDERS", ("releases",)),
     ("releases:RELEASES", ("releases",)),
     ("requests:REQUESTS", ("resizing",)),
-    ("prediction:PREDICTS", ("prediction", "power")),
+    ("prediction:PREDICTS", ("predicted", "power")),
     ("outages:OUTAGES", ("outages",)),
     ("limits:LIMITS", ("power",)),
     ("stops:STOPS", ("stops",)),
-    ("drains:DRAINS", ("releases",)),
+    ("drains:DRAINS", ("drains",)),
     ("retries:RETRIES", ("outages", "loses", "directs")),
-    ("prediction:PROMISES", ("promises",)),
+    ("prediction:PROMISES", ("promised",)),
     ("widths:WIDTHS", ("resizing",)),
     ("hints:HINTS", ("hints",)),
     ("hints:HINTS_AS_DECIDED", ("hints",)),
@@ -45,7 +45,7 @@ FEATURES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("partition_limits:PARTITION_LIMITS", ("limited",)),
     ("other_events:OTHERS", ("cancels", "windows", "dependencies", "switch_wait_ns", "keeps_reservations", "order")),
     ("dependencies:DEPENDENCIES", ("dependencies",)),
-    ("switches:SWITCHES", ("switch_wait_ns",)),
+    ("switches:SWITCHES", ("requests",)),
     ("presets:PRESETS", ("presets",)),
     ("hold:HOLDS", ("order",)),
     # Policies try placements on hosts that are known to sleep; accounts begin when sleeping hosts have been waited for.
@@ -69,6 +69,14 @@ def having(file: str) -> Iterator[str]:
     """Yield the folders of features that have a file, the last ones first, as they build on those before them."""
     here, folders = path.dirname(__file__), dict.fromkeys(where.partition(":")[0] for where, _ in reversed(FEATURES))
     return (folder for folder in folders if path.isfile(path.join(here, folder, file)))
+
+
+def add_given(run: "RunColumns") -> None:
+    """Add the input of features to that of a run."""
+    for where, needs in FEATURES:
+        if any(map(run.has, needs)):
+            for name, value in declared(where).given(run).items():
+                (run.settings if isinstance(value, int) else run.state)[name] = value
 
 
 def features_for(run: "FeatureRun") -> "Iterator[tuple[int, Feature]]":

@@ -6,6 +6,7 @@ from bls.engine.feature import Feature
 
 HINTS = Feature(
     lambda run: run.settings.hints == b.OF_HEAD,
+    given=lambda run: {"hints": b.BY_POLICY if "hints" in run.chosen.directs else b.OF_HEAD},
     on={h.AFTER_PASS: "bls.engine.features.hints.hints:hint_running"},
     deals=lambda state: ("hints",),
     sizes=lambda run: {"hinted": run.cores, "job_hints": run.jobs},

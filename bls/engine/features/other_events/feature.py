@@ -8,15 +8,11 @@ from bls.engine.feature import Feature, FeatureRun
 from bls.engine.features.other_events.state import OtherEvents
 from bls.engine.status import BatchStatus
 
-_HERE = "bls.engine.features.other_events"
-
 
 def _have_others(run: FeatureRun) -> bool:
-    waits = run.settings.keeps_reservations == 1 or run.settings.order == b.DECIDED  # a pass at another instant
-    return waits or any(map(run.has, _OTHERS))
-
-
-_OTHERS = ("cancels", "windows", "dependencies", "switch_wait_ns")
+    settings, given = run.settings, run.given.state
+    waits = settings.keeps_reservations == 1 or settings.order == b.DECIDED  # a pass at another instant
+    return waits or run.has("cancels") or run.has("switch_wait_ns") or "windows" in given or "dependencies" in given
 
 
 def _cancellations(run: FeatureRun) -> dict[str, OtherEvents]:
@@ -28,7 +24,7 @@ def _cancellations(run: FeatureRun) -> dict[str, OtherEvents]:
 OTHERS = Feature(
     _have_others,
     state=_cancellations,
-    on={h.NEXT: f"{_HERE}.other_events:next_other", h.INSTANT: f"{_HERE}.other_events:others"},
+    on={h.NEXT: f"{__package__}.other_events:next_other", h.INSTANT: f"{__package__}.other_events:others"},
     grow={BatchStatus.ROWS_FULL: lambda state: (state.other_events.arriving, 32)},
     heaps=lambda state: {"later arrivals": (state.other_events.arriving, b.WAKE_UP_KEY + state.n_rows)},
     deals=lambda state: ("cuts",) if state.other_events.cancels.size else (),

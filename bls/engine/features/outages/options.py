@@ -1,10 +1,11 @@
 """The options of hosts that fail, and of the jobs that lose them; their conflicts."""
 
+from dataclasses import dataclass
 from typing import Final
 
 from bls.engine.features.core_choices import DECIDES, STREAMED, bls_text, unaware
 from bls.options import REQUESTS
-from traces.base.options import Choice, Conflict, Option, Panel, Whole, has
+from traces.base.options import Choice, Conflict, Option, Panel, Whole, has, holds
 
 FAILURES = Option[str | None](
     name="failures", panel=Panel.CONSTRAINTS, default=None, metavar="WHAT",
@@ -16,6 +17,16 @@ ON_FAILURE = Choice(
 MAX_ATTEMPTS = Whole(
     name="max-attempts", panel=Panel.CONSTRAINTS, default=1000, lowest=1, highest=10**9, metavar="N",
     help="Stop the run when a job has been interrupted this many times")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FailureRules:
+    """The treatment of jobs whose hosts fail."""
+
+    on_failure: str = holds(ON_FAILURE)  #: treatment of a job that loses a host, or all its cores for good
+    #: After this number of cuts of one job the simulation ends with an error; a job that lost all its cores has failed.
+    max_attempts: int = holds(MAX_ATTEMPTS)
+
 
 DRAINS: Final = has(
     f"{FAILURES} with drained hosts", lambda run: run.constraints.drains, str(FAILURES), failures="drains.csv")

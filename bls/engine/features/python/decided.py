@@ -62,8 +62,8 @@ def _put(state: b.BatchState, k: int, job: int, named: bool) -> int:
 
 @compiled(HOOK)
 def start_chosen(state: b.BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
-    """Reject and start the jobs that a Python policy has chosen, in its order; with ``Settings.may_not_fit``, some may wait."""
-    waits, before = state.settings.may_not_fit == 1, state.choice.did_not_fit
+    """Reject and start the jobs that a Python policy has chosen, in its order; if ``may_not_fit`` says so, some may wait."""
+    waits, before = state.choice.may_not_fit == 1, state.choice.did_not_fit
     for k in range(state.n_chosen):
         job = state.choice.rows[k]
         if job < 0:
