@@ -18,7 +18,7 @@ import pandas as pd
 import pytest
 from command_line import succeeds, twolevel
 from pages import ROOT, blocks, section, table
-from tables import table_rows, table_text
+from tables import kept, table_rows, table_text
 
 import traces
 from bls.policies import POLICIES, policy
@@ -260,6 +260,46 @@ def test_commands_studies_and_figures_know_added_variants(tree: Path, tmp_path: 
     assert rows.als.tolist() == ["ss", "fixed-time"] * 2
     assert rows.few.tolist() == [4] * 4
     assert (rows.mean_run_ns > 0).all()
+
+
+def test_a_feature_of_the_batch_engine_is_a_folder_and_a_few_lines(tree: Path, tmp_path: Path) -> None:
+    """It has an option, a conflict, columns and a kind of events."""
+    features = tree / "bls/engine/features"
+    (features / "patience").mkdir()
+    for name, text in kept(__file__, "patience").items():
+        (features / "patience" / name).write_text(text, encoding="utf-8")
+    inserted(features / "order.py", '    ("presets:PRESETS"', '    ("patience:LATE", ("patience_ns",)),\n')
+    inserted(tree / "bls/engine/state.py", "    power: PowerState", '    patience: PatienceState = column("late")\n')
+    replaced(
+        tree / "bls/scheduler_options.py", "SwitchRules, EstimateRules)", "SwitchRules, EstimateRules, PatienceRules)"
+    )
+    replaced(tree / "bls/conflicts.py", "*decisions.RUN,", "*decisions.RUN, *patience.RUN,")
+    replaced(features / "records.py", "ScaleRecords, ReleaseRecords)", "ScaleRecords, ReleaseRecords, LateRecords)")
+    imports = (
+        (tree / "bls/engine/state.py", "from bls.engine.features.patience.state import PatienceState"),
+        (tree / "bls/scheduler_options.py", "from bls.engine.features.patience.options import PatienceRules"),
+        (tree / "bls/conflicts.py", "from bls.engine.features.patience import options as patience"),
+        (features / "records.py", "from bls.engine.features.patience.records import LateRecords"),
+    )
+    for file, line in imports:
+        first = "from bls.engine.features.sleep" if file.name != "records.py" else "from bls.engine.features.widths"
+        if file.name == "scheduler_options.py":
+            first = "from bls.engine.features.switches"
+        inserted(file, first, f"{line}\n")
+    (tmp_path / "log.swf").write_text("".join(f"{k} 0 -1 60 256 " + "-1 " * 12 + "-1\n" for k in range(1, 5)))
+    command = shlex.split("-m bridge.cli run log.swf --als recorded --trace none --patience 50s --out r")
+    ran = within(tree, tmp_path, *command)
+    assert ran.returncode == 0, ran.stderr
+    assert pd.read_parquet(tmp_path / "r" / "lates.parquet").waited_ns.tolist() == [
+        60 * 10**9,
+        120 * 10**9,
+        180 * 10**9,
+    ]
+    (tmp_path / "mine.py").write_text(
+        "class Mine:\n    name = 'mine'\n\n    def decide(self, view):\n        return []\n"
+    )
+    ran = within(tree, tmp_path, *command, "--bls", "mine.py:Mine", "--force")
+    assert "--patience: not with batch policy mine, which has its own patience" in ran.stderr
 
 
 def test_the_cost_of_a_feature_counts_the_product_files_outside_its_folder() -> None:
