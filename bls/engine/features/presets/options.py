@@ -1,7 +1,8 @@
-"""The option of jobs that run from the start."""
+"""The option of jobs that run from the start; their conflicts."""
 
 from typing import Final
 
+from bls.engine.features.core_choices import unaware
 from traces.base.options import Option, Panel, has
 
 PRESET = Option[bool | None](
@@ -12,3 +13,5 @@ PRESET = Option[bool | None](
 PRESETS: Final = has(
     "jobs that run from the start", lambda run: run.workload.preset.any(),
     lambda run: f"job {run.workload.job_id[run.workload.preset.argmax()]} runs from the start", running=True)
+
+UNAWARE: Final = (unaware("presets", PRESETS, f"{PRESET:False}"),)
