@@ -5,7 +5,6 @@ to which its speed is scaled. Other cores are idle. Powers are whole mW, so ener
 overflow within seconds, an energy is stored as whole MJ and the remaining pJ.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import NamedTuple
@@ -123,10 +122,10 @@ class PowerAccounts(NamedTuple):
 
 
 class JobPieces(NamedTuple):
-    """Cores of one group of hosts, or of one host, that a job holds, or that are in tasks: int64 (k,) each."""
+    """Cores of one part of the machine that a job holds, or that are in tasks: int64 (k,) each."""
 
     job: Array  # row of the table of jobs
-    part: Array  # the group, or the host
+    part: Array  # the number of the part: by default the group of hosts
     start_ns: Array
     end_ns: Array
     more_mw: Array  # power beyond idle cores
@@ -181,32 +180,22 @@ def account(run: PowerRun) -> PowerAccounts:
     return PowerAccounts(series, used[0] if len(used) == 1 else used[0].plus(used[1]))
 
 
-def job_pieces(
-    run: PowerRun,
-    *,
-    by_host: bool = False,
-    clipped: Callable[[Array, Array], tuple[Array, Array, Array]] | None = None,
-) -> list[JobPieces]:
+def job_pieces(run: PowerRun, first: Array | None = None) -> list[JobPieces]:
     """The power of the cores of jobs: of held cores, and, if tasks are distinguished, the additional power of tasks.
-    ``clipped`` clips intervals of cores (lo, hi) to the cores that count: it returns the interval of each piece, and its
-    bounds; by default all cores count. Raises InputError as :func:`account`."""
+    ``first``, int64, ascending: parts of the machine begin with these cores, the last one ends with the machine; by default
+    they are the groups, and none has cores of two groups. Raises InputError as :func:`account`."""
     table, active = run.table, run.of == "held"
-    first = np.append(0, np.cumsum(np.repeat(table.cores, table.n_hosts))) if by_host else table.first_core
+    first = table.first_core if first is None else first
+    group_of_part = table.group_of_core(first)
     job, lo, hi, start, end, scale = held_cores(run.ledger)
-    if clipped is not None:
-        row, lo, hi = clipped(lo, hi)
-        job, start, end, scale = job[row], start[row], end[row], scale[row]
     row, part, n = cut_at(first, lo, hi)
-    group = table.group_of_host(part) if by_host else part
+    group = group_of_part[part]
     each = active_mw(table, run.classes, job[row], scale[row], group) if active else table.waiting_mw[group]
     found = [JobPieces(job[row], part, start[row], end[row], n * (each - table.idle_mw[group]), n * each)]
     if not active:
         job, core, start, end, scale = working_cores(run.ledger)
-        if clipped is not None:
-            row, core, _ = clipped(core, core + 1)
-            job, start, end, scale = job[row], start[row], end[row], scale[row]
         part = np.searchsorted(first, core, side="right") - 1
-        group = table.group_of_host(part) if by_host else part
+        group = group_of_part[part]
         more = active_mw(table, run.classes, job, scale, group) - table.waiting_mw[group]
         found.append(JobPieces(job, part, start, end, more, more))
     return found
@@ -406,7 +395,7 @@ def host_energies(run: PowerRun, intervals: HostIntervals) -> HostEnergies:
     host, begin, end = intervals
     table, lasts = run.table, end - begin
     of_host, idle = table.group_of_host(host), table.cores * table.idle_mw
-    pieces = job_pieces(run, by_host=True)
+    pieces = job_pieces(run, np.append(0, np.cumsum(np.repeat(table.cores, table.n_hosts))))
     parts = [_during(intervals, _Pieces(one.part, one.start_ns, one.end_ns, one.drawn_mw)) for one in pieces]
     held = pieces[0]  # these cores are not idle
     held_idle = _Pieces(held.part, held.start_ns, held.end_ns, held.more_mw - held.drawn_mw)
