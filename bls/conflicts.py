@@ -13,6 +13,7 @@ from bls import options as o
 from bls.engine.features.core_choices import DECIDES, DIRECTS, REJECTS, allocator_text
 from bls.engine.features.decisions import options as decisions
 from bls.engine.features.dependencies.options import DEPENDENCIES
+from bls.engine.features.domains import options as domains
 from bls.engine.features.limits import options as limits
 from bls.engine.features.other_events import options as other_events
 from bls.engine.features.outages import options as outages
@@ -50,9 +51,10 @@ POLICY: Final[tuple[Conflict, ...]] = (
 
 #: Features of a run; checked for a ``bls.inputs.Run``.
 RUN: Final[tuple[Conflict, ...]] = (
-    *outages.RUN, *sleep.RUN, *limits.RUN, *decisions.RUN, *prediction.RUN, *widths.RUN, outages.COORDINATED, *releases.RUN)
+    *outages.RUN, *sleep.RUN, *domains.RUN, *limits.RUN, *decisions.RUN, *prediction.RUN, *widths.RUN, outages.COORDINATED,
+    *releases.RUN)
 
-PLAN: Final = limits.PLAN  #: features of a plan of power; checked for a ``bls.power.plan.PlannedLimits``
+PLAN: Final = (*domains.PLAN, *limits.PLAN)  #: features of a plan of power; checked for a ``bls.power.plan.PlannedLimits``
 
 
 def _unaware(what: str, other: ChosenFeature, allowed: str) -> tuple[str, Conflict]:

@@ -14,8 +14,11 @@ from traces.kernels.state import State, fields_of
 
 if TYPE_CHECKING:
     from bls.engine.state import BatchState
+    from bls.machine.platform import Platform
+    from bls.power.domains import Domain
     from bls.power.plan import PowerPlan
     from bls.power.report import PowerReport
+    from bls.power.table import PowerTable
 
 
 @dataclass
@@ -63,6 +66,19 @@ class PowerFacts:
     measured: Callable[[PowerReport], Mapping[str, Any]] = lambda report: {}  # those of a run
     rows: Callable[[PowerReport], Iterable[tuple[str, str]]] = lambda report: ()  # the summary, as (name, text)
     record: Callable[[PowerReport], Mapping[str, Any]] = lambda report: {}  # entries in the record of the run
+    tables: Callable[[PowerReport], Mapping[str, Mapping[str, Any]]] = lambda report: {}  # further tables, by name
+    # Domains, which have power limits, besides the machine (``bls.power.domains``):
+    domain: Callable[[str, Platform, PowerTable, str], Domain] | None = (
+        None  # from the text of a limit, and where it is
+    )
+    domain_forms: str = ""  # the forms of such texts, for errors
+    domain_words: Callable[[PowerPlan], str] = lambda plan: ""  # what has limits, after their number
+    stuck: Callable[[Mapping[str, int]], str] = lambda limits_mw: (
+        ""
+    )  # why no job fits limits in force for ever, by name, mW
+    limit_record: Callable[[PowerPlan], Mapping[str, Any]] = lambda plan: {}  # entries in the record of the run
+    # Lists of limits in such a record, and where they are; raises InputError if it is not valid
+    recorded_limits: Callable[[Mapping[str, Any], str], Iterable[tuple[Any, str]]] = lambda record, where: ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,13 +1,12 @@
-"""Series over time: power above a limit and the reasons for it, power of parts of the machine, and slowed jobs."""
+"""Series over time: power above a limit and the reasons for it, and slowed jobs."""
 
-from dataclasses import replace
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from bls.engine import state as b
 from bls.power import accounting as a
-from bls.power.limits import Domain, Limits
+from bls.power.limits import Limits
 from traces.compiled import Array
 
 #: The reasons for power above a limit; the first that applies counts.
@@ -22,8 +21,8 @@ REASONS: Final = {
 
 
 class Excess(NamedTuple):
-    """From ``begin_ns`` up to ``end_ns`` the machine, or the part of it that ``where`` names, draws ``above_mw`` more than a
-    limit allows, for one of ``REASONS``."""
+    """From ``begin_ns`` up to ``end_ns`` the domain ``where`` (empty: the machine) draws ``above_mw`` more than a limit allows,
+    for one of ``REASONS``."""
 
     begin_ns: int
     end_ns: int
@@ -38,7 +37,7 @@ class ExcessFacts(NamedTuple):
     at: Array  # int64 (n,): all instants at which something changes, ascending, ns
     moving: Array  # bool (n,): whether any host is shutting down or booting from then on
     until_ns: int
-    least_mw: int  # power of the idle machine
+    least_mw: int  # power without jobs
     fallback: str  # without its parameters
 
 
@@ -46,7 +45,7 @@ def excesses_of(
     limits: Limits, series: a.PowerSeries, thought: a.PowerSeries | None, facts: ExcessFacts, where: str
 ) -> list[Excess]:
     """The times at which the power (``series``) was above the limits, with reasons. ``thought``: the predicted power; None
-    if it is the same. ``where``: the part of the machine; empty: the whole machine."""
+    if it is the same. ``where``: the name of the domain."""
     at, moving, until_ns, least_mw, fallback = facts
     ends, drawn = np.append(at[1:], until_ns), series.at(at)
     known, limit = (limits.steps(at, b.NEVER, known=known) for known in (True, False))
@@ -68,26 +67,6 @@ def excesses_of(
         else:
             found.append(one)
     return found
-
-
-def domain_series(run: a.PowerRun, domain: Domain) -> a.PowerSeries:
-    """The power of the hosts of a domain over time; that of the machine is in its accounts."""
-    columns = [(one.start_ns, one.end_ns, one.more_mw) for one in a.job_pieces(run, clipped=domain.clipped)]
-    down, stopped = run.downtime.within(run.begin_ns, run.until_ns), run.stopped
-    down = replace(down, **{name: column[domain.hosts[down.host]] for name, column in vars(down).items()})
-    if stopped is not None:
-        some = domain.hosts[stopped.host]
-        stopped = a.HostPassages(stopped.instant_ns[some], stopped.host[some], stopped.state[some])
-    columns.append(a.away_hosts(run.table, down, stopped, run.until_ns))
-    start, end, more = (np.concatenate(column) for column in zip(*columns, strict=True))
-    return a.step_series(domain.idle_mw, start, end, more, run.begin_ns, run.until_ns)
-
-
-def every_instant(series: a.PowerSeries, limits: Array) -> Array:
-    """The instants at which the power or a limit changes: int64, ascending, from the begin on."""
-    found = np.unique(np.concatenate([series.instant_ns, limits]))
-    begin = int(series.instant_ns[0])
-    return np.asarray(found[(found >= begin) & ((found < series.until_ns) | (found == begin))])
 
 
 def slowed_over_time(run: a.PowerRun) -> tuple[a.PowerSeries, a.PowerSeries]:

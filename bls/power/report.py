@@ -12,10 +12,11 @@ from bls.metrics.exact import exact_mean
 from bls.metrics.schedule import Downtime
 from bls.power import accounting as a
 from bls.power.costs import FinishedPower
+from bls.power.domains import Domain
 from bls.power.facts import FACTS
 from bls.power.job_power import JobPower, PowerClasses, power_classes
-from bls.power.limits import Domain, Limits, joined
-from bls.power.over_time import Excess, ExcessFacts, domain_series, every_instant, excesses_of, slowed_over_time
+from bls.power.limits import NO_LIMIT, joined
+from bls.power.over_time import Excess, ExcessFacts, excesses_of, slowed_over_time
 from bls.power.plan import PowerPlan
 from bls.power.words import LIMIT_METRICS, PREDICTION_METRICS, summary_of
 from traces.base.scale import WHOLE
@@ -25,7 +26,6 @@ from traces.holdings import Holdings, holdings
 from traces.ledger import STATES, WHY, Ledger, PowerRecords
 from traces.tables import ALLOWED, ENERGY, PREDICTED_POWER
 
-NO_LIMIT: Final = -1  #: entry of tables for no limit
 _LISTED: Final = 1000  #: largest number of times above a limit that the record of a run lists
 
 
@@ -164,7 +164,8 @@ class PowerReport:
     def columns(self) -> dict[str, Array]:
         """The table of power over time; each row is valid from its instant on."""
         at = self._instants
-        rows = {"instant_ns": at, "power_mw": self.series.at(at), "limit_mw": _lowest(self.plan.limits, at)}
+        limit = self.plan.limits.steps(at, NO_LIMIT, known=False)
+        rows = {"instant_ns": at, "power_mw": self.series.at(at), "limit_mw": limit}
         rows |= {"level": self._levels.at(at), **self._host_counts(at)}
         if self.plan.one_by_one:
             rows["jobs_slowed"] = np.zeros(len(at), np.int64) if self._slowed is None else self._slowed[1].at(at)
@@ -183,12 +184,12 @@ class PowerReport:
             level=columns["level"] if plan.limits_jobs and plan.fallback == "dvfs" else None,
         )
 
-    def _moving(self, at: Array, part: Domain) -> Array:
-        # Whether any host of a part of the machine is shutting down or booting: bool.
+    def _moving(self, at: Array, domain: Domain) -> Array:
+        # Whether any host of a domain is shutting down or booting: bool.
         if self._host_spans is None:
             return np.zeros(len(at), np.bool_)
         host, state, start, end = self._host_spans
-        some = ((state == b.SHUTTING) | (state == b.BOOTING)) & part.hosts[host]
+        some = ((state == b.SHUTTING) | (state == b.BOOTING)) & domain.has(host)
         return np.asarray(a.covered(at, start[some], end[some]) > 0)
 
     def _host_counts(self, at: Array) -> dict[str, Array]:
@@ -203,42 +204,26 @@ class PowerReport:
 
     @cached_property
     def domain_series(self) -> tuple[a.PowerSeries, ...]:
-        """The power over time of each part of the machine with limits."""
-        return tuple(domain_series(self.run, one) for one in self.plan.domains)
+        """The power over time of each domain, the machine first."""
+        return (self.series, *(one.series(self.run) for one in self.plan.domains))
 
     @cached_property
-    def domain_columns(self) -> dict[str, Any]:
-        """The table of power over time of parts of the machine, part by part; each row is valid from its instant on."""
-        names, parts = list[str](), []
-        for domain, series in zip(self.plan.domains, self.domain_series, strict=True):
-            at = every_instant(series, domain.limits.instants)
-            drawn, limit = series.at(at), _lowest(domain.limits, at)
-            another = np.append(True, (drawn[1:] != drawn[:-1]) | (limit[1:] != limit[:-1]))
-            parts.append((at[another], drawn[another], limit[another]))
-            names += [domain.name] * int(another.sum())
-        instant, drawn, limit = (np.concatenate(column) for column in zip(*parts, strict=True))
-        return {"instant_ns": instant, "domain": names, "power_mw": drawn, "limit_mw": limit}
-
-    @property
     def tables(self) -> dict[str, dict[str, Any]]:
         """The tables of power over time, by name."""
-        return {"power": self.columns} | ({"power_domains": self.domain_columns} if self.plan.domains else {})
+        return {"power": self.columns, **{name: dict(one) for some in FACTS for name, one in some.tables(self).items()}}
 
     @cached_property
     def excesses(self) -> list[Excess]:
-        """The times above a limit and their reasons: first of the machine, then of its parts."""
+        """The times above a limit and their reasons, domain by domain."""
         plan, found = self.plan, list[Excess]()
-        for part, series, least_mw in zip(plan.parts, (self.series, *self.domain_series), plan.least_mw, strict=True):
-            at = a.ascending(self._instants, series.instant_ns, part.limits.instants)
+        for one, series, least_mw in zip(plan.parts, self.domain_series, plan.least_mw, strict=True):
+            at = a.ascending(self._instants, series.instant_ns, one.limits.instants)
             at = at[(at >= self.begin_ns) & (at < self.until_ns)]
-            if not part.limits or not len(at):
+            if not one.limits or not len(at):
                 continue
-            thought = None
-            if self._thought is not None:
-                run = self.run._replace(classes=self._thought)
-                thought = domain_series(run, part) if part.name else a.account(run).series
-            facts = ExcessFacts(at, self._moving(at, part), self.until_ns, least_mw, plan.fallback)
-            found += excesses_of(part.limits, series, thought, facts, part.name)
+            thought = None if self._thought is None else one.series(self.run._replace(classes=self._thought))
+            facts = ExcessFacts(at, self._moving(at, one), self.until_ns, least_mw, plan.fallback)
+            found += excesses_of(one.limits, series, thought, facts, one.name)
         return found
 
     @cached_property
@@ -313,18 +298,14 @@ class PowerReport:
     def record(self) -> dict[str, Any]:
         """The entry in the record of a run: the metrics, the power of the machine, and the first times above a limit."""
         table, above = self.plan.table, self.excesses
-        domains = {
-            one.name: {"idle_w": one.idle_mw / 1000, "full_w": one.full_mw / 1000, "limits": _listed(one.limits)}
-            for one in self.plan.domains
-        }
         return {
             **self.metrics,
             "idle_w": table.idle_total_mw / 1000,
             "full_w": table.full_total_mw / 1000,
             **{name: value for one in FACTS for name, value in one.record(self).items()},
             "allowed_jobs": int(self.plan.allowed.sum()),
-            "limits": _listed(self.plan.limits),
-            **({"domains": domains} if domains else {}),
+            "limits": self.plan.limits.listed(),
+            **{name: value for one in FACTS for name, value in one.limit_record(self.plan).items()},
             "above_limit": [
                 {"begin_ns": one.begin_ns, "end_ns": one.end_ns, "above_w": one.above_mw / 1000, "reason": one.reason}
                 | ({"where": one.where} if one.where else {})
@@ -332,15 +313,6 @@ class PowerReport:
             ],
             "above_limit_times": len(above),
         }
-
-
-def _listed(limits: Limits) -> list[list[float]]:
-    return [[one.begin_ns, one.end_ns, one.power_mw / 1000] for one in limits.limits]
-
-
-def _lowest(limits: Limits, at: Array) -> Array:
-    limit = limits.steps(at, b.NEVER, known=False)
-    return np.where(limit == b.NEVER, NO_LIMIT, limit)
 
 
 def _by_state(run: a.PowerRun, held: Holdings, state: Array) -> Array:

@@ -149,7 +149,7 @@ def test_a_part_may_be_the_whole_machine(fallback: str, tmp_path: Path, monkeypa
         pd.testing.assert_frame_equal(machine.jobs, part.jobs, check_exact=True)
         assert machine.power is not None
         assert part.power is not None
-        columns = part.power.domain_columns
+        columns = part.power_of_domains
         assert (columns["power_mw"] == part.power.series.at(columns["instant_ns"])).all()
         spans, instants = [(one.begin, one.end, one.power) for one in case.limits], columns["instant_ns"].tolist()
         lowest = [min((mw for begin, end, mw in spans if begin <= at < end), default=NONE) for at in instants]
@@ -194,7 +194,7 @@ def test_starting_jobs_exceed_no_limit(
                 raise
             continue
         assert found.power.excesses == []
-        domains = found.power.domain_columns
+        domains = found.power_of_domains
         assert (domains["power_mw"] <= domains["limit_mw"]).all()
         tried += int((domains["power_mw"] > domains["limit_mw"] - 60_000).any())
     assert tried > 0

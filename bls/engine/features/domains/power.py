@@ -1,0 +1,187 @@
+"""Parts of the machine with their own power limits: their names, their power over time, and their tables, records and texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bls.constraints.job_constraints import partitions_of
+from bls.engine.feature import PowerFacts, RunColumns
+from bls.engine.features.domains.records import COLUMNS, NAME
+from bls.engine.features.domains.state import PartState
+from bls.machine.partitions import PartitionTable, existing
+from bls.machine.platform import Platform
+from bls.power.accounting import HostPassages, PowerRun, PowerSeries, ascending, away_hosts, job_pieces, step_series
+from bls.power.domains import Domain
+from bls.power.limits import NO_LIMIT, Limits
+from bls.power.table import PowerTable
+from bls.workloads.workload import Workload
+from traces.base.errors import InputError, one_of, shown
+from traces.compiled import Array
+from traces.intervals import intervals_text
+
+if TYPE_CHECKING:
+    from bls.power.plan import PowerPlan
+    from bls.power.report import PowerReport
+
+_FORMS = "partition:NAME, switch:NAME or hosts:4-7"
+_ALLOWED = "allowed: nothing, for the machine, partition:NAME, switch:NAME, or hosts:4-7"
+
+
+@dataclass(frozen=True, eq=False)
+class MachinePart(Domain):
+    """Some hosts of the machine that have their own limits; its name is ``partition:a``, ``switch:s0`` or ``hosts:4-7``."""
+
+    hosts: Array  # bool (H,): its hosts
+    # int64 (k,): its cores as half-open intervals, ascending
+    core_lo: Array
+    core_hi: Array
+
+    def has(self, host: Array) -> Array:
+        """Whether it has each of some hosts: bool."""
+        return np.asarray(self.hosts[host])
+
+    def covers(self, partitions: PartitionTable) -> Array:
+        """Whether it has all hosts of each partition: bool (P,)."""
+        n = len(self.hosts)
+        return np.array([self.hosts[partitions.hosts(row, n)].all() for row in range(len(partitions))])
+
+    def may_have(self, workload: Workload, platform: Platform) -> Array:
+        """Whether each job can get cores in it, as it has hosts of the job's partition: bool (n,)."""
+        table, n = platform.partition_table, len(self.hosts)
+        met = np.array([self.hosts[table.hosts(row, n)].any() for row in range(len(table))])
+        return np.asarray(met[partitions_of(workload, platform)[0]])
+
+    def in_groups(self, first_core: Array) -> Array:
+        """Its cores as half-open intervals, each in one of the groups that begin with these cores: begins, ends and groups,
+        int64 (3, k)."""
+        begin, end = np.maximum(self.core_lo, first_core[:-1, None]), np.minimum(self.core_hi, first_core[1:, None])
+        group, at = np.nonzero(begin < end)
+        return np.stack([begin[group, at], end[group, at], group])
+
+    def series(self, run: PowerRun) -> PowerSeries:
+        """Its power over time."""
+        first = ascending(run.table.first_core, self.core_lo, self.core_hi)
+        begun, over = (np.searchsorted(bounds, first, side="right") for bounds in (self.core_lo, self.core_hi))
+        pieces = ((one, (begun > over)[one.part]) for one in job_pieces(run, first))
+        columns = [(one.start_ns[some], one.end_ns[some], one.more_mw[some]) for one, some in pieces]
+        down, stopped = run.downtime.within(run.begin_ns, run.until_ns), run.stopped
+        down = replace(down, **{name: column[self.hosts[down.host]] for name, column in vars(down).items()})
+        if stopped is not None:
+            mine = self.hosts[stopped.host]
+            stopped = HostPassages(stopped.instant_ns[mine], stopped.host[mine], stopped.state[mine])
+        columns.append(away_hosts(run.table, down, stopped, run.until_ns))
+        start, end, more = (np.concatenate(column) for column in zip(*columns, strict=True))
+        return step_series(self.idle_mw, start, end, more, run.begin_ns, run.until_ns)
+
+
+def _intervals(text: str, platform: Platform, where: str) -> tuple[str, list[tuple[int, int]]]:
+    # The normalised name, and the hosts.
+    kind, _, name = text.partition(":")
+    kind, name = kind.strip(), name.strip()
+    if kind == "partition":
+        table = platform.partition_table
+        if name not in table.names:
+            raise one_of("partition", name, table.names, where)
+        row = table.names.index(name)
+        rows = slice(int(table.first[row]), int(table.first[row + 1]))
+        found = list(zip(table.host_lo[rows].tolist(), table.host_hi[rows].tolist(), strict=True))
+    elif kind == "switch":
+        names = platform.topology.names
+        if not names:
+            raise InputError(f"{where}: {shown(text)}: the platform has no switches; {_ALLOWED}")
+        if name not in names:
+            raise one_of("switch", name, names, where)
+        hosts = platform.topology.below(names.index(name))
+        runs = np.split(hosts, np.flatnonzero(np.diff(hosts) != 1) + 1)
+        found = [(int(run[0]), int(run[-1]) + 1) for run in runs]
+    elif kind == "hosts":
+        found = existing("host", name, platform.n_hosts, where)
+        if not found:
+            raise InputError(f"{where}: {shown(text)}: no hosts; {_ALLOWED}")
+        name = intervals_text(found)
+    else:
+        raise InputError(f"{where}: {shown(text)}; {_ALLOWED}")
+    return f"{kind}:{name}", found
+
+
+def _part(text: str, platform: Platform, table: PowerTable, where: str) -> MachinePart:
+    # The part that a limit names, without limits.
+    name, intervals = _intervals(text, platform, where)
+    hosts = np.zeros(platform.n_hosts, np.bool_)
+    for first, stop in intervals:
+        hosts[first:stop] = True
+    n_hosts = np.bincount(table.group_of_host(np.flatnonzero(hosts)), minlength=len(table.cores))
+    lo, hi = (platform.first_core[list(column)] for column in zip(*intervals, strict=True))
+    return MachinePart(name, table, n_hosts, Limits(), hosts, lo, hi)
+
+
+def _give(plan: PowerPlan, given: RunColumns) -> None:
+    if plan.domains and plan.limits_jobs:
+        hosts = np.arange(int(plan.table.first_host[-1]))
+        within = np.stack([one.has(hosts) for one in plan.domains], axis=1)
+        first, of_host = np.append(0, np.cumsum(within.sum(axis=1))), 1 + np.nonzero(within)[1]
+        given.state["parts"] = PartState.new({"domains": len(plan.parts)}, of_first=first, of_host=of_host)
+
+
+def _words(plan: PowerPlan) -> str:
+    n = len(plan.domains)
+    return f" of the machine and {n} part{'s' if n > 1 else ''} of it" if n else ""
+
+
+def _stuck(limits_mw: Mapping[str, int]) -> str:
+    if not any(limits_mw):
+        return ""
+    texts = ", ".join(f"{mw / 1000:g} W of {name or 'the machine'}" for name, mw in limits_mw.items())
+    left = "leave too few cores for it even on the idle machine (it is offered the cores that fit, host by host)"
+    return f"the permanent power limits, {texts}, {left}"
+
+
+def _tables(report: PowerReport) -> dict[str, dict[str, Any]]:
+    # MachinePart by part; each row is valid from its instant on.
+    names, rows = list[str](), []
+    for domain, series in zip(report.plan.domains, report.domain_series[1:], strict=True):
+        at = ascending(series.instant_ns, domain.limits.instants)
+        at = at[(at >= report.begin_ns) & ((at < report.until_ns) | (at == report.begin_ns))]
+        drawn, limit = series.at(at), domain.limits.steps(at, NO_LIMIT, known=False)
+        another = np.append(True, (drawn[1:] != drawn[:-1]) | (limit[1:] != limit[:-1]))
+        names += [domain.name] * int(another.sum())
+        rows.append((at[another], drawn[another], limit[another]))
+    if not rows:
+        return {}
+    instant, drawn, limit = (np.concatenate(column) for column in zip(*rows, strict=True))
+    return {NAME: dict(zip(COLUMNS, (instant, names, drawn, limit), strict=True))}
+
+
+def _limit_record(plan: PowerPlan) -> dict[str, Any]:
+    domains = {
+        one.name: {"idle_w": one.idle_mw / 1000, "full_w": one.full_mw / 1000, "limits": one.limits.listed()}
+        for one in plan.domains
+    }
+    return {"domains": domains} if domains else {}
+
+
+def _recorded_limits(record: Mapping[str, Any], where: str) -> Iterator[tuple[Any, str]]:
+    domains = record.get("domains", {})
+    if not isinstance(domains, Mapping):
+        raise InputError(f"{where}: domains: {shown(domains)}; allowed: parts of the machine by name, with limits")
+    for name, domain in domains.items():
+        if not isinstance(domain, Mapping) or "limits" not in domain:
+            raise InputError(f"{where}: domains.{name}: {shown(domain)}; allowed: a part of the machine with limits")
+        yield domain["limits"], f"{where}: domains.{name}"
+
+
+FACTS = PowerFacts(
+    _give,
+    by_cores=lambda plan: bool(plan.domains),
+    tables=_tables,
+    domain_forms=_FORMS,
+    domain=_part,
+    domain_words=_words,
+    stuck=_stuck,
+    limit_record=_limit_record,
+    recorded_limits=_recorded_limits,
+)
