@@ -500,9 +500,8 @@ class BatchSimulator(RunningJobs):
             return unscored(self._scoring.policy, job, self.now_ns)
         if status == BatchStatus.CHOICE_FAULT:
             if self.state.choice.refused:
-                windows, domains = self.constraints.windows, () if self._power is None else self._power.parts
-                names = [one.name for one in domains]
-                return self._wrong(refusal(self.state, row, self.platform, windows, names))
+                names = [] if self._power is None else [one.name for one in self._power.parts]
+                return self._wrong(refusal(self.state, row, self.platform, self.constraints.windows, names))
             asked, free = self.state.jobs.cores[row], self.state.free_cores
             reason = f"it requests {asked} cores, and {free} are free"
             if asked <= free:

@@ -6,11 +6,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bls.machine.partitions import PartitionTable
-from bls.machine.platform import Platform
 from bls.power.accounting import PowerRun, PowerSeries, account
 from bls.power.limits import Limit, Limits
 from bls.power.table import PowerTable
-from bls.workloads.workload import Workload
 from traces.base.columns import Columns
 from traces.compiled import Array
 
@@ -42,13 +40,9 @@ class Domain(Columns):
         """Whether it has each of some hosts: bool."""
         return np.ones(len(host), np.bool_)
 
-    def covers(self, partitions: PartitionTable) -> Array:
-        """Whether it has all hosts of each partition: bool (P,)."""
-        return np.ones(len(partitions), np.bool_)
-
-    def may_have(self, workload: Workload, platform: Platform) -> Array:
-        """Whether each job can get cores in it: bool (n,)."""
-        return np.ones(len(workload), np.bool_)
+    def in_partitions(self, partitions: PartitionTable) -> tuple[Array, Array]:
+        """Whether it has any hosts of each partition, and whether it has all: bool (P,) each."""
+        return np.ones(len(partitions), np.bool_), np.ones(len(partitions), np.bool_)
 
     def in_groups(self, first_core: Array) -> Array:
         """Its cores as half-open intervals, each in one of the groups that begin with these cores: begins, ends and groups,

@@ -6,7 +6,7 @@ import numpy as np
 
 from bls.engine import state as b
 from bls.power import accounting as a
-from bls.power.limits import Limits
+from bls.power.domains import Domain
 from traces.compiled import Array
 
 #: The reasons for power above a limit; the first that applies counts.
@@ -42,13 +42,13 @@ class ExcessFacts(NamedTuple):
 
 
 def excesses_of(
-    limits: Limits, series: a.PowerSeries, thought: a.PowerSeries | None, facts: ExcessFacts, where: str
+    domain: Domain, series: a.PowerSeries, thought: a.PowerSeries | None, facts: ExcessFacts
 ) -> list[Excess]:
-    """The times at which the power (``series``) was above the limits, with reasons. ``thought``: the predicted power; None
-    if it is the same. ``where``: the name of the domain."""
+    """The times at which the power of a domain (``series``) was above its limits, with reasons. ``thought``: the predicted
+    power; None if it is the same."""
     at, moving, until_ns, least_mw, fallback = facts
     ends, drawn = np.append(at[1:], until_ns), series.at(at)
-    known, limit = (limits.steps(at, b.NEVER, known=known) for known in (True, False))
+    known, limit = (domain.limits.steps(at, b.NEVER, known=known) for known in (True, False))
     planned = None if thought is None else thought.at(at)
     found: list[Excess] = []
     for k in np.flatnonzero(drawn > limit).tolist():
@@ -61,7 +61,7 @@ def excesses_of(
             "running": True,
         }
         reason = next(name for name in REASONS if holds[name])
-        one = Excess(int(at[k]), int(ends[k]), int(drawn[k] - limit[k]), reason, where)
+        one = Excess(int(at[k]), int(ends[k]), int(drawn[k] - limit[k]), reason, domain.name)
         if found and found[-1].end_ns == one.begin_ns and found[-1][2:] == one[2:]:
             found[-1] = found[-1]._replace(end_ns=one.end_ns)
         else:

@@ -9,6 +9,7 @@ import numpy as np
 
 from bls import options as o
 from bls.conflicts import PLAN
+from bls.constraints.job_constraints import partitions_of
 from bls.engine import state as b
 from bls.engine.feature import RunColumns
 from bls.engine.features.draws.state import DomainState, PowerState
@@ -137,8 +138,7 @@ class PowerPlan:
         given.state["totals"] = np.insert(given.state.get("totals", np.zeros(0, np.int64)), place, most)
 
     def why_stuck(self, limits_mw: Sequence[int]) -> str:
-        """The reason why a job does not fit on the idle machine under limits in force for ever, if there are any: of each
-        domain, ``NEVER`` without one; empty if limits do not decide which jobs start."""
+        """The reason why no job fits limits in force for ever, of each domain, mW (``NEVER``: none); empty without any."""
         found = {one.name: mw for one, mw in zip(self.parts, limits_mw, strict=False) if mw < b.NEVER}
         if not found:
             return ""
@@ -169,7 +169,7 @@ class PowerPlan:
             first=np.cumsum([0] + [part.shape[1] for part in intervals]),
             **dict(zip(("lo", "hi", "group"), np.concatenate(intervals, axis=1), strict=True)),
             idle_mw=np.array([one.idle_mw for one in self.parts], np.int64),
-            covers=np.stack([one.covers(self.partitions) for one in self.parts], axis=1).astype(np.int64),
+            covers=np.stack([one.in_partitions(self.partitions)[1] for one in self.parts], axis=1).astype(np.int64),
         )
 
     def state(self) -> PowerState:
@@ -264,9 +264,9 @@ def power_plan(
     if name == "dvfs":
         planned[allowed_rows] = table.n_states - 1
     elif name == "submit":
-        known = np.zeros(len(workload), np.bool_)
+        known, partition = np.zeros(len(workload), np.bool_), partitions_of(workload, platform)[0]
         for one in parts:
-            known |= one.limits.any_known(workload.submit_ns) & one.may_have(workload, platform)
+            known |= one.limits.any_known(workload.submit_ns) & one.in_partitions(partitions)[0][partition]
         planned[allowed_rows & known] = state
     signals = None if options.signals is None else read_signals(options.signals)
     draws = job_power(cast(Any, options.job_power), workload, known_jobs, drawn)  # its columns are lists

@@ -223,7 +223,7 @@ class PowerReport:
                 continue
             thought = None if self._thought is None else one.series(self.run._replace(classes=self._thought))
             facts = ExcessFacts(at, self._moving(at, one), self.until_ns, least_mw, plan.fallback)
-            found += excesses_of(one.limits, series, thought, facts, one.name)
+            found += excesses_of(one, series, thought, facts)
         return found
 
     @cached_property

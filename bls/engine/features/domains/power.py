@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bls.constraints.job_constraints import partitions_of
 from bls.engine.feature import PowerFacts, RunColumns
 from bls.engine.features.domains.records import COLUMNS, NAME
 from bls.engine.features.domains.state import PartState
@@ -18,7 +17,6 @@ from bls.power.accounting import HostPassages, PowerRun, PowerSeries, ascending,
 from bls.power.domains import Domain
 from bls.power.limits import NO_LIMIT, Limits
 from bls.power.table import PowerTable
-from bls.workloads.workload import Workload
 from traces.base.errors import InputError, one_of, shown
 from traces.compiled import Array
 from traces.intervals import intervals_text
@@ -41,29 +39,18 @@ class MachinePart(Domain):
     core_hi: Array
 
     def has(self, host: Array) -> Array:
-        """Whether it has each of some hosts: bool."""
         return np.asarray(self.hosts[host])
 
-    def covers(self, partitions: PartitionTable) -> Array:
-        """Whether it has all hosts of each partition: bool (P,)."""
-        n = len(self.hosts)
-        return np.array([self.hosts[partitions.hosts(row, n)].all() for row in range(len(partitions))])
-
-    def may_have(self, workload: Workload, platform: Platform) -> Array:
-        """Whether each job can get cores in it, as it has hosts of the job's partition: bool (n,)."""
-        table, n = platform.partition_table, len(self.hosts)
-        met = np.array([self.hosts[table.hosts(row, n)].any() for row in range(len(table))])
-        return np.asarray(met[partitions_of(workload, platform)[0]])
+    def in_partitions(self, partitions: PartitionTable) -> tuple[Array, Array]:
+        mine = [self.hosts[partitions.hosts(row, len(self.hosts))] for row in range(len(partitions))]
+        return np.array([some.any() for some in mine]), np.array([some.all() for some in mine])
 
     def in_groups(self, first_core: Array) -> Array:
-        """Its cores as half-open intervals, each in one of the groups that begin with these cores: begins, ends and groups,
-        int64 (3, k)."""
         begin, end = np.maximum(self.core_lo, first_core[:-1, None]), np.minimum(self.core_hi, first_core[1:, None])
         group, at = np.nonzero(begin < end)
         return np.stack([begin[group, at], end[group, at], group])
 
     def series(self, run: PowerRun) -> PowerSeries:
-        """Its power over time."""
         first = ascending(run.table.first_core, self.core_lo, self.core_hi)
         begun, over = (np.searchsorted(bounds, first, side="right") for bounds in (self.core_lo, self.core_hi))
         pieces = ((one, (begun > over)[one.part]) for one in job_pieces(run, first))
@@ -78,45 +65,31 @@ class MachinePart(Domain):
         return step_series(self.idle_mw, start, end, more, run.begin_ns, run.until_ns)
 
 
-def _intervals(text: str, platform: Platform, where: str) -> tuple[str, list[tuple[int, int]]]:
-    # The normalised name, and the hosts.
+def _part(text: str, platform: Platform, table: PowerTable, where: str) -> MachinePart:
+    # The part that a limit names, without limits.
     kind, _, name = text.partition(":")
     kind, name = kind.strip(), name.strip()
-    if kind == "partition":
-        table = platform.partition_table
-        if name not in table.names:
-            raise one_of("partition", name, table.names, where)
-        row = table.names.index(name)
-        rows = slice(int(table.first[row]), int(table.first[row + 1]))
-        found = list(zip(table.host_lo[rows].tolist(), table.host_hi[rows].tolist(), strict=True))
-    elif kind == "switch":
-        names = platform.topology.names
-        if not names:
-            raise InputError(f"{where}: {shown(text)}: the platform has no switches; {_ALLOWED}")
-        if name not in names:
-            raise one_of("switch", name, names, where)
-        hosts = platform.topology.below(names.index(name))
-        runs = np.split(hosts, np.flatnonzero(np.diff(hosts) != 1) + 1)
-        found = [(int(run[0]), int(run[-1]) + 1) for run in runs]
-    elif kind == "hosts":
+    partitions, switches, hosts = platform.partition_table, platform.topology, np.zeros(platform.n_hosts, np.bool_)
+    names = {"partition": partitions.names, "switch": switches.names}.get(kind, ())
+    if kind == "hosts":
         found = existing("host", name, platform.n_hosts, where)
         if not found:
             raise InputError(f"{where}: {shown(text)}: no hosts; {_ALLOWED}")
         name = intervals_text(found)
+        for first, stop in found:
+            hosts[first:stop] = True
+    elif not names:
+        why = ": the platform has no switches" * (kind == "switch")
+        raise InputError(f"{where}: {shown(text)}{why}; {_ALLOWED}")
+    elif name not in names:
+        raise one_of(kind, name, names, where)
+    elif kind == "partition":
+        hosts = partitions.hosts(names.index(name), platform.n_hosts)
     else:
-        raise InputError(f"{where}: {shown(text)}; {_ALLOWED}")
-    return f"{kind}:{name}", found
-
-
-def _part(text: str, platform: Platform, table: PowerTable, where: str) -> MachinePart:
-    # The part that a limit names, without limits.
-    name, intervals = _intervals(text, platform, where)
-    hosts = np.zeros(platform.n_hosts, np.bool_)
-    for first, stop in intervals:
-        hosts[first:stop] = True
+        hosts[switches.below(names.index(name))] = True
     n_hosts = np.bincount(table.group_of_host(np.flatnonzero(hosts)), minlength=len(table.cores))
-    lo, hi = (platform.first_core[list(column)] for column in zip(*intervals, strict=True))
-    return MachinePart(name, table, n_hosts, Limits(), hosts, lo, hi)
+    bounds = platform.first_core[np.flatnonzero(np.diff(hosts, prepend=False, append=False))]
+    return MachinePart(f"{kind}:{name}", table, n_hosts, Limits(), hosts, bounds[::2], bounds[1::2])
 
 
 def _give(plan: PowerPlan, given: RunColumns) -> None:
