@@ -1,12 +1,12 @@
 """Series over time: power above a limit and the reasons for it, and slowed jobs."""
 
+from collections import defaultdict
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from bls.engine import state as b
 from bls.power import accounting as a
-from bls.power.domains import Domain
+from bls.power.limits import joined
 from traces.compiled import Array
 
 #: The reasons for power above a limit; the first that applies counts.
@@ -31,44 +31,6 @@ class Excess(NamedTuple):
     where: str = ""
 
 
-class ExcessFacts(NamedTuple):
-    """Facts from which the reasons for excesses follow."""
-
-    at: Array  # int64 (n,): all instants at which something changes, ascending, ns
-    moving: Array  # bool (n,): whether any host is shutting down or booting from then on
-    until_ns: int
-    least_mw: int  # power without jobs
-    fallback: str  # without its parameters
-
-
-def excesses_of(
-    domain: Domain, series: a.PowerSeries, thought: a.PowerSeries | None, facts: ExcessFacts
-) -> list[Excess]:
-    """The times at which the power of a domain (``series``) was above its limits, with reasons. ``thought``: the predicted
-    power; None if it is the same."""
-    at, moving, until_ns, least_mw, fallback = facts
-    ends, drawn = np.append(at[1:], until_ns), series.at(at)
-    known, limit = (domain.limits.steps(at, b.NEVER, known=known) for known in (True, False))
-    planned = None if thought is None else thought.at(at)
-    found: list[Excess] = []
-    for k in np.flatnonzero(drawn > limit).tolist():
-        holds = {
-            "ignored": fallback == "none",
-            "reaction": known[k] > limit[k],
-            "infeasible": limit[k] < least_mw,
-            "stopping": moving[k],
-            "prediction": planned is not None and planned[k] <= limit[k],
-            "running": True,
-        }
-        reason = next(name for name in REASONS if holds[name])
-        one = Excess(int(at[k]), int(ends[k]), int(drawn[k] - limit[k]), reason, domain.name)
-        if found and found[-1].end_ns == one.begin_ns and found[-1][2:] == one[2:]:
-            found[-1] = found[-1]._replace(end_ns=one.end_ns)
-        else:
-            found.append(one)
-    return found
-
-
 def slowed_over_time(run: a.PowerRun) -> tuple[a.PowerSeries, a.PowerSeries]:
     """The slowest state of any job, and the number of slowed jobs, over time."""
     table, classes, begin_ns, until_ns = run.table, run.classes, run.begin_ns, run.until_ns
@@ -91,15 +53,8 @@ def slowed_over_time(run: a.PowerRun) -> tuple[a.PowerSeries, a.PowerSeries]:
 
 def _of_jobs(job: Array, start: Array, end: Array) -> tuple[Array, Array]:
     # Spans of cores as disjoint spans of their jobs.
-    order = np.lexsort((start, job))
-    job, start, end = job[order], start[order], end[order]
-    firsts, lasts = list[int](), list[int]()
-    before = -1
+    spans = defaultdict[int, list[tuple[int, int]]](list)
     for one, begin, stop in zip(job.tolist(), start.tolist(), end.tolist(), strict=True):
-        if one == before and begin <= lasts[-1]:
-            lasts[-1] = max(lasts[-1], stop)
-        else:
-            firsts.append(begin)
-            lasts.append(stop)
-        before = one
-    return np.array(firsts, np.int64), np.array(lasts, np.int64)
+        spans[one].append((begin, stop))
+    found = np.array([span for some in spans.values() for span in joined(some)], np.int64).reshape(-1, 2)
+    return found[:, 0], found[:, 1]

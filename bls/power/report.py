@@ -16,7 +16,7 @@ from bls.power.domains import Domain
 from bls.power.facts import FACTS
 from bls.power.job_power import JobPower, PowerClasses, power_classes
 from bls.power.limits import NO_LIMIT, joined
-from bls.power.over_time import Excess, ExcessFacts, excesses_of, slowed_over_time
+from bls.power.over_time import REASONS, Excess, slowed_over_time
 from bls.power.plan import PowerPlan
 from bls.power.words import LIMIT_METRICS, PREDICTION_METRICS, summary_of
 from traces.base.scale import WHOLE
@@ -215,15 +215,37 @@ class PowerReport:
     @cached_property
     def excesses(self) -> list[Excess]:
         """The times above a limit and their reasons, domain by domain."""
-        plan, found = self.plan, list[Excess]()
-        for one, series, least_mw in zip(plan.parts, self.domain_series, plan.least_mw, strict=True):
-            at = a.ascending(self._instants, series.instant_ns, one.limits.instants)
-            at = at[(at >= self.begin_ns) & (at < self.until_ns)]
-            if not one.limits or not len(at):
-                continue
-            thought = None if self._thought is None else one.series(self.run._replace(classes=self._thought))
-            facts = ExcessFacts(at, self._moving(at, one), self.until_ns, least_mw, plan.fallback)
-            found += excesses_of(one, series, thought, facts)
+        domains = zip(self.plan.parts, self.domain_series, self.plan.least_mw, strict=True)
+        return [
+            one
+            for domain, series, least_mw in domains
+            if domain.limits
+            for one in self._above(domain, series, least_mw)
+        ]
+
+    def _above(self, domain: Domain, series: a.PowerSeries, least_mw: int) -> list[Excess]:
+        # When a domain, which draws this without jobs, was above its limits.
+        at = a.ascending(self._instants, series.instant_ns, domain.limits.instants)
+        at = at[(at >= self.begin_ns) & (at < self.until_ns)]
+        ends, drawn, moving = np.append(at[1:], self.until_ns), series.at(at), self._moving(at, domain)
+        known, limit = (domain.limits.steps(at, b.NEVER, known=known) for known in (True, False))
+        planned = drawn if self._thought is None else domain.series(self.run._replace(classes=self._thought)).at(at)
+        found: list[Excess] = []
+        for k in np.flatnonzero(drawn > limit).tolist():
+            holds = {
+                "ignored": self.plan.fallback == "none",
+                "reaction": known[k] > limit[k],
+                "infeasible": limit[k] < least_mw,
+                "stopping": moving[k],
+                "prediction": planned[k] <= limit[k],
+                "running": True,
+            }
+            reason = next(name for name in REASONS if holds[name])
+            one = Excess(int(at[k]), int(ends[k]), int(drawn[k] - limit[k]), reason, domain.name)
+            if found and found[-1].end_ns == one.begin_ns and found[-1][2:] == one[2:]:
+                found[-1] = found[-1]._replace(end_ns=one.end_ns)
+            else:
+                found.append(one)
         return found
 
     @cached_property

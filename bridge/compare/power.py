@@ -15,7 +15,7 @@ import numpy as np
 
 from bls.metrics.exact import exact_mean, exact_product_sum, exact_quantiles, exact_sum
 from bls.metrics.quantity import named
-from bls.power.accounting import PJ_PER_J
+from bls.power.accounting import PJ_PER_J, PowerSeries
 from bls.power.facts import FACTS
 from bls.power.limits import joined
 from bls.power.table import MOST_MW
@@ -130,11 +130,11 @@ def indexes_of(
     begin, end = min(int(table["instant_ns"].iloc[0]) for table in powers), max(ends)
     idle_mw = [round(one["idle_w"] * 1000) for one in records]
     steps = [_steps(*one) for one in zip(powers, idle_mw, ends, strict=True)]
-    whole = [_energy_pj(*one, begin, end) for one in steps]
+    whole = [one.energy_pj(begin, end) for one in steps]
     # Before the first submit and after the later end no job runs in either run.
     limits = (limit for found, _ in _limits_in(records[1]) for limit in found)
     windows = joined((max(a, begin), min(z, end)) for a, z, *_ in limits)
-    saved = sum(_energy_pj(*steps[0], a, z) - _energy_pj(*steps[1], a, z) for a, z in windows)
+    saved = sum(steps[0].energy_pj(a, z) - steps[1].energy_pj(a, z) for a, z in windows)
     length = sum(z - a for a, z in windows)
     return PowerIndexes(
         run={name: _increase(*(one[some] for one in runs)) for name, some in groups.items()},
@@ -159,17 +159,10 @@ def _increase(before: Array, after: Array) -> Increase:
     return Increase(len(more), exact_mean(more), exact_quantiles(more, 95)[0], ratio)
 
 
-def _steps(table: DataFrame, idle_mw: int, last_ns: int) -> Pair[Array]:
+def _steps(table: DataFrame, idle_mw: int, last_ns: int) -> PowerSeries:
     # After the last end the machine is idle.
     at, power = table["instant_ns"].to_numpy(), table["power_mw"].to_numpy()
-    return np.append(at, max(last_ns, int(at[-1]))), np.append(power, idle_mw)
-
-
-def _energy_pj(at: Array, power: Array, begin: int, end: int) -> int:
-    until = np.append(at[1:], MAX_NS)
-    lasts = np.minimum(until, end) - np.maximum(at, begin)
-    some = lasts > 0
-    return exact_product_sum(lasts[some], power[some]) if some.any() else 0
+    return PowerSeries(np.append(at, max(last_ns, int(at[-1]))), np.append(power, idle_mw), MAX_NS)
 
 
 def index_rows(indexes: PowerIndexes, metrics: Mapping[str, list[float | None]]) -> list[tuple[str, str]]:

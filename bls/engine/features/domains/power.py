@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from bls.engine.features.domains.records import COLUMNS, NAME
 from bls.engine.features.domains.state import PartState
 from bls.machine.partitions import PartitionTable, existing
 from bls.machine.platform import Platform
-from bls.power.accounting import HostPassages, PowerRun, PowerSeries, ascending, away_hosts, job_pieces, step_series
+from bls.power.accounting import PowerRun, PowerSeries, ascending, away_hosts, job_pieces, step_series
 from bls.power.domains import Domain
 from bls.power.limits import NO_LIMIT, Limits
 from bls.power.table import PowerTable
@@ -53,16 +53,12 @@ class MachinePart(Domain):
     def series(self, run: PowerRun) -> PowerSeries:
         first = ascending(run.table.first_core, self.core_lo, self.core_hi)
         begun, over = (np.searchsorted(bounds, first, side="right") for bounds in (self.core_lo, self.core_hi))
-        pieces = ((one, (begun > over)[one.part]) for one in job_pieces(run, first))
-        columns = [(one.start_ns[some], one.end_ns[some], one.more_mw[some]) for one, some in pieces]
-        down, stopped = run.downtime.within(run.begin_ns, run.until_ns), run.stopped
-        down = replace(down, **{name: column[self.hosts[down.host]] for name, column in vars(down).items()})
-        if stopped is not None:
-            mine = self.hosts[stopped.host]
-            stopped = HostPassages(stopped.instant_ns[mine], stopped.host[mine], stopped.state[mine])
-        columns.append(away_hosts(run.table, down, stopped, run.until_ns))
-        start, end, more = (np.concatenate(column) for column in zip(*columns, strict=True))
-        return step_series(self.idle_mw, start, end, more, run.begin_ns, run.until_ns)
+        inside, columns = begun > over, list[tuple[Array, ...]]()
+        columns += [(inside[one.part], one.start_ns, one.end_ns, one.more_mw) for one in job_pieces(run, first)]
+        host, *away = away_hosts(run)
+        columns.append((self.hosts[host], *away))
+        mine, start, end, more = (np.concatenate(column) for column in zip(*columns, strict=True))
+        return step_series(self.idle_mw, start[mine], end[mine], more[mine], run.begin_ns, run.until_ns)
 
 
 def _part(text: str, platform: Platform, table: PowerTable, where: str) -> MachinePart:
@@ -114,7 +110,7 @@ def _stuck(limits_mw: Mapping[str, int]) -> str:
 
 
 def _tables(report: PowerReport) -> dict[str, dict[str, Any]]:
-    # MachinePart by part; each row is valid from its instant on.
+    # Part by part; each row is valid from its instant on.
     names, rows = list[str](), []
     for domain, series in zip(report.plan.domains, report.domain_series[1:], strict=True):
         at = ascending(series.instant_ns, domain.limits.instants)
