@@ -255,9 +255,7 @@ def step_series(
     instants, levels = at[first], start_mw + np.cumsum(change)[np.append(first[1:], len(at)) - 1]
     if instants[0] > begin_ns:
         instants, levels = np.append(begin_ns, instants), np.append(start_mw, levels)
-    another = np.append(True, levels[1:] != levels[:-1])
-    another &= (instants < until_ns) | (np.arange(len(instants)) == 0)
-    return PowerSeries(instants[another].astype(np.int64), levels[another].astype(np.int64), until_ns)
+    return PowerSeries.of_steps(instants, levels, until_ns)
 
 
 def held_cores(ledger: Ledger) -> tuple[Array, ...]:

@@ -45,8 +45,7 @@ class Domain(Columns):
         return np.ones(len(partitions), np.bool_), np.ones(len(partitions), np.bool_)
 
     def in_groups(self, first_core: Array) -> Array:
-        """Its cores as half-open intervals, each in one of the groups that begin with these cores: begins, ends and groups,
-        int64 (3, k)."""
+        """Its cores as half-open intervals within groups, which begin with these cores: begin, end, group, int64 (3, k)."""
         return np.stack([first_core[:-1], first_core[1:], np.arange(len(first_core) - 1)])
 
     def series(self, run: PowerRun) -> PowerSeries:

@@ -65,16 +65,6 @@ class Stairs(NamedTuple):
     power_mw: Array
 
 
-class Lowerings(NamedTuple):
-    """Decreases of the known limits at some instants: int64 each. The k-th instant has the rows ``first[k]:first[k + 1]``,
-    which add up: from ``since_ns`` up to ``until_ns`` by ``less_mw``."""
-
-    first: Array
-    since_ns: Array
-    until_ns: Array
-    less_mw: Array
-
-
 @dataclass(frozen=True)
 class Limits:
     """Limits of one domain."""
@@ -99,8 +89,9 @@ class Limits:
         bounds = np.array([at for span in spans for at in span], np.int64)
         return np.asarray(np.searchsorted(bounds, instants, side="right") % 2 == 1)
 
-    def lowerings(self, most_mw: int) -> Lowerings:
-        """The limits below ``most_mw`` that become known at each of :attr:`instants`."""
+    def lowerings(self, most_mw: int) -> tuple[Array, ...]:
+        """Decreases of the known limits, at first ``most_mw``, at each of :attr:`instants`: int64 columns first, since_ns,
+        until_ns, less_mw. The k-th instant has the rows ``first[k]:first[k + 1]``, which add up."""
         pending = sorted(((one.known_ns, one.begin_ns, one.end_ns, one.power_mw) for one in self.limits), reverse=True)
         # The limits known so far: from each instant up to the next.
         at, power = [0], [most_mw]
@@ -120,7 +111,7 @@ class Limits:
                         power[place] = most
             first.append(len(rows))
         columns = np.array(rows, np.int64).reshape(-1, 3).T
-        return Lowerings(np.array(first, np.int64), *(column.copy() for column in columns))
+        return np.array(first, np.int64), *(column.copy() for column in columns)
 
     def steps(self, instants: Sequence[int] | Array, none_mw: int, *, known: bool) -> Array:
         """The lowest limit in force (or ``known``) at each of some instants, mW: int64; ``none_mw`` if there is none."""

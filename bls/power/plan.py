@@ -71,13 +71,9 @@ class PowerPlan:
         return self.options.estimates != POWER_ESTIMATES.default
 
     @property
-    def most_total_mw(self) -> int:
-        """The highest planned power of the machine: with all cores working for the job that draws most, or with the platform's
-        power if it is higher; if hosts are stopped, with the power that the scheduler knows."""
-        return self.parts[0].total_mw(self._host_most_mw)
-
-    @property
     def _host_most_mw(self) -> Array:
+        # The highest planned power of a host of each group: with all cores working for the job that draws most, or with the
+        # platform's power if it is higher; if hosts are stopped, with the power that the scheduler knows.
         table = self.table
         if self.classes is None or (self.stops and self.predicts):
             return table.host_full_mw
@@ -140,10 +136,9 @@ class PowerPlan:
     def why_stuck(self, limits_mw: Sequence[int]) -> str:
         """The reason why no job fits limits in force for ever, of each domain, mW (``NEVER``: none); empty without any."""
         found = {one.name: mw for one, mw in zip(self.parts, limits_mw, strict=False) if mw < b.NEVER}
-        if not found:
-            return ""
-        alone = f"it does not fit the permanent power limit, {found.get('', 0) / 1000:g} W, even on the idle machine"
-        return next(filter(None, (one.stuck(found) for one in FACTS)), alone)
+        if found.keys() == {""}:
+            return f"it does not fit the permanent power limit, {found[''] / 1000:g} W, even on the idle machine"
+        return "".join(one.stuck(found) for one in FACTS if found)
 
     def stop_state(self) -> StopState:
         """The engine's state of hosts that are to be stopped."""
@@ -157,7 +152,7 @@ class PowerPlan:
             down_saves_mw=(self._host_most_mw - table.off_mw)[group],
             passages=off * np.stack([table.shutdown_ns[group], table.boot_ns[group]]),
             shuts_down=int(off),
-            max_mw=self.most_total_mw,
+            max_mw=self.parts[0].total_mw(self._host_most_mw),
         )
 
     def domain_state(self) -> DomainState:
@@ -294,8 +289,8 @@ def _steps(limits: Limits, full: int) -> tuple[Array, Array]:
     first = np.append(0, np.cumsum(some))[stairs.first]
     steps = np.stack([_never(stairs.until_ns), above - power, np.zeros_like(power)])[:, some].copy()
     if limits.noticed:
-        lower = limits.lowerings(full)
-        first, steps = lower.first, np.stack([_never(lower.until_ns), lower.less_mw, lower.since_ns])
+        first, since, until, less = limits.lowerings(full)
+        steps = np.stack([_never(until), less, since])
     return first, steps
 
 

@@ -1,7 +1,7 @@
 """Power and energy of a finished run: over time, in total, and the times above a limit with their reasons."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -53,7 +53,7 @@ class PowerReport:
         """The run with the actual power of its jobs."""
         parts = self.ledger, self.plan.table, self.downtime, self.stopped
         classes = self.plan.classes
-        of_rows = None if classes is None else classes.of_rows(self._origin)
+        of_rows = None if classes is None else replace(classes, kind=classes.kind[self._origin])
         return a.PowerRun(*parts, self.plan.options.of, self.begin_ns, self.until_ns, of_rows)
 
     @cached_property
@@ -97,18 +97,17 @@ class PowerReport:
     @cached_property
     def _instants(self) -> Array:
         # The instants at which any column changes.
-        found = [self.series.instant_ns, self.plan.limits.instants, self._levels.instant_ns]
+        found = [self.series.instant_ns, self.plan.limits.instants, self._levels.instant_ns, self._host_spans[2]]
         if self._slowed is not None:
             found.append(self._slowed[1].instant_ns)
-        if self._host_spans is not None:
-            found.append(self._host_spans[2])
         down = self.downtime.within(self.begin_ns, self.until_ns)
         every = a.ascending(*found, down.down_ns, down.up_ns)
         return np.asarray(every[(every >= self.begin_ns) & ((every < self.until_ns) | (every == self.begin_ns))])
 
     @cached_property
-    def _host_spans(self) -> tuple[Array, Array, Array, Array] | None:
-        return None if self.stopped is None else self.stopped.spans(self.until_ns)
+    def _host_spans(self) -> tuple[Array, Array, Array, Array]:
+        nothing = np.zeros(0, np.int64)
+        return (nothing,) * 4 if self.stopped is None else self.stopped.spans(self.until_ns)
 
     @cached_property
     def _levels(self) -> a.PowerSeries:
@@ -186,8 +185,6 @@ class PowerReport:
 
     def _moving(self, at: Array, domain: Domain) -> Array:
         # Whether any host of a domain is shutting down or booting: bool.
-        if self._host_spans is None:
-            return np.zeros(len(at), np.bool_)
         host, state, start, end = self._host_spans
         some = ((state == b.SHUTTING) | (state == b.BOOTING)) & domain.has(host)
         return np.asarray(a.covered(at, start[some], end[some]) > 0)
@@ -196,8 +193,7 @@ class PowerReport:
         n_hosts = int(self.plan.table.first_host[-1])
         down = self.downtime.within(self.begin_ns, self.until_ns)
         away = a.covered(at, down.down_ns, down.up_ns)
-        found, none = {}, np.zeros(0, np.int64)
-        _, state, start, end = self._host_spans or (none,) * 4
+        found, (_, state, start, end) = {}, self._host_spans
         for name, what in (("out", b.OUT), ("stopping", b.SHUTTING), ("off", b.OFF), ("booting", b.BOOTING)):
             found[f"hosts_{name}"] = a.covered(at, start[state == what], end[state == what])
         return {"hosts_up": n_hosts - away - sum(found.values()), **found, "hosts_down": away}

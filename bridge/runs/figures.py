@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from bls.engine.features.decisions.options import DECISIONS
-from bls.engine.features.domains import records as domains
+from bls.engine.features.domains.records import domain_table
 from bls.engine.features.releases.records import ReleaseRecords
 from bls.engine.features.widths.records import WidthRecords
 from bls.options import POWER
@@ -105,17 +105,12 @@ def _lengths(tasks: pd.DataFrame, view: FigureView) -> Figure:
     return task_lengths_figure(chosen, job_id=int(numbers[0]) if len(numbers) == 1 else None, title=view.title)
 
 
-#: Further tables of power over time, from a result or its folder, by their names in the figure.
-_POWER_TABLES: Mapping[str, Callable[[Result | Path], pd.DataFrame | None]] = {"domains": domains.for_figure}
-
-
 def _power(power: pd.DataFrame, view: FigureView) -> Figure:
     # Always of the whole machine.
     from traces.figures.run.power import power_figure
 
     until_ns = int(power["instant_ns"].max()) if view.until_ns is None else view.until_ns
-    further = {name: None if view.run is None else table(view.run) for name, table in _POWER_TABLES.items()}
-    return power_figure(power, until_ns=until_ns, title=view.title, **further)
+    return power_figure(power, until_ns=until_ns, domains=domain_table(view.run), title=view.title)
 
 
 _CORES = ("first_core", "host_names", "jobs", "cores")  # parameters of figures of tasks

@@ -102,8 +102,6 @@ def _words(plan: PowerPlan) -> str:
 
 
 def _stuck(limits_mw: Mapping[str, int]) -> str:
-    if not any(limits_mw):
-        return ""
     texts = ", ".join(f"{mw / 1000:g} W of {name or 'the machine'}" for name, mw in limits_mw.items())
     left = "leave too few cores for it even on the idle machine (it is offered the cores that fit, host by host)"
     return f"the permanent power limits, {texts}, {left}"

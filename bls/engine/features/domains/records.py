@@ -25,9 +25,10 @@ def power_of_parts(result: Any) -> DataFrame:
     return rows_frame(columns)
 
 
-def for_figure(run: Any) -> DataFrame | None:
+def domain_table(run: Any) -> DataFrame | None:
     """The table of a result, or of its folder; None if it has none. Raises InputError if the file is another table."""
     if isinstance(run, Path):
         path = run / f"{NAME}.parquet"
         return read_rows(path, COLUMNS) if path.exists() else None
-    return run.power_of_domains if run.power is not None and NAME in run.power.tables else None
+    power = None if run is None else run.power
+    return None if power is None or NAME not in power.tables else run.power_of_domains
