@@ -15,7 +15,7 @@ from traces.compiled import Array
 
 @dataclass(frozen=True, eq=False)
 class Domain(Columns):
-    """The machine, and the base of other domains, which consist of whole hosts."""
+    """The machine, or the base of another domain, which consists of whole hosts."""
 
     name: str  # as in a file of limits; empty: the machine
     table: PowerTable
