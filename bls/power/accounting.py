@@ -172,7 +172,7 @@ class PowerRun(NamedTuple):
 def account(run: PowerRun) -> PowerAccounts:
     """Compute power and energy. Raises InputError if tasks are to be distinguished and there are no records of them."""
     table, pieces = run.table, job_pieces(run)
-    columns = [(one.start_ns, one.end_ns, one.more_mw) for one in pieces] + [away_hosts(run)[1:]]
+    columns = [(one.start_ns, one.end_ns, one.more_mw) for one in pieces] + [away[1:] for away in away_hosts(run)]
     start, end, more = (np.concatenate(column) for column in zip(*columns, strict=True))
     series = step_series(table.idle_total_mw, start, end, more, run.begin_ns, run.until_ns)
     used = [Energy.of(one.drawn_mw, one.end_ns - one.start_ns).by(one.job, len(run.ledger.jobs)) for one in pieces]
@@ -184,17 +184,17 @@ def job_pieces(run: PowerRun, first: Array | None = None) -> list[JobPieces]:
     ``first``, int64, ascending: parts of the machine begin with these cores, the last one ends with the machine; by default
     they are the groups, and none has cores of two groups. Raises InputError as :func:`account`."""
     table, active = run.table, run.of == "held"
-    first = table.first_core if first is None else first
+    by_group, first = first is None, table.first_core if first is None else first
     group_of_part = table.group_of_core(first)
     job, lo, hi, start, end, scale = held_cores(run.ledger)
     row, part, n = cut_at(first, lo, hi)
-    group = group_of_part[part]
+    group = part if by_group else group_of_part[part]
     each = active_mw(table, run.classes, job[row], scale[row], group) if active else table.waiting_mw[group]
     found = [JobPieces(job[row], part, start[row], end[row], n * (each - table.idle_mw[group]), n * each)]
     if not active:
         job, core, start, end, scale = working_cores(run.ledger)
         part = np.searchsorted(first, core, side="right") - 1
-        group = group_of_part[part]
+        group = part if by_group else group_of_part[part]
         more = active_mw(table, run.classes, job, scale, group) - table.waiting_mw[group]
         found.append(JobPieces(job, part, start, end, more, more))
     return found
@@ -209,8 +209,9 @@ def cut_at(first: Array, lo: Array, hi: Array) -> tuple[Array, Array, Array]:
     return row, part, np.minimum(hi[row], first[part + 1]) - np.maximum(lo[row], first[part])
 
 
-def away_hosts(run: PowerRun) -> tuple[Array, Array, Array, Array]:
-    """Hosts that are not in service: host, start_ns, end_ns, and the power beyond that of an idle host, mW; int64 each."""
+def away_hosts(run: PowerRun) -> list[tuple[Array, Array, Array, Array]]:
+    """Hosts that are not in service, in one or two tables: columns of host, start_ns, end_ns, and the power beyond that of an
+    idle host, mW; int64 each."""
     table, down = run.table, run.downtime.within(run.begin_ns, run.until_ns)
     more = (table.off_mw - table.host_idle_mw)[table.group_of_host(down.host)]
     columns = [(down.host, down.down_ns, down.up_ns, more)]
@@ -222,8 +223,7 @@ def away_hosts(run: PowerRun) -> tuple[Array, Array, Array, Array]:
         change = more.copy()
         change[1:] -= np.where(host[1:] == host[:-1], more[:-1], 0)
         columns.append((host, start, np.full(len(start), run.until_ns), change))
-    hosts, begin, end, more = (np.concatenate(column) for column in zip(*columns, strict=True))
-    return hosts, begin, end, more
+    return columns
 
 
 def ascending(*columns: Array) -> Array:

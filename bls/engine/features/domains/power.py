@@ -55,8 +55,7 @@ class MachinePart(Domain):
         begun, over = (np.searchsorted(bounds, first, side="right") for bounds in (self.core_lo, self.core_hi))
         inside, columns = begun > over, list[tuple[Array, ...]]()
         columns += [(inside[one.part], one.start_ns, one.end_ns, one.more_mw) for one in job_pieces(run, first)]
-        host, *away = away_hosts(run)
-        columns.append((self.hosts[host], *away))
+        columns += [(self.hosts[host], *away) for host, *away in away_hosts(run)]
         mine, start, end, more = (np.concatenate(column) for column in zip(*columns, strict=True))
         return step_series(self.idle_mw, start[mine], end[mine], more[mine], run.begin_ns, run.until_ns)
 
