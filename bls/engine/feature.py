@@ -68,15 +68,12 @@ class PowerFacts:
     record: Callable[[PowerReport], Mapping[str, Any]] = lambda report: {}  # entries in the record of the run
     tables: Callable[[PowerReport], Mapping[str, Mapping[str, Any]]] = lambda report: {}  # further tables, by name
     # Domains, which have power limits, besides the machine (``bls.power.domains``):
-    domain: Callable[[str, Platform, PowerTable, str], Domain] | None = (
-        None  # from the text of a limit, and where it is
-    )
-    domain_forms: str = ""  # the forms of such texts, for errors
-    domain_words: Callable[[PowerPlan], str] = lambda plan: ""  # what has limits, after their number
-    stuck: Callable[[Mapping[str, int]], str] = lambda limits_mw: (
-        ""
-    )  # why no job fits limits in force for ever, by name, mW
-    limit_record: Callable[[PowerPlan], Mapping[str, Any]] = lambda plan: {}  # entries in the record of the run
+    domain_forms: str = ""  # how limits name one, for errors
+    domain: Callable[[str, Platform, PowerTable, str], Domain] | None = None  # by its name; last: where that is
+    domain_words: Callable[[PowerPlan], str] = lambda plan: ""  # of the summary, after the number of limits
+    # Why no job ever fits these limits, mW by domain; and entries of limits in the record of the run
+    stuck: Callable[[Mapping[str, int]], str] = lambda limits_mw: ""
+    limit_record: Callable[[PowerPlan], Mapping[str, Any]] = lambda plan: {}
     # Lists of limits in such a record, and where they are; raises InputError if it is not valid
     recorded_limits: Callable[[Mapping[str, Any], str], Iterable[tuple[Any, str]]] = lambda record, where: ()
 
