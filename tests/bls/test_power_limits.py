@@ -236,6 +236,15 @@ def test_parts_that_cannot_be(name: str, where: str, message: str, tmp_path: Pat
         assert "\n" not in str(error.value)
 
 
+def test_without_features_that_declare_domains_only_the_machine_has_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bls.power.plan.FACTS", ())
+    assert ran([(0, S, 300)], fallback="none").power.plan.domains == ()
+    with pytest.raises(
+        InputError, match=r"^limits: where: 'hosts:0'; allowed: nothing, as no part of the machine is known"
+    ):
+        ran([(0, S, 300, "hosts:0")], fallback="none")
+
+
 @pytest.mark.parametrize(
     ("fallback", "resize", "message"), table_rows(__file__, "features_that_conflict_with_limits_of_parts")
 )
