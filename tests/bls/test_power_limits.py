@@ -150,7 +150,7 @@ def test_a_part_may_be_the_whole_machine(fallback: str, tmp_path: Path, monkeypa
         assert machine.power is not None
         assert part.power is not None
         columns = part.power_of_domains
-        assert (columns["power_mw"] == part.power.series.at(columns["instant_ns"])).all()
+        assert (columns["power_mw"] == part.power.series.at(columns["instant_ns"].to_numpy())).all()
         spans, instants = [(one.begin, one.end, one.power) for one in case.limits], columns["instant_ns"].tolist()
         lowest = [min((mw for begin, end, mw in spans if begin <= at < end), default=NONE) for at in instants]
         assert columns["limit_mw"].tolist() == lowest
