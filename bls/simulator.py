@@ -111,8 +111,7 @@ class BatchSimulator(RunningJobs):
         allocator = with_parameters(allocator, seed=seed % 2**63)
         rules, constraints = rules or Rules(), constraints or JobConstraints()
         check_rules(rules, policy)
-        #: Names of the parts of the machine with their own power limits.
-        self._parts = () if power is None else tuple(one.name for one in power.domains)
+        self._power = power
         deadline_ns = deadlines_ns(workload, slack)
         n_cores, widest = platform.n_cores, int(workload.cores.argmax())
         if (asked := workload.cores[widest]) > n_cores:
@@ -505,10 +504,9 @@ class BatchSimulator(RunningJobs):
             return unscored(self._scoring.policy, job, self.now_ns)
         if status == BatchStatus.CHOICE_FAULT:
             if self.state.choice.refused:
+                names = [] if self._power is None else [one.name for one in self._power.parts]
                 windows = self.constraints.windows
-                return self._wrong(
-                    named("bls.seen.answers:refusal")(self.state, row, self.platform, windows, self._parts)
-                )
+                return self._wrong(named("bls.seen.answers:refusal")(self.state, row, self.platform, windows, names))
             asked, free = self.state.jobs.cores[row], self.state.free_cores
             reason = f"it requests {asked} cores, and {free} are free"
             if asked <= free:
@@ -536,14 +534,8 @@ class BatchSimulator(RunningJobs):
             reason = f"{down} host{'s are' if down > 1 else ' is'} {word} forever"
         elif stuck:
             reason = stuck
-        elif limits := {k: mw for k, mw in enumerate(self.state.domains.limit_mw.tolist()) if mw < b.NEVER}:
-            of = ("the machine", *self._parts)
-            texts = ", ".join(f"{mw / 1000:g} W of {of[k]}" for k, mw in limits.items())
-            if limits.keys() == {0}:
-                reason = f"it does not fit the permanent power limit, {limits[0] / 1000:g} W, even on the idle machine"
-            else:
-                reason = f"the permanent power limits, {texts}, leave too few cores for it even on the idle machine"
-                reason += " (it is offered the cores that fit, host by host)"
+        elif self._power is not None and (limited := self._power.why_stuck(self.state.domains.limit_mw.tolist())):
+            reason = limited
         else:
             reason = f"allocator {self.allocator.name} does not place it on the empty machine"
         stuck_at = f"the simulation is stuck at job {job}, at {at}"

@@ -16,8 +16,11 @@ from traces.kernels.state import State, fields_of
 if TYPE_CHECKING:
     from bls.engine.state import BatchState
     from bls.inputs import Run
+    from bls.machine.platform import Platform
+    from bls.power.domains import Domain
     from bls.power.plan import PowerPlan
     from bls.power.report import PowerReport
+    from bls.power.table import PowerTable
 
 
 def _is_set(name: str, setting: int | None) -> bool:
@@ -72,6 +75,16 @@ class PowerFacts:
     measured: Callable[[PowerReport], Mapping[str, Any]] = lambda report: {}  # those of a run
     rows: Callable[[PowerReport], Iterable[tuple[str, str]]] = lambda report: ()  # the summary, as (name, text)
     record: Callable[[PowerReport], Mapping[str, Any]] = lambda report: {}  # entries in the record of the run
+    tables: Callable[[PowerReport], Mapping[str, Mapping[str, Any]]] = lambda report: {}  # further tables, by name
+    # Domains, which have power limits, besides the machine (``bls.power.domains``):
+    domain_forms: str = ""  # how limits name one, for errors
+    domain: Callable[[str, Platform, PowerTable, str], Domain] | None = None  # by its name; last: where that is
+    domain_words: Callable[[PowerPlan], str] = lambda plan: ""  # of the summary, after the number of limits
+    # Why no job ever fits these limits, mW by domain; and entries of limits in the record of the run
+    stuck: Callable[[Mapping[str, int]], str] = lambda limits_mw: ""
+    limit_record: Callable[[PowerPlan], Mapping[str, Any]] = lambda plan: {}
+    # Lists of limits in such a record, and where they are; raises InputError if it is not valid
+    recorded_limits: Callable[[Mapping[str, Any], str], Iterable[tuple[Any, str]]] = lambda record, where: ()
 
 
 @dataclass(frozen=True, eq=False)

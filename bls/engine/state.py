@@ -7,8 +7,8 @@ from bls.engine.features.commands.state import CommandState
 from bls.engine.features.decisions.state import DecisionState
 from bls.engine.features.dependencies.state import DependencyState
 from bls.engine.features.directions.state import DirectionState
-from bls.engine.features.domains.state import DomainState
-from bls.engine.features.draws.state import PowerState
+from bls.engine.features.domains.state import PartState
+from bls.engine.features.draws.state import DomainState, PowerState
 from bls.engine.features.hints.state import HintState
 from bls.engine.features.hold.state import HoldState
 from bls.engine.features.other_events.state import OtherEvents
@@ -210,6 +210,7 @@ class BatchState(State):
     directions: DirectionState = column()  # commands of a policy to running jobs
     holds: HoldState = column("holding")  # of rows: when a policy held them; empty if none can
     power: PowerState = column()  # empty if power is not limited
-    domains: DomainState = column()  # empty if no part of the machine has a limit
+    domains: DomainState = column()  # empty if limits do not decide which jobs may start
+    parts: PartState = column()  # empty if no part of the machine has a limit
     stops: StopState = column()  # empty if no host is stopped to save power
     sleep: SleepState = column()  # empty if no host sleeps

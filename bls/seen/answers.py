@@ -296,17 +296,15 @@ def _put(directed: Directed, at: int, entries: Sequence[tuple[int, int, int, int
         column[at : at + len(entries)] = values
 
 
-def refusal(
-    state: b.BatchState, row: int, platform: Platform, windows: Windows | None, domains: Sequence[str] = ()
-) -> str:
+def refusal(state: b.BatchState, row: int, platform: Platform, windows: Windows | None, domains: Sequence[str]) -> str:
     """The reason why a job cannot have the cores named for it, from the notes of ``bls.engine.features.python.decided`` in
-    ``state``. ``domains``: names of the parts of the machine with their own power limits."""
+    ``state``. ``domains``: their names, the machine's is empty."""
     jobs = state.jobs
     why = int(state.choice.refused)
     if why == b.NO_POWER:
         more, room, where = state.choice.refused_at, state.choice.refused_of, state.choice.refused_where
         draws = f"gave job {jobs.number[row]}, which would draw {more / 1000:g} W more than idle cores"
-        there = f" of {domains[where - 1]}" if where else ""
+        there = f" of {domains[where]}" if domains[where] else ""
         return f"{draws}; under the limit to power{there} {max(room, 0) / 1000:g} W are left"
     first = next(k for k in range(int(state.n_chosen)) if state.choice.rows[k] == row)
     named = slice(int(state.choice.first[first]), int(state.choice.first[first + 1]))

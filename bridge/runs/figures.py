@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from bls.engine.features.decisions.options import DECISIONS
+from bls.engine.features.domains.records import domain_table
 from bls.engine.features.releases.records import ReleaseRecords
 from bls.engine.features.widths.records import WidthRecords
 from bls.options import POWER
@@ -21,7 +22,7 @@ from traces.base.options import PART_CORES, PART_JOBS, named
 from traces.compiled import Array
 from traces.intervals import parse_intervals, within
 from traces.ledger_tables import TASKS, LedgerTable
-from traces.tables import read_columns, read_jobs, read_numbers, read_power, read_power_domains
+from traces.tables import read_columns, read_jobs, read_numbers, read_power
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,31 +46,26 @@ class FigureView(NamedTuple):
     releases: pd.DataFrame | None = None  # cores that jobs released before their end
     widths: pd.DataFrame | None = None  # requests and grants of cores after the start of jobs
     until_ns: int | None = None  # the last end; None if unknown
-    domains: pd.DataFrame | None = None  # power draw of the parts of the machine that have limits
+    run: Result | Path | None = None  # the result, or its folder, for tables of single figures
 
 
 def view_of_result(result: Result) -> FigureView:
     """The whole of a result in memory."""
-    ledger, power = result.ledger, result.power
+    ledger = result.ledger
     return FigureView(
         ledger.machine.first_core,
         list(ledger.machine.host_names),
         releases=None if ledger.of(ReleaseRecords) is None else result.releases,
         widths=None if ledger.of(WidthRecords) is None else result.widths,
         until_ns=int(ledger.jobs.end_ns.max()),
-        domains=None if power is None or not power.plan.domains else result.power_of_domains,
+        run=result,
     )
 
 
-def for_power(view: FigureView, folder: Path, until_ns: int | None) -> FigureView:
-    """The view of a stored run with what only figures of power need; ``until_ns``: the last end, None if unknown."""
-    return view._replace(until_ns=until_ns, domains=read_power_domains(folder / "power_domains.parquet"))
-
-
 def view_of_folder(folder: Path) -> FigureView:
-    """The whole of a stored run; ``until_ns`` and ``domains``, which only figures of power need, are not read."""
+    """The whole of a stored run; ``until_ns``, which only figures of power need, is not read."""
     releases, widths = (LedgerTable(kind).read_if_there(folder) for kind in (ReleaseRecords, WidthRecords))
-    return FigureView(*hosts(folder), releases=releases, widths=widths)
+    return FigureView(*hosts(folder), releases=releases, widths=widths, run=folder)
 
 
 @dataclass(frozen=True)
@@ -114,7 +110,7 @@ def _power(power: pd.DataFrame, view: FigureView) -> Figure:
     from traces.figures.run.power import power_figure
 
     until_ns = int(power["instant_ns"].max()) if view.until_ns is None else view.until_ns
-    return power_figure(power, until_ns=until_ns, domains=view.domains, title=view.title)
+    return power_figure(power, until_ns=until_ns, domains=domain_table(view.run), title=view.title)
 
 
 _CORES = ("first_core", "host_names", "jobs", "cores")  # parameters of figures of tasks
@@ -282,7 +278,7 @@ def _view(folder: Path, tables: Mapping[str, Any], jobs: str | None, cores: str 
     path = folder / "jobs.parquet"
     ends = tables["jobs"] if "jobs" in tables else read_jobs(path) if path.is_file() else None
     until_ns = None if ends is None else int(ends["end_ns"].max())
-    return for_power(view, folder, until_ns)
+    return view._replace(until_ns=until_ns)
 
 
 def _chosen(frame: pd.DataFrame, view: FigureView) -> pd.DataFrame:

@@ -17,7 +17,6 @@ from bridge.runs.figures import (
     FigureView,
     RunFigure,
     figure_table,
-    for_power,
     view_of_folder,
     view_of_result,
 )
@@ -78,7 +77,7 @@ def parts_of_folder(folder: Path) -> RunParts:
         raise InputError(f"{folder / 'run.json'}: is not a record of twolevel run: it has no arguments")
     view, jobs = view_of_folder(folder), read_jobs(folder / "jobs.parquet")
     until_ns = int(jobs["end_ns"].max()) if len(jobs) else None
-    view = for_power(view, folder, until_ns)
+    view = view._replace(until_ns=until_ns)
     path, tasks = folder / "power.parquet", folder / TASKS.file
     power = read_power(path) if path.is_file() else None
     n_tasks = table_rows(tasks) if tasks.is_file() else 0

@@ -18,8 +18,8 @@ from als.metrics import GRAPH_METRICS
 from als.metrics.loops import LOOP_METRICS, application_metrics, distributions
 from bls.constraints.job_constraints import unaware_of
 from bls.engine.features.directions.records import ScaleRecords
+from bls.engine.features.domains.records import power_of_parts
 from bls.engine.features.hints.records import HintRecords
-from bls.engine.features.limits.options import LIMITS
 from bls.engine.features.releases.records import ReleaseRecords
 from bls.engine.features.widths.records import WidthRecords
 from bls.metrics.batch import main_metrics, schedule_metrics
@@ -310,18 +310,7 @@ class Result(WithCosts):
             raise InputError(f"this result has no power data: the run was made without {POWER:held}")
         return tables.rows_frame(self.power.columns)
 
-    @cached_property
-    def power_of_domains(self) -> pd.DataFrame:
-        """The same for each part of the machine that has its own limits.
-
-        Raises
-        ------
-        InputError
-            If no part has.
-        """
-        if self.power is None or not self.power.plan.domains:
-            raise InputError(f"no part of this result's machine has its own power limits ({LIMITS})")
-        return tables.rows_frame(self.power.domain_columns)
+    power_of_domains = cached_property(power_of_parts)
 
     @cached_property
     def nodes(self) -> pd.DataFrame:

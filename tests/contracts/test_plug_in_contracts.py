@@ -99,7 +99,9 @@ def test_it_writes_into_its_folder_and_nowhere_else(
     assert list(here.iterdir()) == []
     out, err = capfd.readouterr()
     progress = "compiling for this version"  # if its kernels are new
-    assert (out, [line for line in err.splitlines() if not line.startswith(progress)]) == ("", []), "a writer prints nothing"
+    assert (out, [line for line in err.splitlines() if not line.startswith(progress)]) == ("", []), (
+        "a writer prints nothing"
+    )
     assert copies(result.ledger) == before, "a writer only looks"
 
 

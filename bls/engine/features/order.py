@@ -37,7 +37,7 @@ FEATURES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("core_plan:BY_CORES", ("by_cores",)),
     ("plans:PLANS_AHEAD", ("by_cores", "max_reservations")),
     ("limits:EASY", ("powered",)),
-    ("domains:PARTS", ("domains",)),
+    ("domains:PARTS", ("parts",)),
     ("scores:SCORES", ("order",)),
     ("molding:MOLDS", ("molds",)),
     ("molding:MOLDS_WITH_PLANS", ("molds",)),

@@ -10,7 +10,7 @@ from bls.engine import state as b
 from bls.engine.cores import CoreProfile, Offer
 from bls.engine.features.core_plan.core_profile import AMOUNT, apply_changes
 from bls.engine.features.draws.draws import MACHINE, cores_mw, least_mw, planned_ns
-from bls.engine.hooks import HOOK, OFFER, call_hook
+from bls.engine.hooks import HOOK, OFFER, call_hook, is_played
 from bls.engine.job_lifecycle import ask_allocator
 from traces.algorithms.copying import copy_first
 from traces.compiled import Array, compiled
@@ -239,7 +239,7 @@ def earliest_place(state: b.BatchState, job: int, _begin: int, before: int, _sig
                 enough = False  # on any cores
             if enough:
                 count = ask_allocator(state, job, limit, state.offered.words, state.offered.hosts)
-        if count > 0 and state.domains.limit_mw.size > 1:
+        if count > 0 and is_played(state, OFFER):
             fits = call_hook(state.roles[OFFER], (state, job, 0, count, 0))
             if fits < 1:
                 count = 0

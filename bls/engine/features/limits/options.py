@@ -6,7 +6,7 @@ from typing import Any, Final
 from bls.engine.features.core_choices import DECIDES, REPEATS, policy_name, unaware
 from bls.engine.features.decisions.options import CHARGES
 from bls.engine.features.outages.options import DRAINS, UNDRAINED
-from bls.engine.features.widths.options import ALL_MALLEABLE, CHANGES, RESIZE, RESIZES, resize_text
+from bls.engine.features.widths.options import ALL_MALLEABLE, CHANGES, RESIZE, resize_text
 from bls.options import BLS
 from traces.base.options import Choice, Conflict, Option, Panel, has, needs, said
 
@@ -68,11 +68,6 @@ RUN: Final[tuple[Conflict, ...]] = (
     Conflict(
         _DVFS, CHARGES, "as levels are set after passes, and no pass ends while the scheduler decides",
         f"{FALLBACK:none}, hold, submit:state=1, stop:idle or stop:off"),
-    Conflict(has(
-        f"{LIMITS} to parts of the machine, with a {FALLBACK}", lambda run: run.limits and run.limits.domains,
-        lambda run: f"{fallback_text(run)} with limits to parts of the machine ({run.limits.domains[0].name})",
-        limits=[(0, None, 500, "hosts:0")], fallback="hold",
-    ), RESIZES, "as widths depend on the limit of the whole machine only", NO_FALLBACK),
     Conflict(
         has(
             f"{FALLBACK:hold}, submit or dvfs", lambda run: run.limits and not run.limits.stops, fallback_text,
@@ -98,10 +93,6 @@ UNAWARE: Final = (unaware("power", _LIMITS_JOBS, f"no {LIMITS}, or {FALLBACK:non
 REPEATED: Final = (Conflict(REPEATS, _MAY_SLOW, "as slowed jobs have other run times", NO_FALLBACK),)
 
 PLAN: Final[tuple[Conflict, ...]] = (
-    Conflict(STOPPING, has(
-        f"{LIMITS} to parts of the machine", lambda plan: plan.domains,
-        lambda plan: f"limits to parts of the machine ({plan.domains[0].name})", limits=[(0, None, 500, "hosts:0")],
-    ), "as hosts are stopped according to the power of the whole machine", UNSTOPPED),
     Conflict(
         has(f"a notice of {LIMITS}", lambda plan: plan.noticed, limits=_NOTICED_LIMIT), STOPPING,
         "as hosts leave the service when a limit begins", UNSTOPPED, example={"limits": _NOTICED_LIMIT}),
