@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from bls.engine.feature import Feature, FeatureRun, RunColumns
+    from bls.engine.feature import Feature, FeatureRun
     from bls.engine.state import BatchState
 
 #: The folder and the name of each feature; and what a run has, any of it, that may have the feature (``RunColumns.has`` and
@@ -59,14 +59,6 @@ def declared(where: str) -> "Feature":
     folder, _, name = where.partition(":")
     found: Feature = getattr(import_module(f"bls.engine.features.{folder}.feature"), name)
     return found
-
-
-def add_given(run: "RunColumns") -> None:
-    """Add the input of features to that of a run."""
-    for where, needs in FEATURES:
-        if any(map(run.has, needs)):
-            for name, value in declared(where).given(run).items():
-                (run.settings if isinstance(value, int) else run.state)[name] = value
 
 
 def features_for(run: "FeatureRun") -> "Iterator[tuple[int, Feature]]":
