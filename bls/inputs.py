@@ -15,7 +15,7 @@ from bls.conflicts import POLICY, RUN, UNAWARE
 from bls.constraints.job_constraints import JobConstraints, masks, outage_columns, unaware_of
 from bls.engine import state as b
 from bls.engine.feature import RunColumns
-from bls.engine.features.order import add_given
+from bls.engine.features.order import FEATURES, declared
 from bls.engine.jobs import Jobs
 from bls.estimates import CORRECTIONS_NS, HistoryEstimator, estimator, planned_ns
 from bls.machine.partitions import LIMITS, PartitionTable
@@ -197,11 +197,10 @@ class Run(Chosen):
     def lacking_signal(self) -> str:
         """The first column of signals that the policy requires and the run lacks, in words; empty if there is none."""
         signals = None if self.power is None else self.power.signals
-        for needed in getattr(self.policy, "needs_signals", ()):
-            if signals is None or needed not in signals.values:
-                lacks = f"there are no {o.SIGNALS}" if signals is None else f"{signals.source} has no such column"
-                return f"it goes by {needed}, and {lacks}"
-        return ""
+        lacks = f"there are no {o.SIGNALS}" if signals is None else f"{signals.source} has no such column"
+        known = {} if signals is None else signals.values
+        needed = [one for one in getattr(self.policy, "needs_signals", ()) if one not in known]
+        return f"it goes by {needed[0]}, and {lacks}" if needed else ""
 
     @property
     def divided(self) -> bool:
@@ -283,7 +282,10 @@ def given_for(
     _add_constraints(given, workload, platform, constraints)
     if power is not None:
         power.give(given)
-    add_given(given)
+    for where, needs in FEATURES:
+        if any(map(given.has, needs)):
+            for name, value in declared(where).given(given).items():
+                (given.settings if isinstance(value, int) else given.state)[name] = value
     return given
 
 

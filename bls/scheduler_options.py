@@ -49,6 +49,7 @@ class Rules(FailureRules, CoordinationRules, ResizeRules, DecisionRules, SwitchR
         self.depth  # noqa: B018 - an error here, not later
         check_fields(self)
         super().__post_init__()
+        check(BATCH, self)
 
     @property
     def depth(self) -> int:
@@ -104,10 +105,6 @@ class Batch(Rules, ConstraintOptions):
     slack: float = holds(o.SLACK)  #: EDF's deadline is submit + slack × estimate
     #: ``first-fit``, ``best-fit`` …, ``given``, ``FILE.py:NAME`` or an installed one (``bls.allocators``).
     allocator: str | Allocator = holds(o.ALLOCATOR)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check(BATCH, self)
 
     @property
     def decides(self) -> str | AnyPolicy:

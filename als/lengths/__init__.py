@@ -120,15 +120,11 @@ def check_variation(spec: str, variation: float) -> None:
     check((OWN_VARIATION,), (spec, variation))
 
 
+_spec: Final = said(LENGTHS_OPTION, lambda given: given[0])
 #: Of a distribution, as for :func:`lengths`, and the run's variation.
 OWN_VARIATION: Final = Conflict(
     has(str(VARIATION), lambda given: given[1] != 0.0, said(VARIATION, lambda given: f"{given[1]:g}"), variation=0.25),
-    has(
-        f"{LENGTHS_OPTION} with its own",
-        lambda given: not takes_variation(*given),
-        said(LENGTHS_OPTION, lambda given: given[0]),
-        lengths="exponential",
-    ),
+    has(f"{LENGTHS_OPTION} with its own", lambda given: not takes_variation(*given), _spec, lengths="exponential"),
     allowed="0",
     reason="no effect on {second}, which has its own",
 )

@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     from bls.power.table import PowerTable
 
 
-def _is_set(name: str, setting: int | None) -> bool:
-    return setting is not None and setting != fields_of(Settings)[name].fill
-
-
 @dataclass
 class RunColumns:
     """Input of the engine: n jobs in workload order on M cores of H hosts; int64 arrays."""
@@ -40,10 +36,11 @@ class RunColumns:
     others: dict[str, Any] = field(default_factory=dict)  # input of single features, by name
 
     def has(self, name: str) -> bool:
-        """Whether there is a field of the state, input of a feature or a setting that differs from its default; or the rules or
-        constraints of the run have this and it is true."""
-        given = name in self.state or name in self.others or _is_set(name, self.settings.get(name))
-        return given or any(getattr(one, name, False) for one in (self.chosen.rules, self.chosen.constraints))
+        """Whether there is a field of the state, input of a feature or a setting that is not 0; or the rules or constraints of
+        the run have such a property that is true."""
+        chosen = self.chosen.rules, self.chosen.constraints
+        given = name in self.state or name in self.others or bool(self.settings.get(name))
+        return given or any(getattr(one, name, False) for one in chosen)
 
 
 @dataclass(frozen=True)
@@ -59,7 +56,9 @@ class FeatureRun:
 
     def has(self, name: str) -> bool:
         """Whether ``RunColumns.has`` finds it, or it is a dimension that is not empty or a setting that features changed."""
-        return self.sizes[name] > 0 or self.given.has(name) or _is_set(name, getattr(self.settings, name, None))
+        setting = fields_of(Settings).get(name)
+        changed = setting is not None and getattr(self.settings, name) != setting.fill
+        return changed or self.sizes[name] > 0 or self.given.has(name)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from traces.base.options import named
 
 if TYPE_CHECKING:
-    from bls.engine.feature import Feature, FeatureRun, RunColumns
+    from bls.engine.feature import Feature, FeatureRun
     from bls.engine.state import BatchState
 
 #: The folder and the name of each feature; and what a run has, any of it, that may have the feature (``RunColumns.has`` and
@@ -69,14 +69,6 @@ def having(file: str) -> Iterator[str]:
     """Yield the folders of features that have a file, the last ones first, as they build on those before them."""
     here, folders = path.dirname(__file__), dict.fromkeys(where.partition(":")[0] for where, _ in reversed(FEATURES))
     return (folder for folder in folders if path.isfile(path.join(here, folder, file)))
-
-
-def add_given(run: "RunColumns") -> None:
-    """Add the input of features to that of a run."""
-    for where, needs in FEATURES:
-        if any(map(run.has, needs)):
-            for name, value in declared(where).given(run).items():
-                (run.settings if isinstance(value, int) else run.state)[name] = value
 
 
 def features_for(run: "FeatureRun") -> "Iterator[tuple[int, Feature]]":

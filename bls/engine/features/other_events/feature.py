@@ -12,7 +12,8 @@ from bls.engine.status import BatchStatus
 def _have_others(run: FeatureRun) -> bool:
     settings, given = run.settings, run.given.state
     waits = settings.keeps_reservations == 1 or settings.order == b.DECIDED  # a pass at another instant
-    return waits or run.has("cancels") or run.has("switch_wait_ns") or "windows" in given or "dependencies" in given
+    others = run.has("cancels") or "windows" in given or "dependencies" in given
+    return waits or others or settings.switch_wait_ns < b.NEVER
 
 
 def _cancellations(run: FeatureRun) -> dict[str, OtherEvents]:

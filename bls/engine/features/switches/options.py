@@ -20,13 +20,8 @@ def switch_limit(text: int | str) -> tuple[int, int | None]:
     return int(number), parse_duration_ns(wait, str(SWITCHES)) if at else None
 
 
-def _checked(text: int | str) -> int | str:
-    switch_limit(text)
-    return text
-
-
 SWITCHES = Option[int | str | None](
-    name="switches", panel=Panel.BATCH, default=None, metavar="N[@TIME]", checked=_checked,
+    name="switches", panel=Panel.BATCH, default=None, metavar="N[@TIME]", checked=lambda text: switch_limit(text) and text,
     help="Place each job on at most N leaf switches; wait for them at most TIME")
 
 
@@ -50,11 +45,11 @@ class SwitchRules:
         return self.switch_wait_ns if said is None else switch_limit(said)[1]
 
 
-#: Of a ``bls.Batch``.
+#: Of a ``bls.Batch``; ``bls.Rules`` alone have no ``switches``.
 BATCH: Final[tuple[Conflict, ...]] = (
     Conflict(
         has("switch_wait_ns (Python)", lambda batch: batch.switch_wait_ns is not None,
             lambda batch: f"switch_wait_ns: {batch.switch_wait_ns}", switch_wait_ns=5),
-        has(str(SWITCHES), lambda batch: batch.switches is not None, switches="1"),
+        has(str(SWITCHES), lambda batch: getattr(batch, "switches", None), switches="1"),
         "which may have a time itself", f"{SWITCHES:1@2h}"),
 )

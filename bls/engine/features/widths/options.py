@@ -43,8 +43,7 @@ def _checked(given: object) -> object:
 
 
 MALLEABLE = Option[str | None](
-    name="malleable", panel=Panel.CONSTRAINTS, default=None, metavar="WHICH",
-    checked=_checked,
+    name="malleable", panel=Panel.CONSTRAINTS, default=None, metavar="WHICH", checked=_checked,
     help="Jobs whose width may change: SHARE[:MIN[:MAX]], e.g. 0.5:0.25:2 for half of the jobs, from 0.25 to 2 times their "
     "requested cores; or a CSV file")
 RESIZED = "expand+shrink"  #: when running malleable jobs are given cores, or must return some, by default
