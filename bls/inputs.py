@@ -226,7 +226,6 @@ def given_for(
     arguments, and errors, as of ``BatchSimulator``."""
     table, windows = platform.partition_table, constraints.windows
     partition = np.zeros(len(workload), np.int64) if constraints.partition is None else constraints.partition
-    user = distinct(workload.user)[1]
     tier = table.priority[partition] if len(table) > 1 else None
     order = _order(policy, scored)
     limits = power if power is not None and power.limits_jobs else None
@@ -252,7 +251,7 @@ def given_for(
             run_ns=np.where(workload.run_unknown, MAX_NS, workload.run_ns if recorded else -1),
             number=workload.job_id,
             partition=partition,
-            user=user,
+            user=distinct(workload.user)[1],
             preset=workload.preset,
             cancel_ns=np.where(workload.cancel_ns < 0, b.NEVER, workload.cancel_ns),
         ),

@@ -12,7 +12,6 @@ MEASURED = "measured"  #: the decision cost that is measured in each pass
 
 def _cost(given: object) -> object:
     from traces.base.time import MAX_NS, parse_duration_ns
-
     if given == MEASURED:
         return given
     try:

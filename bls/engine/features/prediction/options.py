@@ -11,10 +11,8 @@ from traces.base.options import Conflict, Option, Panel, has, holds
 if TYPE_CHECKING:
     from bls.estimates import AnyEstimator
 
-
 def _known(given: Any) -> Any:
     from bls.estimates import estimator
-
     estimator(given)
     return given
 
@@ -36,28 +34,24 @@ class EstimateRules:
     def estimator(self) -> AnyEstimator:
         """The source of these run times."""
         from bls.estimates import estimator
-
         return estimator(self.estimates)
 
     @property
     def promised(self) -> bool:
         """Whether jobs are planned with the ends that their applications promise."""
         from bls.estimates import Promised
-
         return isinstance(self.estimator, Promised)
 
     @property
     def predicted(self) -> bool:
         """Whether a job's estimate is predicted when it arrives, from jobs that have ended."""
         from bls.estimates import HistoryEstimator
-
         return isinstance(self.estimator, HistoryEstimator)
 
     @property
     def estimates_differ(self) -> bool:
         """Whether jobs are planned with other run times than their users requested."""
         from bls.estimates import ESTIMATORS
-
         return self.estimator is not ESTIMATORS["requested"]
 
 

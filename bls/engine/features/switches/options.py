@@ -16,7 +16,6 @@ def switch_limit(text: int | str) -> tuple[int, int | None]:
             f"{SWITCHES}: {shown(text)}; allowed: a number of switches from 1, as 1, or with a time, as 1@2h"
         )
     from traces.base.time import parse_duration_ns
-
     return int(number), parse_duration_ns(wait, str(SWITCHES)) if at else None
 
 
@@ -34,7 +33,6 @@ class SwitchRules:
 
     def __post_init__(self) -> None:
         from traces.base.time import MAX_NS
-
         if self.switch_wait_ns is not None:
             object.__setattr__(self, "switch_wait_ns", whole("switch_wait_ns", self.switch_wait_ns, 0, MAX_NS))
 
