@@ -1,16 +1,16 @@
 """The jobs of a batch simulation, as columns of its engine.
 
-The simulator, the view of policies and the couplings read jobs here (:class:`RunReader`); the couplings report releases,
+The simulator, the view of policies and the couplings read jobs here (:class:`RunView`); the couplings report releases,
 requests and ends of running jobs. Progress displays read a few numbers at any time (:class:`Counts`), or all columns at one
 moment (:class:`Moment`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from bls.engine.features.report_results import ACCEPTED, FULL
 from bls.engine.features.requests.requests import report_width_requests
 from bls.engine.features.retries.retries import report_loss
 from bls.engine.growing import grow_width_requests
+from bls.engine.jobs import Jobs
 from traces.compiled import Array
 from traces.intervals import intervals_of
 from traces.ledger import STATES
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from bls.power.signals import Signals
     from bls.scheduler_options import Rules
     from bls.workloads.workload import Workload
+
+_Shown = TypeVar("_Shown")
 
 
 @dataclass(frozen=True)
@@ -57,8 +60,9 @@ class Dealings:
 
 
 @dataclass(frozen=True, eq=False)
-class RunReader:
-    """Reads the jobs of a batch simulation, by row."""
+class RunView:
+    """A run as its views, couplings and results read it: the engine fills it, and nothing here advances or answers the engine.
+    Jobs are named by row."""
 
     state: b.BatchState  # filled by the engine; all else is constant
     workload: Workload  # includes recorded run times, which no view shows
@@ -86,6 +90,63 @@ class RunReader:
         if state.settings.kills:
             found["cuts"] = True
         return Dealings(commanded=any(feature.commands for feature in of_run), **found)
+
+    @property
+    def now_ns(self) -> int:
+        """The simulated instant."""
+        return self.state.now_ns
+
+    @property
+    def jobs(self) -> Jobs:
+        """The columns of jobs; they change during the simulation."""
+        return self.state.jobs
+
+    @property
+    def needs(self) -> Array:
+        """The requests of each job besides cores, int64: per unit for the resources of its hosts, then for licences; by row."""
+        return self.state.needs
+
+    @property
+    def corrections_ns(self) -> Array:
+        """The steps by which an outlasted estimate grows, one after another, the last one repeatedly: int64, ns."""
+        return self.state.corrections_ns
+
+    @property
+    def n_decisions(self) -> int:
+        """Number of decisions in the table of decisions."""
+        return self.state.decisions.n_passes
+
+    @cached_property
+    def ends_change(self) -> bool:
+        """Whether expected ends of running jobs may change."""
+        return self.dealings.scales or self.dealings.resizes or self.dealings.promises
+
+    def may(self, part: int) -> bool:
+        """Whether the policy directs this part of running jobs: ``SCALES`` or ``CUTS`` of ``bls.engine.state``."""
+        return bool(self.state.settings.directs & part)
+
+    @property
+    def sets_widths(self) -> bool:
+        """Whether the policy sets the widths of running jobs."""
+        return self.state.settings.resizing == b.AS_DECIDED
+
+    @property
+    def sends_hints(self) -> bool:
+        """Whether the policy sends hints to running jobs."""
+        return self.state.settings.hints == b.BY_POLICY
+
+    def take_log(self) -> tuple[list[int], int, int]:
+        """The arrivals, starts and ends since the last call, four times the row plus the kind, in order; the simulated instant;
+        and the number of free cores. Empties the log."""
+        state = self.state
+        entries: list[int] = state.log[: state.n_log].tolist()
+        if entries:
+            state.n_log = 0
+        return entries, state.now_ns, state.free_cores
+
+    def shown(self, by: Callable[[b.BatchState], _Shown]) -> _Shown:
+        """A feature's own view of the run: an object of its folder, made from the state."""
+        return by(self.state)
 
     @property
     def rows(self) -> int:
@@ -138,10 +199,15 @@ class RunReader:
         """Whether hosts may be down at some time."""
         return bool(self.state.outages.events.ns.size)
 
+    def is_free(self) -> Array:
+        """A mask of the free cores on hosts that are up: bool (M,)."""
+        words = self.state.free_words[: self.state.free_starts[1]].astype("<u4")
+        bits = np.unpackbits(words.view(np.uint8), bitorder="little")
+        return bits[: self.platform.n_cores].astype(bool)
+
     def up_again_ns(self) -> Array:
         """The known ends of outages: int64 (H,), ns; 0: the host is up, ``NEVER``: unknown."""
-        n_hosts = len(self.state.host_first) - 1
-        return np.asarray(self.state.outages.down_until_ns.reshape(-1, n_hosts).max(axis=0, initial=0))
+        return np.asarray(self.state.outages.down_until_ns.reshape(-1, self.platform.n_hosts).max(axis=0, initial=0))
 
     def width_range(self, row: int) -> tuple[int, int]:
         """The smallest and the largest width of a row's job; equal if it may not change."""
@@ -227,7 +293,7 @@ class RunReader:
         return np.where(changed, given_first, first), np.where(changed, given_count, count)
 
 
-class RunningJobs(RunReader):
+class RunningJobs(RunView):
     """The jobs of a batch simulation for those who simulate them and answer its engine."""
 
     def release(self, row: int, core_number: Array, released_ns: Array, end_ns: int) -> bool:
@@ -313,7 +379,7 @@ class Moment:
     ends: tuple[int, ...]  # number of attempts in each of ``traces.ledger.STATES``
 
 
-def moment_of(run: RunReader) -> Moment:
+def moment_of(run: RunView) -> Moment:
     """The present moment, between two steps of the engine."""
     state, jobs = run.state, run.state.jobs
     # Including jobs that have just started.

@@ -17,8 +17,10 @@ from bls.constraints.job_constraints import JobConstraints, outage_columns
 from bls.constraints.outages import Outages
 from bls.engine import loop as engine
 from bls.engine import state as b
+from bls.engine.features.directions.given import put_commands
 from bls.engine.features.order import features_of
 from bls.engine.features.outages.options import MAX_ATTEMPTS, ON_FAILURE
+from bls.engine.features.python.choice import put_choice
 from bls.engine.growing import make_room
 from bls.engine.hooks import ROLES
 from bls.engine.initial_state import new_state
@@ -31,10 +33,9 @@ from bls.observers import AnyObserver, Observers
 from bls.options import SLACK
 from bls.policies import AnyPolicy, DecidingPolicy, Scoring, ScoringPolicy, contract, scoring, unscored
 from bls.policies.contract import no_account, no_decision, no_score
-from bls.running_jobs import RunningJobs
+from bls.running_jobs import RunningJobs, RunView
 from bls.scheduler_options import Rules
-from bls.seen.answers import AnswerError, put_answer, refusal
-from bls.seen.run_view import RunView
+from bls.seen.answers import AnswerError, refusal
 from bls.view import View
 from bls.workloads.workload import Workload
 from traces.base import errors
@@ -212,11 +213,6 @@ class BatchSimulator(RunningJobs):
         return int(self.state.prediction.runs[-1, 0]) if self.state.prediction.least.size else None
 
     @property
-    def now_ns(self) -> int:
-        """The simulated instant."""
-        return int(self.state.now_ns)
-
-    @property
     def ended(self) -> int:
         """The number of jobs that have ended for good or were cancelled."""
         return int(self.state.n_ended)
@@ -319,7 +315,7 @@ class BatchSimulator(RunningJobs):
                 raise AnswerError(f"gave {errors.shown(answer)}; allowed: a list of the jobs to start, perhaps empty")
             rows = view._chosen(answer)
             if view._directions:
-                view._directions.put(self.state, view._running.keys(), rows, view._rejected.keys())
+                put_commands(self.state, view._directions.take(view._running.keys(), rows, view._rejected.keys()))
         except AnswerError as error:
             raise view.data.failed or self._wrong(error.did) from error
         except errors.PluginError as error:
@@ -341,14 +337,10 @@ class BatchSimulator(RunningJobs):
                 self._because.pop(row, None)
             self._because |= view._because
             view._because = {}
+        put_choice(self.state, rows, view._named, view._rejected.keys())
         if view._named or view._rejected:
-            put_answer(self.state, rows, view._named, view._rejected)
             self.rejections |= view._rejected
             view._named, view._rejected = {}, {}
-        else:
-            self.state.n_chosen = len(rows)
-            if rows:
-                self.state.choice.rows[: len(rows)] = rows
         waits = self._may_wait  # perhaps no chosen job starts
         if self.state.n_chosen and not waits:
             self._in_a_row.idle = self._in_a_row.soon = 0

@@ -15,12 +15,15 @@ import numpy as np
 
 from bls.allocators import Allocator
 from bls.engine import state as b
+from bls.engine.features.hold.holds import Holds
+from bls.engine.features.limits.seen import PowerRoom
 from bls.engine.features.releases.options import COORDINATION
 from bls.engine.features.widths.options import MALLEABLE, RESIZE
 from bls.engine.jobs import Jobs
 from bls.machine.platform import Platform
 from bls.observers import AdditionalData, DataOfNow
 from bls.options import KILL_AT_WALLTIME
+from bls.running_jobs import RunView
 from bls.scheduler_options import Rules
 from bls.seen.answers import LONGEST_REASON, AnswerError, Cores, Directions, WakeUps, check_apart, placed, reason_text
 from bls.seen.columns import RunningColumns, WaitingColumns
@@ -29,7 +32,6 @@ from bls.seen.jobs import JobFacts, JobWidth, SeenJob
 from bls.seen.machine import Present, SeenHost, SeenPartition, SeenWindow, seen_hosts, seen_partitions, seen_windows
 from bls.seen.news import AnyNews, News
 from bls.seen.notes import DecisionNotes
-from bls.seen.run_view import RunView
 from bls.workloads.header import Calendar
 from traces.base.errors import InputError, PluginError, shown, whole
 from traces.base.time import MAX_NS
@@ -74,7 +76,6 @@ class View:
         self._because: dict[int, str] = {}
         self._notes = DecisionNotes(notes, run.rules.keep_decisions)
         self._directions = Directions()
-        self._holds = False  # whether any job has ever been held
         self._data = DataOfNow({name: partial(one.value, self) for name, one in data.items()}, lambda: self._now_ns)
         self._waiting: OrderedDict[int, SeenJob] = OrderedDict()
         self._running: OrderedDict[int, SeenJob] = OrderedDict()
@@ -88,7 +89,7 @@ class View:
         self._now_ns, self._free_cores = 0, self._n_cores
 
     def _show(self, run: RunView) -> None:
-        self._run = run
+        self._run, self._holds, self._power = run, run.shown(Holds), run.shown(PowerRoom)
         self._present: Present | None = None
         self._forget_columns()
         # Lists: reading single elements is faster than with arrays.
@@ -118,14 +119,14 @@ class View:
     @property
     def power_limit_w(self) -> float | None:
         """The known power limit of the machine, W; None without a limit, or if hosts are stopped instead."""
-        limit = self._run.power_limit_mw
+        limit = self._power.limit_mw
         return None if limit == b.NEVER else limit / 1000
 
     @property
     def power_left_w(self) -> float | None:
         """The power, above idle, that further jobs may draw under that limit, W; None without a known limit. Running jobs
         count in their planned power states; below 0 if they draw too much."""
-        left = self._run.power_left_mw
+        left = self._power.left_mw
         return None if left == b.NEVER else left / 1000
 
     @property
@@ -148,9 +149,9 @@ class View:
         float or None
             W; None in runs without a power limit.
         """
-        if not self._run.limits_power:
+        if not self._power.limits:
             return None
-        return self._run.more_power_mw(job.row, job.cores, cores) / 1000
+        return self._power.more_mw(job.row, job.cores, cores) / 1000
 
     @property
     def waiting(self) -> Iterable[SeenJob]:
@@ -344,7 +345,7 @@ class View:
         from bls.seen.trial import Trial  # few policies need it
 
         decision = self._decision
-        if self._run.limits_power:
+        if self._power.limits:
             raise PluginError("trial() is not for runs with a power limit; allowed: power_of() and power_left_w")
 
         def goes_on() -> bool:
@@ -407,9 +408,8 @@ class View:
     def _set_hold(self, what: str, job: SeenJob, on: bool) -> None:
         self._of_a_policy(what)
         row = self._waiting_row(what, job)
-        if not self._run.set_hold(row, on):
+        if not self._holds.set(row, on):
             raise PluginError(f"{what}() was given job {job.job_id}, which is {'held already' if on else 'not held'}")
-        self._holds = True
 
     def _waiting_row(self, what: str, job: object) -> int:
         row = self._facts.find(job.row) if isinstance(job, SeenJob) else -1
@@ -420,8 +420,8 @@ class View:
     @property
     def on_hold(self) -> list[SeenJob]:
         """The waiting jobs that the policy holds (:meth:`hold`), in the order of :attr:`waiting`."""
-        on_hold = self._run.on_hold
-        return [job for row, job in self._waiting.items() if on_hold[row]] if self._holds else []
+        on_hold = self._holds.on
+        return [job for row, job in self._waiting.items() if on_hold[row]] if self._holds.used else []
 
     def note(self, **values: Any) -> None:
         """For a policy while it decides: note values of this decision, by the names in its ``decision_columns``.
@@ -685,7 +685,7 @@ class View:
             raise AnswerError(f"gave job {waiting[twice].job_id} twice")
         if self._rejected and (both := [row for row in rows if row in self._rejected]):
             raise AnswerError(f"gave job {waiting[both[0]].job_id}, which it rejects")
-        if self._holds:
+        if self._holds.used:
             self._add_holds(rows)
         if self._named:
             check_apart(waiting, rows, self._named)
@@ -694,10 +694,10 @@ class View:
     def _add_holds(self, rows: list[int]) -> None:
         # Add the holds of starting jobs to the policy's own reasons.
         for row in rows:
-            if self._run.on_hold[row]:
+            if self._holds.on[row]:
                 job_id = self._waiting[row].job_id
                 raise AnswerError(f"gave job {job_id}, which it holds; allowed: release_hold() before")
-            if text := self._run.hold_text(row):
+            if text := self._holds.text(row):
                 self._because[row] = "; ".join(filter(None, (text, self._because.get(row))))
 
     def _placed(self, given: object, place: int) -> SeenJob:

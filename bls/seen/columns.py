@@ -10,9 +10,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from bls.running_jobs import RunView
 from bls.seen.jobs import JobFacts, SeenJob
 from bls.seen.machine import Present
-from bls.seen.run_view import RunView
 from traces.base.columns import read_only
 from traces.compiled import Array
 
@@ -121,7 +121,7 @@ class _Columns:
     def _needs(self, first: int, stop: int) -> Array:
         if not self._facts.asks:
             return read_only(np.zeros((self._n, stop - first), np.int64))
-        return read_only(np.ascontiguousarray(self._run.state.needs[first:stop][:, self._rows].T))
+        return read_only(np.ascontiguousarray(self._run.needs[first:stop][:, self._rows].T))
 
 
 class WaitingColumns(_Columns):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bls.options import STREAM
-from bls.seen.run_view import RunView
+from bls.running_jobs import RunView
 from traces.base.columns import read_only
 from traces.base.errors import PluginError
 from traces.compiled import Array

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Mapping
 
 from bls.engine.features.python import decided as kernels
 from bls.engine.state import BY_ROW, OF_JOBS
+from bls.running_jobs import RunView
 from bls.seen.answers import placed
 from bls.seen.jobs import SeenJob
-from bls.seen.run_view import RunView
 from traces.base.errors import PluginError, shown
 from traces.intervals import intervals_of
 
