@@ -1,7 +1,7 @@
 """The jobs of a batch simulation, as columns of its engine.
 
 The simulator, the view of policies and the couplings read jobs here (:class:`RunView`); the couplings report releases,
-requests and ends of running jobs. Progress displays read a few numbers at any time (:class:`Counts`), or all columns at one
+requests and ends of running jobs. Progress displays read a few numbers at any time (:func:`counter`), or all columns at one
 moment (:class:`Moment`).
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -26,9 +26,10 @@ from bls.engine.features.requests.requests import report_width_requests
 from bls.engine.features.retries.retries import report_loss
 from bls.engine.growing import grow_width_requests
 from bls.engine.jobs import Jobs
+from bls.engine.settings import Settings
 from traces.compiled import Array
 from traces.intervals import intervals_of
-from traces.ledger import STATES
+from traces.ledger import STATES, PassRecords
 
 if TYPE_CHECKING:
     from bls.allocators import Allocator
@@ -87,7 +88,7 @@ class RunView:
         state = self.state
         of_run = features_of(state)
         found = dict.fromkeys((name for feature in of_run for name in feature.deals(state)), True)
-        if state.settings.kills:
+        if self.settings.kills:
             found["cuts"] = True
         return Dealings(commanded=any(feature.commands for feature in of_run), **found)
 
@@ -97,43 +98,42 @@ class RunView:
         return self.state.now_ns
 
     @property
+    def ended(self) -> int:
+        """The number of jobs that have ended for good or were cancelled."""
+        return int(self.state.n_ended)
+
+    def so_far(self) -> tuple[int, ...]:
+        """A fingerprint of progress, which changes whenever anything has happened; first the number of passes."""
+        state = self.state
+        happened = (state.passes, state.next_arrival, state.other_events.next_boundary, state.other_events.next_cancel)
+        return (*happened, state.free_cores, state.n_waiting, state.n_ended, state.n_down)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing runs or arrives any more."""
+        state = self.state
+        return state.running.n == state.other_events.arriving.n == 0 and state.next_arrival == state.arrivals.size
+
+    @property
+    def waiting_text(self) -> str:
+        """The number of waiting jobs, as "3 jobs wait"."""
+        n = self.state.n_waiting
+        return f"{n} job{'s wait' if n != 1 else ' waits'}"
+
+    @property
     def jobs(self) -> Jobs:
         """The columns of jobs; they change during the simulation."""
         return self.state.jobs
 
     @property
-    def needs(self) -> Array:
-        """The requests of each job besides cores, int64: per unit for the resources of its hosts, then for licences; by row."""
-        return self.state.needs
-
-    @property
-    def corrections_ns(self) -> Array:
-        """The steps by which an outlasted estimate grows, one after another, the last one repeatedly: int64, ns."""
-        return self.state.corrections_ns
+    def settings(self) -> Settings:
+        """The settings of the engine, which stay the same."""
+        return self.state.settings
 
     @property
     def n_decisions(self) -> int:
         """Number of decisions in the table of decisions."""
         return self.state.decisions.n_passes
-
-    @cached_property
-    def ends_change(self) -> bool:
-        """Whether expected ends of running jobs may change."""
-        return self.dealings.scales or self.dealings.resizes or self.dealings.promises
-
-    def may(self, part: int) -> bool:
-        """Whether the policy directs this part of running jobs: ``SCALES`` or ``CUTS`` of ``bls.engine.state``."""
-        return bool(self.state.settings.directs & part)
-
-    @property
-    def sets_widths(self) -> bool:
-        """Whether the policy sets the widths of running jobs."""
-        return self.state.settings.resizing == b.AS_DECIDED
-
-    @property
-    def sends_hints(self) -> bool:
-        """Whether the policy sends hints to running jobs."""
-        return self.state.settings.hints == b.BY_POLICY
 
     def take_log(self) -> tuple[list[int], int, int]:
         """The arrivals, starts and ends since the last call, four times the row plus the kind, in order; the simulated instant;
@@ -273,9 +273,40 @@ class RunView:
         return losses
 
     def records(self) -> dict[str, Any]:
-        """Events of running jobs and reasons of ends so far, under the names of ``traces.ledger.Ledger``."""
+        """Events of running jobs, reasons of ends and kept passes so far, under the names of ``traces.ledger.Ledger``."""
         kinds = {kind: kind.of_state(self.state) for kind in EVENTS}
-        return {"kinds": kinds, "moldable": self.dealings.molds, "cut_because": self._losses()}
+        found = {"kinds": kinds, "moldable": self.dealings.molds, "cut_because": self._losses()}
+        if self.rules.keep_decisions:
+            passes = self.state.decisions.passes.front(self.n_decisions)
+            found["passes"] = PassRecords(passes.at_ns, passes.waiting, passes.started)
+        return found
+
+    @property
+    def predicted(self) -> int | None:
+        """The number of arrivals with a predicted run time; None without predictions."""
+        return int(self.state.prediction.runs[-1, 0]) if self.state.prediction.least.size else None
+
+    def host_states(self) -> tuple[Array, Array, Array] | None:
+        """State changes of hosts that power limits stop or that sleep; None if the run has no such hosts. Instants, hosts, and
+        states of ``bls.engine.codes.HostState``."""
+        if not len(self.state.host_log.at_ns):
+            return None
+        for feature in features_of(self.state):
+            feature.up_to_now(self.state)
+        log = self.state.host_log.front(self.state.n_host_log)
+        log = log.take(log.at_ns <= self.now_ns)  # without future transitions
+        return log.at_ns, log.host, log.state
+
+    def predicted_power(self) -> Array | None:
+        """The predicted draw above idle of each row relative to the platform's value, parts per billion, int64; or None."""
+        predicted = self.state.power.predicted
+        return predicted[: int(self.state.n_rows)].copy() if len(predicted) else None
+
+    def feature_columns(self) -> dict[str, Array]:
+        """Columns of the table of jobs that features of this run have filled."""
+        return {
+            name: column for feature in features_of(self.state) for name, column in feature.columns(self.state).items()
+        }
 
     def allocations(self) -> tuple[Array, Array, Array]:
         """All allocations, by rows: ``JobRecords.allocation_first, allocation_lo, allocation_hi``."""
@@ -295,6 +326,11 @@ class RunView:
 
 class RunningJobs(RunView):
     """The jobs of a batch simulation for those who simulate them and answer its engine."""
+
+    @property
+    def running_jobs(self) -> Self:
+        """The object itself, for those that also know batch levels without commands to running jobs."""
+        return self
 
     def release(self, row: int, core_number: Array, released_ns: Array, end_ns: int) -> bool:
         """Report the releases of a job that has started, before its outcome; False if they are not possible."""
@@ -334,31 +370,19 @@ class RunningJobs(RunView):
         return bool(report_loss(self.state, row, end_ns, core))
 
 
-class Counts:
-    """A few numbers of a run, given its first state: valid at any time and in any thread, and not keeping its columns alive."""
+class Counts(NamedTuple):
+    """A few numbers of a run."""
 
-    def __init__(self, state: b.BatchState) -> None:
-        self._state, self._running = state.only_numbers(), state.running.only_numbers()
+    now_ns: int  # the simulated instant
+    ended: int  # number of jobs that have ended for good or were cancelled
+    running: int  # number of running jobs
+    waiting: int  # number of waiting jobs
 
-    @property
-    def now_ns(self) -> int:
-        """The simulated instant."""
-        return self._state.now_ns
 
-    @property
-    def ended(self) -> int:
-        """The number of jobs that have ended for good or were cancelled."""
-        return self._state.n_ended
-
-    @property
-    def running(self) -> int:
-        """The number of running jobs."""
-        return self._running.n
-
-    @property
-    def waiting(self) -> int:
-        """The number of waiting jobs."""
-        return self._state.n_waiting
+def counter(state: b.BatchState) -> Callable[[], Counts]:
+    """Return a function that reads them at any time and in any thread, given the first state, whose columns may be freed."""
+    numbers, running = state.only_numbers(), state.running.only_numbers()
+    return lambda: Counts(numbers.now_ns, numbers.n_ended, running.n, numbers.n_waiting)
 
 
 @dataclass(frozen=True, eq=False)

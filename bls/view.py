@@ -6,7 +6,7 @@ Frequently used data is kept up to date; everything else is computed on demand, 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -21,13 +21,13 @@ from bls.engine.features.releases.options import COORDINATION
 from bls.engine.features.widths.options import MALLEABLE, RESIZE
 from bls.engine.jobs import Jobs
 from bls.machine.platform import Platform
-from bls.observers import AdditionalData, DataOfNow
 from bls.options import KILL_AT_WALLTIME
 from bls.running_jobs import RunView
 from bls.scheduler_options import Rules
 from bls.seen.answers import LONGEST_REASON, AnswerError, Cores, Directions, WakeUps, check_apart, placed, reason_text
 from bls.seen.columns import RunningColumns, WaitingColumns
 from bls.seen.corrections import Corrections
+from bls.seen.data import DataOfNow
 from bls.seen.jobs import JobFacts, JobWidth, SeenJob
 from bls.seen.machine import Present, SeenHost, SeenPartition, SeenWindow, seen_hosts, seen_partitions, seen_windows
 from bls.seen.news import AnyNews, News
@@ -57,8 +57,8 @@ class View:
     ----------
     run : RunView
         The simulation, which the view follows.
-    data : mapping of str to AdditionalData
-        Observers that compute additional data, by name.
+    data : mapping of str to callable
+        Functions that compute additional data, by name.
     notes : mapping of str to type
         The columns that the policy may note for its decisions.
     follows : bool
@@ -66,7 +66,7 @@ class View:
     """
 
     def __init__(
-        self, run: RunView, data: Mapping[str, AdditionalData], notes: Mapping[str, type], follows: bool
+        self, run: RunView, data: Mapping[str, Callable[[View], Any]], notes: Mapping[str, type], follows: bool
     ) -> None:
         self._facts = JobFacts(run)
         self._show(run)
@@ -76,7 +76,7 @@ class View:
         self._because: dict[int, str] = {}
         self._notes = DecisionNotes(notes, run.rules.keep_decisions)
         self._directions = Directions()
-        self._data = DataOfNow({name: partial(one.value, self) for name, one in data.items()}, lambda: self._now_ns)
+        self._data = DataOfNow({name: partial(value, self) for name, value in data.items()}, lambda: self._now_ns)
         self._waiting: OrderedDict[int, SeenJob] = OrderedDict()
         self._running: OrderedDict[int, SeenJob] = OrderedDict()
         # If expected ends of running jobs may change: these ends, with the keys of _running.
@@ -92,6 +92,7 @@ class View:
         self._run, self._holds, self._power = run, run.shown(Holds), run.shown(PowerRoom)
         self._present: Present | None = None
         self._forget_columns()
+        self._ends_change = run.dealings.scales or run.dealings.resizes or run.dealings.promises
         # Lists: reading single elements is faster than with arrays.
         columns = ("job_id", "submit_ns", "cores", "user", "group", "queue", "partition", "qos")
         self._given: list[list[int]] = [getattr(run.workload, name).tolist() for name in columns]
@@ -119,15 +120,13 @@ class View:
     @property
     def power_limit_w(self) -> float | None:
         """The known power limit of the machine, W; None without a limit, or if hosts are stopped instead."""
-        limit = self._power.limit_mw
-        return None if limit == b.NEVER else limit / 1000
+        return self._power.limit_w
 
     @property
     def power_left_w(self) -> float | None:
         """The power, above idle, that further jobs may draw under that limit, W; None without a known limit. Running jobs
         count in their planned power states; below 0 if they draw too much."""
-        left = self._power.left_mw
-        return None if left == b.NEVER else left / 1000
+        return self._power.left_w
 
     @property
     def signals(self) -> Signals | None:
@@ -149,9 +148,7 @@ class View:
         float or None
             W; None in runs without a power limit.
         """
-        if not self._power.limits:
-            return None
-        return self._power.more_mw(job.row, job.cores, cores) / 1000
+        return self._power.more_w(job.row, job.cores, cores)
 
     @property
     def waiting(self) -> Iterable[SeenJob]:
@@ -351,8 +348,7 @@ class View:
         def goes_on() -> bool:
             return self._deciding and self._decision == decision
 
-        whole_hosts = self._run.allocator.whole_hosts
-        return Trial(self._run, self._waiting, self._facts.find, self._n_cores, whole_hosts, goes_on)
+        return Trial(self._run, self._waiting, self._facts.find, goes_on)
 
     def reject(self, job: SeenJob, reason: str) -> None:
         """For a policy while it decides: remove a waiting job from the queue in this pass; it never runs.
@@ -512,7 +508,7 @@ class View:
             If the job neither runs nor waits or is not malleable, or the width is out of range.
         """
         self._of_a_policy("resize")
-        if not self._run.sets_widths:
+        if self._run.settings.resizing != b.AS_DECIDED:
             needs = f"whose directs has 'widths', with {MALLEABLE} and {RESIZE:decide}"
             raise PluginError(f"resize() is for a batch policy {needs}")
         one = self._directable("resize", job)
@@ -542,7 +538,7 @@ class View:
             If an argument is not as described, or the job has already received a hint in this pass.
         """
         self._of_a_policy("hint")
-        if not self._run.sends_hints:
+        if self._run.settings.hints != b.BY_POLICY:
             raise PluginError(f"hint() is for a batch policy whose directs has 'hints', with {COORDINATION:hint}")
         if not isinstance(job, SeenJob) or job.row not in self._running:
             raise PluginError(f"hint() was given {_which(job, 'does not run')}; allowed: jobs of view.running")
@@ -566,7 +562,7 @@ class View:
 
     def _directed(self, what: str, name: str, part: int, *jobs: object) -> list[SeenJob]:
         self._of_a_policy(what)
-        if not self._run.may(part):
+        if not self._run.settings.directs & part:
             raise PluginError(f"{what}() is for a batch policy whose directs has {name!r}")
         return [self._directable(what, job) for job in jobs]
 
@@ -596,7 +592,7 @@ class View:
     def _refresh(self) -> None:
         # Bring the view to the present, from the engine's log of arrivals, starts and ends.
         run = self._run
-        jobs, promises, corrections = run.jobs, run.ends_change, self._corrections
+        jobs, promises, corrections = run.jobs, self._ends_change, self._corrections
         entries, self._now_ns, self._free_cores = run.take_log()
         for entry in entries:
             row, kind = entry >> 2, entry & 3

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from bls.constraints.advance_reservations import Windows
 from bls.engine import state as b
-from bls.engine.features.directions.given import ALL, Commands
+from bls.engine.features.directions.given import ALL, Commands, Entry
 from bls.engine.features.python.choice import cores_text, named_refusal
 from bls.machine.platform import Platform
 from bls.seen.jobs import SeenJob
@@ -204,21 +204,21 @@ class Directions:
         hints = self._hint_entries(set(started), rejected)
         alone = self._of_all.keys() - self._of_some.keys() - self._ends.keys()
         plain = {row: scale for row, scale in self._of_all.items() if row in alone}
-        entries: list[tuple[int, int, int, int]] = []
+        entries: list[Entry] = []
         for row in (self._of_all.keys() | self._of_some.keys() | self._ends.keys()) - alone:
             if row in self._of_all:
                 entries.append((row, b.SCALED, ALL, self._of_all[row]))
             entries += [(row, b.SCALED, core, scale) for core, scale in sorted(self._of_some.get(row, {}).items())]
             if row in self._ends:
                 entries.append((row, b.ENDED_BY, ALL, self._ends[row]))
-        found = Commands(dict(self._widths), hints, plain, sorted(entries, key=lambda one: one[0]))
+        found = dict(self._widths), hints, plain, sorted(entries, key=lambda one: one[0])
         for commands in (self._job_ids, self._of_all, self._of_some, self._ends, self._widths, self._hints):
             commands.clear()
         return found
 
-    def _hint_entries(self, started: Set[int], rejected: Set[int]) -> list[tuple[int, int, int, int]]:
+    def _hint_entries(self, started: Set[int], rejected: Set[int]) -> list[Entry]:
         # Entries for the engine of all hints.
-        entries: list[tuple[int, int, int, int]] = []
+        entries: list[Entry] = []
         for row, (cores, waiting) in self._hints.items():
             if waiting is not None and (waiting.row in started or waiting.row in rejected):
                 does = "starts" if waiting.row in started else "rejects"

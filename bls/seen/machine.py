@@ -64,18 +64,18 @@ class Present:
         left = self._platform.host_resources.copy()
         if self._facts.asks and len(self._running):
             row, host, cores = self.held
-            units = cores // self._run.jobs.unit_cores[row]
-            np.subtract.at(left, host, units[:, None] * self._run.needs[: left.shape[1], row].T)
+            jobs = self._run.jobs
+            units = cores // jobs.unit_cores[row]
+            np.subtract.at(left, host, units[:, None] * self._facts.per_unit[jobs.origin[row]])
         return read_only(left)
 
     @cached_property
     def free_licences(self) -> Array:
         """Free licences of the machine: int64 (L,), read-only."""
-        platform = self._platform
-        left = platform.licence_amounts.copy()
+        left = self._platform.licence_amounts.copy()
         if self._facts.asks and len(self._running):
             rows = np.fromiter(self._running, np.int64, len(self._running))
-            left -= self._run.needs[len(platform.resource_names) :, rows].sum(axis=1)
+            left -= self._facts.licences[self._run.jobs.origin[rows]].sum(axis=0)
         return read_only(left)
 
     @cached_property

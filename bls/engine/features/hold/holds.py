@@ -24,7 +24,7 @@ class Holds:
     @property
     def on(self) -> Array:
         """A mask of the held rows."""
-        return held(self._state)
+        return np.asarray((self._state.holds.since_ns >= 0) & (self._state.holds.until_ns < 0))
 
     def set(self, row: int, on: bool) -> bool:
         """Hold a waiting job from now on, or release it; False if nothing changes."""
@@ -43,14 +43,9 @@ class Holds:
         return f"held by the policy from {format_ns(since)} to {format_ns(until)}" if until > since else ""
 
 
-def held(state: BatchState) -> Array:
-    """A mask of the held rows."""
-    return np.asarray((state.holds.since_ns >= 0) & (state.holds.until_ns < 0))
-
-
 def why_stuck(state: BatchState) -> str:
     """The text of the hold of the queue's head (``state.due_job``), if it is held."""
-    on_hold = held(state)
+    on_hold = Holds(state).on
     if state.due_job < 0 or not on_hold[state.due_job : state.due_job + 1].any():
         return ""
     return f"the batch policy has held it since {format_ns(int(state.holds.since_ns[state.due_job]))}"

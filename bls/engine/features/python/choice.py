@@ -15,8 +15,9 @@ _SHOWN = 80  #: length up to which a list of cores is shown
 
 def put_choice(
     state: b.BatchState, rows: Sequence[int], named: Mapping[int, Sequence[tuple[int, int]]], rejected: Set[int]
-) -> None:
-    """Pass the rows of rejected and of starting jobs to the engine, with the cores of some of the latter, by position."""
+) -> int:
+    """Pass the rows of rejected and of starting jobs to the engine, with the cores of some of the latter, by position.
+    Returns the number of these jobs."""
     entries = [*(-1 - row for row in rejected), *rows] if rejected else rows
     state.n_chosen = len(entries)
     if entries:
@@ -30,6 +31,7 @@ def put_choice(
         state.choice.first[: len(first)] = first
         state.choice.lo[: len(spans)], state.choice.hi[: len(spans)] = zip(*spans, strict=True)
         state.choice.n_named = len(spans)
+    return len(entries)
 
 
 def cores_text(cores: Iterable[tuple[int, int]]) -> str:
@@ -81,11 +83,10 @@ def _why(state: b.BatchState, row: int, platform: Platform, windows: Sequence[st
 
 
 def _holder(state: b.BatchState, core: int) -> str:
-    jobs = state.jobs
+    jobs, holder = state.jobs, state.releases.holder
     for row in np.flatnonzero((jobs.start_ns >= 0) & (jobs.state < 0)).tolist():
-        first = int(jobs.held_first[row])
-        for k in range(first, first + int(jobs.held_count[row])):
-            released = len(state.releases.holder) > 0 and state.releases.holder[core] != row
-            if state.pool.lo[k] <= core < state.pool.hi[k] and not released:
-                return f"is held by job {jobs.number[row]}"
+        held = slice(jobs.held_first[row], jobs.held_first[row] + jobs.held_count[row])
+        inside = (state.pool.lo[held] <= core) & (core < state.pool.hi[held])
+        if inside.any() and (not len(holder) or holder[core] == row):
+            return f"is held by job {jobs.number[row]}"
     return f"is on host {state.host_of[core]}, which is down"
