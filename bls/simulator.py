@@ -505,7 +505,7 @@ class BatchSimulator(RunningJobs):
     def decision_columns(self) -> dict[str, Any]:
         """One row per kept scheduling pass: instant, waiting jobs before it, started jobs, wall time (ns), chosen jobs that did
         not fit, and the policy's notes (``traces.tables.Values``)."""
-        n = int(self.state.decisions.n_passes)
+        n = self.n_decisions
         names = contract.PASS_COLUMNS if self._may_wait else contract.PASS_COLUMNS[:-1]
         found: dict[str, Any] = dict(zip(names, self.state.decisions.passes.front(n), strict=False))
         return found | (self.view._notes.columns(n) if self._decides and self.rules.keep_decisions else {})
