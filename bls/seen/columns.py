@@ -10,9 +10,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from bls.running_jobs import RunView
 from bls.seen.jobs import JobFacts, SeenJob
 from bls.seen.machine import Present
-from bls.seen.run_view import RunView
 from traces.base.columns import read_only
 from traces.compiled import Array
 
@@ -114,18 +114,12 @@ class _Columns:
     @cached_property
     def resources(self) -> Array:
         """Requests per unit: int64 (n, R), in the order of ``view.platform.resource_names``; memory in KB."""
-        return self._needs(0, len(self._facts.platform.resource_names))
+        return read_only(self._facts.per_unit[self.origin])
 
     @cached_property
     def licences(self) -> Array:
         """Requested licences: int64 (n, L), in the order of ``view.platform.licence_names``."""
-        first = len(self._facts.platform.resource_names)
-        return self._needs(first, first + len(self._facts.platform.licence_names))
-
-    def _needs(self, first: int, stop: int) -> Array:
-        if not self._facts.asks:
-            return read_only(np.zeros((self._n, stop - first), np.int64))
-        return read_only(np.ascontiguousarray(self._run.state.needs[first:stop][:, self._rows].T))
+        return read_only(self._facts.licences[self.origin])
 
 
 class WaitingColumns(_Columns):

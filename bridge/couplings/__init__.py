@@ -8,7 +8,7 @@ import numpy as np
 
 from als.metrics.loops import LOOP_METRICS
 from bls.engine.status import BatchStatus
-from bls.running_jobs import Dealings
+from bls.running_jobs import Dealings, RunningJobs
 from bls.simulator import BatchSimulator
 from bridge.options.declared import COUPLING, TOKEN_FILE
 from bridge.scenarios.conflicts import PROCESSES
@@ -28,8 +28,11 @@ class BatchLevel(Protocol):
     """The part of a batch level that the bridge uses; jobs are named by row.
 
     ``bls.simulator.BatchSimulator`` describes the attributes and methods, and ``bridge.couplings.processes`` the order of
-    calls. A ``bls.running_jobs.RunningJobs`` may also send commands to running jobs; other levels only start and end jobs.
+    calls. Its ``running_jobs`` may also send commands to running jobs; levels without them only start and end jobs.
     """
+
+    @property
+    def running_jobs(self) -> RunningJobs | None: ...
 
     @property
     def deadline_ns(self) -> Array: ...  # by job of the workload
@@ -44,6 +47,7 @@ class BatchLevel(Protocol):
     def advance(self, max_ends: int) -> BatchStatus: ...
     def column(self, name: str) -> Array: ...  # of ``bls.engine.jobs.Jobs``, all rows
     def allocations(self) -> tuple[Array, Array, Array]: ...
+    def records(self) -> dict[str, Any]: ...  # further columns of the ledger, by its names
     def started(self) -> list[int]: ...
     def interrupted(self) -> list[int]: ...
     def origin(self, row: int) -> int: ...
@@ -95,8 +99,9 @@ class Applications:
 class Coupling(Protocol):
     """Runs both levels of a scenario to the end.
 
-    ``simulator`` is at its start and is run to ``DONE``. ``keep_tasks``: whether to keep task records. ``watch`` is called
-    at intervals. ``execution`` concerns couplings with processes only. Raises ``traces.base.errors.TwolevelError``.
+    ``simulator`` is at its start and is run to ``DONE``; a coupling with processes also accepts another :class:`BatchLevel`.
+    ``keep_tasks``: whether to keep task records. ``watch`` is called at intervals. ``execution`` concerns couplings with
+    processes only. Raises ``traces.base.errors.TwolevelError``.
     """
 
     def __call__(

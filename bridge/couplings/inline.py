@@ -197,14 +197,9 @@ def _application_room(
 
 def new_inline_state(scenario: ReadyScenario, simulator: BatchSimulator, *, keep_tasks: bool) -> InlineState:
     """The inline state for a scenario and its simulator."""
-    workload, programs, program, level = (
-        scenario.workload,
-        scenario.programs,
-        scenario.program,
-        scenario.options.application,
-    )
+    programs, program, level = scenario.programs, scenario.program, scenario.options.application
     assert programs is not None
-    cores, speeds = workload.cores, scenario.speeds.state
+    cores, speeds = scenario.workload.cores, scenario.speeds.state
     n = len(cores)
     rules, widths = scenario.options.batch, scenario.constraints.widths
     resizes = rules.resizing > 0

@@ -30,7 +30,7 @@ from traces.checks.ledger import check_ledger
 from traces.compiled import Array
 from traces.holdings import core_spans, widening
 from traces.kernels.units import working_s
-from traces.ledger import JobRecords, Ledger, PassRecords
+from traces.ledger import JobRecords, Ledger
 from traces.lifecycle import Ending
 
 _RECORD_BYTES, _TRANSFER_BYTES = 36, 32  #: memory per record of a task while it is made, and per record of a transfer
@@ -57,10 +57,10 @@ def _check_widths(scenario: ReadyScenario, coupling_name: str) -> None:
         raise InputError(f"{COUPLING:{coupling_name}}: {what}; use {COUPLING:inline}")
 
 
-def _run_batch_level(simulator: BatchSimulator, watch: Watch) -> None:
+def _run_batch_level(level: BatchLevel, watch: Watch) -> None:
     pace = Pace()
-    while simulator.advance(pace.ends()) != BatchStatus.DONE:
-        watch(simulator.ended, simulator.now_ns)
+    while level.advance(pace.ends()) != BatchStatus.DONE:
+        watch(level.ended, level.now_ns)
 
 
 def _outcomes_of(result: Result) -> Applications:
@@ -114,14 +114,8 @@ def ledger_of(scenario: ReadyScenario, level: BatchLevel, applications: Applicat
         left_ns=np.where(column("start_ns") < 0, column("cancel_ns"), -1),
         user=of_rows(workload.user),
     )
-    found: dict[str, Any] = {}
-    if isinstance(level, BatchSimulator):
-        found = level.records()
-        if level.rules.keep_decisions:
-            decided = level.decision_columns()
-            found["passes"] = PassRecords(decided["now_ns"], decided["waiting"], decided["started"])
     machine = scenario.platform.machine()
-    return Ledger(machine, jobs, applications.records, applications.transfers, ids=workload.ids, **found)
+    return Ledger(machine, jobs, applications.records, applications.transfers, ids=workload.ids, **level.records())
 
 
 def _loops(scenario: ReadyScenario, applications: Applications, ledger: Ledger) -> Array:
