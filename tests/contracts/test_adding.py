@@ -273,19 +273,14 @@ def test_a_feature_of_the_batch_engine_is_a_folder_and_a_few_lines(tree: Path, t
     replaced(
         tree / "bls/scheduler_options.py", "SwitchRules, EstimateRules)", "SwitchRules, EstimateRules, PatienceRules)"
     )
-    replaced(tree / "bls/conflicts.py", "*decisions.RUN,", "*decisions.RUN, *patience.RUN,")
-    replaced(features / "records.py", "ScaleRecords, ReleaseRecords)", "ScaleRecords, ReleaseRecords, LateRecords)")
-    imports = (
-        (tree / "bls/engine/state.py", "from bls.engine.features.patience.state import PatienceState"),
-        (tree / "bls/scheduler_options.py", "from bls.engine.features.patience.options import PatienceRules"),
-        (tree / "bls/conflicts.py", "from bls.engine.features.patience import options as patience"),
-        (features / "records.py", "from bls.engine.features.patience.records import LateRecords"),
+    replaced(features / "order.py", '"releases:ReleaseRecords")', '"releases:ReleaseRecords", "patience:LateRecords")')
+    imported = "from bls.engine.features.patience"
+    inserted(tree / "bls/engine/state.py", "from bls.engine.features.sleep", f"{imported}.state import PatienceState\n")
+    inserted(
+        tree / "bls/scheduler_options.py",
+        "from bls.engine.features.switches",
+        f"{imported}.options import PatienceRules\n",
     )
-    for file, line in imports:
-        first = "from bls.engine.features.sleep" if file.name != "records.py" else "from bls.engine.features.widths"
-        if file.name == "scheduler_options.py":
-            first = "from bls.engine.features.switches"
-        inserted(file, first, f"{line}\n")
     (tmp_path / "log.swf").write_text("".join(f"{k} 0 -1 60 256 " + "-1 " * 12 + "-1\n" for k in range(1, 5)))
     command = shlex.split("-m bridge.cli run log.swf --als recorded --trace none --patience 50s --out r")
     ran = within(tree, tmp_path, *command)

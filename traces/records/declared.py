@@ -32,7 +32,7 @@ class RecordColumn(NamedTuple):
     table: str | None = None
     parts: int = 1  # divisor of its values in the table
     text: str = ""  # its name in a trace of text; by default its own
-    # its attribute in traces: name, description, type, one of ``traces.records.events``; None: it has none of its own
+    # its attribute in traces: name, description, type, one of ``traces.records.events``; None: no attribute
     attribute: tuple[str, str, int] | None = None
 
     @property
