@@ -1,5 +1,6 @@
 from .allocators import Allocator as Allocator, allocator as allocator, allocator_kernel as allocator_kernel
 from .analysis.description import describe as describe
+from .batch import Batch as Batch
 from .engine.status import BatchStatus as BatchStatus
 from .machine.partitions import Partition as Partition
 from .machine.platform import (
@@ -22,7 +23,7 @@ from .policies import (
     score_kernel as score_kernel,
 )
 from .power.options import Power as Power
-from .scheduler_options import Batch as Batch, ConstraintOptions as ConstraintOptions, Rules as Rules
+from .scheduler_options import ConstraintOptions as ConstraintOptions, Rules as Rules
 from .seen.answers import Start as Start
 from .seen.jobs import SeenJob as SeenJob
 from .simulator import BatchSimulator as BatchSimulator

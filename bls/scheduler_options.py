@@ -1,4 +1,4 @@
-"""The batch level as the user declares it: rules, which a policy sees, constraints of jobs, policy and allocator.
+"""The rules of the batch level and the constraints of jobs, as the user declares them.
 
 Rules of a feature of the engine are declared in ``options.py`` in its folder. No large module is imported at the top, since the
 help of the command line is made from these fields.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bls import options as o
 from bls.conflicts import BATCH
@@ -23,10 +23,6 @@ from bls.engine.features.switches.options import SWITCHES, SwitchRules
 from bls.engine.features.widths.options import MALLEABLE, ResizeRules
 from traces.base.errors import InputError, shown
 from traces.base.options import check, check_fields, holds, knows_its_keywords, recorded
-
-if TYPE_CHECKING:
-    from bls.allocators import Allocator
-    from bls.policies import AnyPolicy
 
 #: Kinds of backfilling by their names in the literature, with one reservation or one for each job.
 REBUILD = "conservative:rebuild"
@@ -92,21 +88,3 @@ class ConstraintOptions:
     def names(self) -> dict[str, Any]:
         """The options as plain values, for a record of the run."""
         return recorded(self)
-
-
-@knows_its_keywords
-@dataclass(frozen=True, kw_only=True)
-class Batch(Rules, ConstraintOptions):
-    """The policy and the rules of the batch level, and the constraints of its jobs. Raises InputError as :class:`Rules`."""
-
-    #: A batch policy, or the class of one that decides: ``fcfs``, ``sjf``, ``wfp3``, ``expr:w/t``, ``FILE.py:NAME`` or
-    #: an installed one (``bls.policies``). None: ``fcfs``, or the program of ``bls_command``.
-    policy: str | AnyPolicy | None = holds(o.BLS, None, recorded="decides")
-    slack: float = holds(o.SLACK)  #: EDF's deadline is submit + slack × estimate
-    #: ``first-fit``, ``best-fit`` …, ``given``, ``FILE.py:NAME`` or an installed one (``bls.allocators``).
-    allocator: str | Allocator = holds(o.ALLOCATOR)
-
-    @property
-    def decides(self) -> str | AnyPolicy:
-        """The policy; the default one if ``policy`` is None."""
-        return o.BLS.default if self.policy is None else self.policy

@@ -15,7 +15,6 @@ from traces.kernels.state import State, fields_of
 
 if TYPE_CHECKING:
     from bls.engine.state import BatchState
-    from bls.inputs import Run
     from bls.machine.platform import Platform
     from bls.power.domains import Domain
     from bls.power.plan import PowerPlan
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 class RunColumns:
     """Input of the engine: n jobs in workload order on M cores of H hosts; int64 arrays."""
 
-    chosen: Run  # what it is made from
+    chosen: Any  # the ``bls.inputs.Run`` that it is made from
     jobs: Jobs
     partitions: dict[str, Array]  # columns of ``Partitions`` by name
     settings: dict[str, int]  # fields of ``Settings`` that differ from their defaults

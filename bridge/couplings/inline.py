@@ -18,7 +18,6 @@ from als.network.state import NONE, NetworkState
 from als.options import MAX_TASKS_PER_JOB
 from als.programs import table as program_drawing
 from als.programs.table import Programs
-from bls.engine.features.requests.requests import grow_width_requests
 from bls.engine.status import BatchStatus
 from bls.simulator import BatchSimulator
 from bridge.couplings import Applications, TaskColumns, core_gflop
@@ -114,6 +113,8 @@ class InlineRun:
             inline.saved.make_room(simulator.running())
             self._settle()
         elif status == InlineStatus.WIDTH_REQUESTS_FULL:
+            from bls.engine.features.requests.requests import grow_width_requests
+
             grow_width_requests(simulator.state, len(inline.application.width_request_ns))
         elif status == InlineStatus.ROWS_SHORT:
             inline.grow_rows(len(simulator.state.jobs.number))

@@ -198,7 +198,7 @@ def run(
     keep_tasks : bool
         Whether to keep a record of every task.
     watch : Watch
-        Called with the progress; a ``bridge.couplings.RunWatch`` also gets the run itself.
+        Called with the progress; a ``bridge.watches.RunWatch`` also gets the run itself.
     like : Result, optional
         The result of a scenario with the same applications and outcomes (``bridge.studies.unit.same_anywhere``): they are not
         simulated again, and records of tasks are not kept.

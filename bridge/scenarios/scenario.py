@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from als import options as a
 from bls import options as b
+from bls.batch import Batch
 from bls.engine.features.presets.options import PRESET
 from bls.power.options import Power
-from bls.scheduler_options import Batch, ConstraintOptions, Rules
+from bls.scheduler_options import ConstraintOptions, Rules
 from bridge.options import declared as d
 from traces.base.errors import InputError, Mention, TwolevelError, at, in_python, one_of, shown, spelled
 from traces.base.options import (

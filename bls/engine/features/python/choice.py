@@ -71,13 +71,14 @@ def _why(state: b.BatchState, row: int, platform: Platform, windows: Sequence[st
         n, amounts = int(state.settings.n_resources), state.cores_profile.now.amounts
         left = int(amounts[len(amounts) - len(platform.licence_names) + at])
         return f"{left} {platform.licence_names[at]} are left, and it needs {state.needs[n + at, row]}"
+    if why == b.SWITCHES:
+        return f"they are on {at} leaf switches, and it accepts {state.switch_limit[state.jobs.origin[row]]}"
     texts: dict[int, str] = {
         b.TOO_FEW: f"its units can use {at} of them, and it requests {state.jobs.cores[row]}",
         b.TOO_MANY: f"it does not need host {at}; allowed: as many whole hosts as it needs",
         b.BROKEN_UNIT: f"{of} cores on host {at} are no multiple of the {state.jobs.unit_cores[row]} of a unit",
         b.SHARED_HOST: f"{of} of the cores of host {at}; allowed: whole hosts, which jobs do not share",
         b.HELD_BACK: "a limit of its partition on what runs at once does not let it start now",
-        b.SWITCHES: f"they are on {at} leaf switches, and it accepts {state.switch_limit[state.jobs.origin[row]]}",
     }
     return texts[why]
 
