@@ -58,7 +58,7 @@ class Dealings:
 @dataclass(frozen=True, eq=False)
 class RunView:
     """A run as its views, couplings and results read it: the engine fills it, and nothing here advances or answers the engine.
-    Jobs are named by row."""
+    Jobs are named by row. :meth:`take_log` empties the log, and :meth:`host_states` brings the log of hosts to the present."""
 
     state: b.BatchState  # filled by the engine; all else is constant
     workload: Workload  # includes recorded run times, which no view shows

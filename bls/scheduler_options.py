@@ -33,7 +33,7 @@ _DEEPEST = 10**9
 
 @knows_its_keywords
 @dataclass(frozen=True)
-class Rules(FailureRules, CoordinationRules, ResizeRules, DecisionRules, SwitchRules, EstimateRules):
+class Rules(EstimateRules, SwitchRules, DecisionRules, ResizeRules, CoordinationRules, FailureRules):
     """Rules of the batch level. The defaults are those of the two-level paper: no backfilling, no job is killed. Raises
     InputError if a value is not allowed; the message names the option."""
 

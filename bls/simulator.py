@@ -448,7 +448,7 @@ class BatchSimulator(RunningJobs):
             return unscored(self._scoring.policy, job, self.now_ns)
         if status == BatchStatus.CHOICE_FAULT:
             if self.state.choice.refused:
-                names = [] if self._power is None else [one.name for one in self._power.parts]
+                names = [] if self._power is None else [one.name for one in self._power.domains]
                 windows = self.constraints.windows
                 from bls.seen.answers import refusal
 

@@ -700,7 +700,7 @@ class View:
     def _add_holds(self, rows: list[int]) -> None:
         # Add the holds of starting jobs to the policy's own reasons.
         for row in rows:
-            if self._holds.on[row]:
+            if self._holds.has(row):
                 job_id = self._waiting[row].job_id
                 raise AnswerError(f"gave job {job_id}, which it holds; allowed: release_hold() before")
             if text := self._holds.text(row):

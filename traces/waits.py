@@ -100,7 +100,7 @@ def waits(ledger: Ledger) -> tuple[Array, Array, Array, Array]:
 def graph_waits(
     core: Array, start_ns: Array, end_ns: Array, target: Array, sent_ns: Array, arrived_ns: Array
 ) -> tuple[Array, Array]:
-    """Return the tasks that cores waited for, by core, then by time, and since when (ns): int64 (k,). For one job, begun at 0.
+    """Return the tasks that cores waited for, by core, then by time, and since when (ns): int64 (k,). The job begins at 0.
 
     - ``core``, ``start_ns``, ``end_ns``: int (n,), core and times of each task; core -1 if it did not run.
     - ``target``, ``sent_ns``, ``arrived_ns``: int (m,), for each transfer its receiving task, and its times.

@@ -169,7 +169,7 @@ def unaware_of(policy: object) -> frozenset[str]:
     names = frozenset(said) if isinstance(said, Collection) and not isinstance(said, str) else None
     if names is None or not names <= UNAWARE.keys():
         name = getattr(policy, "name", type(policy).__name__)
-        allowed = f"a collection of {', '.join(UNAWARE)}"
+        allowed = f"a collection of {', '.join(sorted(UNAWARE))}"
         raise PluginError(f"batch policy {name}: unaware_of: {shown(said)}; allowed: {allowed}")
     return names
 

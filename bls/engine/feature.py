@@ -35,8 +35,8 @@ class RunColumns:
     others: dict[str, Any] = field(default_factory=dict)  # input of single features, by name
 
     def has(self, name: str) -> bool:
-        """Whether there is a field of the state, input of a feature or a setting that is not 0; or the rules or constraints of
-        the run have such a property that is true."""
+        """Whether there is a field of the state, input of a feature or a setting that is not 0; or the run's rules or
+        constraints have a property of this name that is true."""
         chosen = self.chosen.rules, self.chosen.constraints
         given = name in self.state or name in self.others or bool(self.settings.get(name))
         return given or any(getattr(one, name, False) for one in chosen)
@@ -90,8 +90,8 @@ class Feature:
     """A feature of the batch engine. ``bls.engine.features.order`` states which runs may have it."""
 
     there: Callable[[FeatureRun], Any] = lambda run: True  # whether such a run has the feature
-    # Its part of a run's input, from the run's rules, policy and constraints: settings, and columns of fields of the state. If
-    # several features set one, the last one in their order counts
+    # Its part of a run's input, from the run's rules, policy and constraints: whole numbers are settings, all else columns of
+    # fields of the state. If several features set one, the last one in their order counts
     given: Callable[[RunColumns], Mapping[str, Any]] = lambda run: {}
     on: Mapping[int, str] = field(default_factory=dict)  # event → ``"module:kernel"``
     plays: Mapping[int, str] = field(default_factory=dict)  # role → ``"module:kernel"``
@@ -111,10 +111,9 @@ class Feature:
     up_to_now: Callable[[BatchState], None] = lambda state: None  # brings the log of hosts to the present
     power: str = ""  # ``"module:NAME"`` of its :class:`PowerFacts`, in runs whose power is known
     check: str = ""  # ``"module:function"`` that checks its invariants, called with a ``BatchChecks``
-    heaps: Callable[[BatchState], Mapping[str, tuple[Heap, int]]] = (
-        lambda state: {}
-    )  # to check, and bounds of their keys
     find_held: str = ""  # the same, before other checks, to find the cores that jobs still hold
+    # Its heaps, to be checked, and bounds of their keys
+    heaps: Callable[[BatchState], Mapping[str, tuple[Heap, int]]] = lambda state: {}
     commands: int = 0  # most commands per core after one pass
     # Fields of ``bls.running_jobs.Dealings`` that are true in a run with this feature
     deals: Callable[[BatchState], Iterable[str]] = lambda state: ()

@@ -74,7 +74,7 @@ ROLES = Hooks(
         SLOT_NOW: ("checking a slot of now and placing ``job`` in it: stop, as of EARLIEST; sign, 1 if the plan is a copy; "
                    "returns the slot, with its cores in ``n_placed`` intervals if it is now", ""),
         OFFER: ("checking ``stop`` intervals; returns 1, 0 to choose again from a smaller offer, -1 if none fits", ""),
-        GIVE_BACK: ("freeing the cores that ``job`` still holds as it ends; returns on how many it computed", ""),
+        GIVE_BACK: ("freeing the cores that ``job`` still holds as it ends; returns the number on which it computed", ""),
         MAY_RETRY: ("whether the cut ``job`` gets another attempt; returns RUNNING, 0 if not, or another BatchStatus", ""),
         RETRY: ("another attempt of ``job`` at the instant begin", ""),
     },

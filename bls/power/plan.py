@@ -40,7 +40,7 @@ class PowerPlan:
     options: Power
     table: PowerTable
     partitions: PartitionTable
-    parts: tuple[Domain, ...]  # what has limits; the first is the machine
+    domains: tuple[Domain, ...]  # what has limits; the first is the machine
     fallback: str  # one of :data:`bls.power.options.FALLBACKS`
     allowed: Array  # bool (n,): jobs that may be slowed
     planned: Array  # int64 (n,): the planned state of each job
@@ -53,17 +53,17 @@ class PowerPlan:
     @property
     def limits(self) -> Limits:
         """The limits of the machine."""
-        return self.parts[0].limits
+        return self.domains[0].limits
 
     @property
-    def domains(self) -> tuple[Domain, ...]:
+    def parts(self) -> tuple[Domain, ...]:
         """The domains besides the machine."""
-        return self.parts[1:]
+        return self.domains[1:]
 
     @property
     def limited(self) -> bool:
         """Whether there are any limits."""
-        return any(one.limits for one in self.parts)
+        return any(one.limits for one in self.domains)
 
     @property
     def predicts(self) -> bool:
@@ -97,13 +97,13 @@ class PowerPlan:
     @property
     def one_by_one(self) -> bool:
         """Whether each running job that may be slowed has its own state."""
-        return self.fallback == "dvfs" and (self.options.slow_order != b.TOGETHER or bool(self.domains))
+        return self.fallback == "dvfs" and (self.options.slow_order != b.TOGETHER or bool(self.parts))
 
     @property
     def least_mw(self) -> list[int]:
         """The lowest power of each domain without jobs: all hosts idle, or off if they shut down."""
         off, idle = self.table.off_mw, self.table.host_idle_mw
-        return [one.total_mw(np.minimum(off, idle) if self.fallback == "stop:off" else idle) for one in self.parts]
+        return [one.total_mw(np.minimum(off, idle) if self.fallback == "stop:off" else idle) for one in self.domains]
 
     @property
     def alike(self) -> bool:
@@ -130,12 +130,12 @@ class PowerPlan:
         given.settings["directs"] |= b.SLOWS * self.slows
         given.state["domains"] = self.domain_state()
         place = given.state["power"].amount = int(self.table.first_host[-1]) * given.settings["n_resources"]
-        most = [one.total_mw(self._host_most_mw - self.table.host_idle_mw) for one in self.parts]
+        most = [one.total_mw(self._host_most_mw - self.table.host_idle_mw) for one in self.domains]
         given.state["totals"] = np.insert(given.state.get("totals", np.zeros(0, np.int64)), place, most)
 
     def why_stuck(self, limits_mw: Sequence[int]) -> str:
         """The reason why no job fits limits in force for ever, of each domain, mW (``NEVER``: none); empty without any."""
-        found = {one.name: mw for one, mw in zip(self.parts, limits_mw, strict=False) if mw < b.NEVER}
+        found = {one.name: mw for one, mw in zip(self.domains, limits_mw, strict=False) if mw < b.NEVER}
         if found.keys() == {""}:
             return f"it does not fit the permanent power limit, {found[''] / 1000:g} W, even on the idle machine"
         return "".join(one.stuck(found) for one in FACTS if found)
@@ -152,25 +152,25 @@ class PowerPlan:
             down_saves_mw=(self._host_most_mw - table.off_mw)[group],
             passages=off * np.stack([table.shutdown_ns[group], table.boot_ns[group]]),
             shuts_down=int(off),
-            max_mw=self.parts[0].total_mw(self._host_most_mw),
+            max_mw=self.domains[0].total_mw(self._host_most_mw),
         )
 
     def domain_state(self) -> DomainState:
         """The engine's state of the domains."""
         ends = self.table.first_core[[0, -1]] if self.alike else self.table.first_core
-        intervals = [one.in_groups(ends) for one in self.parts]
+        intervals = [one.in_groups(ends) for one in self.domains]
         return DomainState.new(
-            {"domains": len(self.parts)},
+            {"domains": len(self.domains)},
             first=np.cumsum([0] + [part.shape[1] for part in intervals]),
             **dict(zip(("lo", "hi", "group"), np.concatenate(intervals, axis=1), strict=True)),
-            idle_mw=np.array([one.idle_mw for one in self.parts], np.int64),
-            covers=np.stack([one.in_partitions(self.partitions)[1] for one in self.parts], axis=1).astype(np.int64),
+            idle_mw=np.array([one.idle_mw for one in self.domains], np.int64),
+            covers=np.stack([one.in_partitions(self.partitions)[1] for one in self.domains], axis=1).astype(np.int64),
         )
 
     def state(self) -> PowerState:
         """The engine's state of power."""
         table = self.table
-        limits = [(one.limits, one.total_mw(self._host_most_mw)) for one in self.parts]
+        limits = [(one.limits, one.total_mw(self._host_most_mw)) for one in self.domains]
         stairs = [_steps(*one) for one in limits]
         offset = np.cumsum([0] + [int(first[-1]) for first, _ in stairs])
         groups = slice(0, 1) if self.alike else slice(None)
@@ -214,7 +214,7 @@ class PlannedLimits(NamedTuple):
     """Power limits and their fallback, for the table of conflicts ``bls.conflicts.PLAN``."""
 
     fallback_of: tuple[str, int]
-    domains: tuple[Domain, ...]
+    parts: tuple[Domain, ...]  # with limits, besides the machine
     noticed: bool
 
 
@@ -248,8 +248,8 @@ def power_plan(
         limits = read_limits(options.limits, table.full_total_mw, lambda text, where: domain(text, where).full_mw)
     elif options.limits is not None:
         limits = given_limits(options.limits)
-    parts = domains_of(limits, table, domain)
-    check(PLAN, PlannedLimits(options.fallback_of, parts[1:], parts[0].limits.noticed))
+    domains = domains_of(limits, table, domain)
+    check(PLAN, PlannedLimits(options.fallback_of, domains[1:], domains[0].limits.noticed))
     if name == "submit" and not 1 <= state < table.n_states:
         allowed = f"1 to {table.n_states - 1}" if table.n_states > 1 else "none, as the platform's cores have one state"
         raise InputError(f"{FALLBACK}: {shown(options.fallback)}: state {state}; allowed: {allowed}")
@@ -260,7 +260,7 @@ def power_plan(
         planned[allowed_rows] = table.n_states - 1
     elif name == "submit":
         known, partition = np.zeros(len(workload), np.bool_), partitions_of(workload, platform)[0]
-        for one in parts:
+        for one in domains:
             known |= one.limits.any_known(workload.submit_ns) & one.in_partitions(partitions)[0][partition]
         planned[allowed_rows & known] = state
     signals = None if options.signals is None else read_signals(options.signals)
@@ -270,7 +270,7 @@ def power_plan(
     if options.estimates == "last-two":
         check_predicts(LAST_TWO, workload, where=str(POWER_ESTIMATES), allowed=("exact", "platform"))
         of_user = groups(LAST_TWO, workload)[0][0]
-    return PowerPlan(options, table, partitions, parts, name, allowed_rows, planned, signals, draws, classes, of_user)
+    return PowerPlan(options, table, partitions, domains, name, allowed_rows, planned, signals, draws, classes, of_user)
 
 
 def _by_class(values: Array) -> Array:

@@ -201,7 +201,7 @@ class PowerReport:
     @cached_property
     def domain_series(self) -> tuple[a.PowerSeries, ...]:
         """The power over time of each domain, the machine first."""
-        return (self.series, *(one.series(self.run) for one in self.plan.domains))
+        return (self.series, *(one.series(self.run) for one in self.plan.parts))
 
     @cached_property
     def tables(self) -> dict[str, dict[str, Any]]:
@@ -211,7 +211,7 @@ class PowerReport:
     @cached_property
     def excesses(self) -> list[Excess]:
         """The times above a limit and their reasons, domain by domain."""
-        domains = zip(self.plan.parts, self.domain_series, self.plan.least_mw, strict=True)
+        domains = zip(self.plan.domains, self.domain_series, self.plan.least_mw, strict=True)
         return [
             one
             for domain, series, least_mw in domains
@@ -288,7 +288,7 @@ class PowerReport:
     def _indexes(self) -> dict[str, Any]:
         # The power while limits are in force, from the first submit on, with an idle machine after the last end; and the
         # waits and run times of the measured jobs that may be slowed, and of the others.
-        limited = joined((one.begin_ns, one.end_ns) for part in self.plan.parts for one in part.limits.limits)
+        limited = joined((one.begin_ns, one.end_ns) for part in self.plan.domains for one in part.limits.limits)
         windows = joined((max(begin, self.begin_ns), self.until_ns if end >= MAX_NS else end) for begin, end in limited)
         lasts = sum(end - begin for begin, end in windows)
         used = 0

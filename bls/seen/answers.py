@@ -246,7 +246,7 @@ def _numbered(where: str, cores: Iterable[Any]) -> list[int]:
 
 def refusal(state: b.BatchState, row: int, platform: Platform, windows: Windows | None, domains: Sequence[str]) -> str:
     """The reason why a job cannot have the cores named for it, from the notes of ``bls.engine.features.python.decided`` in
-    ``state``. ``domains``: their names, the machine's is empty."""
+    ``state``. ``domains``: the names of the domains; the first, of the machine, is empty."""
     jobs = state.jobs
     why = int(state.choice.refused)
     if why == b.NO_POWER:

@@ -122,9 +122,8 @@ def page_of_run(
         p.Section("again", "What was run", _what(record, command)),
     ]
     known = {name: metrics[name] for name in MAIN_METRICS if metrics.get(name) is not None}
-    main = [
-        metric_of(name, value) for name, value in known.items() if name != "tasks" or value
-    ]  # none in recorded runs
+    # Recorded runs have no tasks.
+    main = [metric_of(name, value) for name, value in known.items() if name != "tasks" or value]
     return Page(kind, title, _lead(parts, jobs), main, made)
 
 

@@ -170,7 +170,7 @@ def power_words(scenario: ReadyScenario) -> Iterator[str]:
     if not plan.limited:
         return
     whole = "with all hosts off the machine draws" if plan.fallback == "stop:off" else "idle the machine draws"
-    for part, least_mw in zip(plan.parts, plan.least_mw, strict=True):
+    for part, least_mw in zip(plan.domains, plan.least_mw, strict=True):
         limits = part.limits.limits
         name, draws = (f"{part.name}: ", "idle it draws") if part.name else ("", whole)
         if below := [one.power_mw for one in limits if one.power_mw < least_mw]:

@@ -208,9 +208,7 @@ def test_a_file_and_shares(tmp_path: Path) -> None:
     )
     power = ran(path, fallback="none").power
     assert [one.power_mw for one in power.plan.limits.limits] == [900_000]
-    found = [
-        (one.name, one.idle_mw, one.full_mw, [i.power_mw for i in one.limits.limits]) for one in power.plan.domains
-    ]
+    found = [(one.name, one.idle_mw, one.full_mw, [i.power_mw for i in one.limits.limits]) for one in power.plan.parts]
     assert found == [
         ("switch:right", 200_000, 400_000, [200_000, 300_000]),
         ("partition:b", 300_000, 600_000, [450_000]),
@@ -238,7 +236,7 @@ def test_parts_that_cannot_be(name: str, where: str, message: str, tmp_path: Pat
 
 def test_without_features_that_declare_domains_only_the_machine_has_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bls.power.plan.FACTS", ())
-    assert ran([(0, S, 300)], fallback="none").power.plan.domains == ()
+    assert ran([(0, S, 300)], fallback="none").power.plan.parts == ()
     with pytest.raises(
         InputError, match=r"^limits: where: 'hosts:0'; allowed: nothing, as no part of the machine is known"
     ):

@@ -271,7 +271,7 @@ def test_a_feature_of_the_batch_engine_is_a_folder_and_a_few_lines(tree: Path, t
     inserted(features / "order.py", '    ("presets:PRESETS"', '    ("patience:LATE", ("patience_ns",)),\n')
     inserted(tree / "bls/engine/state.py", "    power: PowerState", '    patience: PatienceState = column("late")\n')
     replaced(
-        tree / "bls/scheduler_options.py", "SwitchRules, EstimateRules)", "SwitchRules, EstimateRules, PatienceRules)"
+        tree / "bls/scheduler_options.py", "(EstimateRules, SwitchRules", "(PatienceRules, EstimateRules, SwitchRules"
     )
     replaced(features / "order.py", '"releases:ReleaseRecords")', '"releases:ReleaseRecords", "patience:LateRecords")')
     imported = "from bls.engine.features.patience"

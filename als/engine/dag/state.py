@@ -168,9 +168,8 @@ def new_graph_state(
         "graph_cores": len(core_host),
         "pools": max(1, len(host_number)),
     }
-    longest = (
-        1 if net.kind == NONE else int(named("als.network.routes:longest_route")(net))
-    )  # routes are of networks only
+    # Only networks have routes.
+    longest = 1 if net.kind == NONE else int(named("als.network.routes:longest_route")(net))
     return GraphState.new(
         sizes | flow_sizes(n_edges if net.kind != NONE else 0, longest),
         edge_first=edges.first,

@@ -3,6 +3,4 @@
 from bls.engine import hooks as h
 from bls.engine.feature import Feature
 
-_HERE = "bls.engine.features.domains"
-
-PARTS = Feature(plays={h.OFFER: f"{_HERE}.offers:offer_of_parts"}, power=f"{_HERE}.power:FACTS")
+PARTS = Feature(plays={h.OFFER: f"{__package__}.offers:offer_of_parts"}, power=f"{__package__}.power:FACTS")

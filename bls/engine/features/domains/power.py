@@ -88,15 +88,15 @@ def _part(text: str, platform: Platform, table: PowerTable, where: str) -> Machi
 
 
 def _give(plan: PowerPlan, given: RunColumns) -> None:
-    if plan.domains and plan.limits_jobs:
+    if plan.parts and plan.limits_jobs:
         hosts = np.arange(int(plan.table.first_host[-1]))
-        within = np.stack([one.has(hosts) for one in plan.domains], axis=1)
+        within = np.stack([one.has(hosts) for one in plan.parts], axis=1)
         first, of_host = np.append(0, np.cumsum(within.sum(axis=1))), 1 + np.nonzero(within)[1]
-        given.state["parts"] = PartState.new({"domains": len(plan.parts)}, of_first=first, of_host=of_host)
+        given.state["parts"] = PartState.new({"domains": len(plan.domains)}, of_first=first, of_host=of_host)
 
 
 def _words(plan: PowerPlan) -> str:
-    n = len(plan.domains)
+    n = len(plan.parts)
     return f" of the machine and {n} part{'s' if n > 1 else ''} of it" if n else ""
 
 
@@ -109,7 +109,7 @@ def _stuck(limits_mw: Mapping[str, int]) -> str:
 def _tables(report: PowerReport) -> dict[str, dict[str, Any]]:
     # Part by part; each row is valid from its instant on.
     names, rows = list[str](), []
-    for domain, series in zip(report.plan.domains, report.domain_series[1:], strict=True):
+    for domain, series in zip(report.plan.parts, report.domain_series[1:], strict=True):
         at = ascending(series.instant_ns, domain.limits.instants)
         at = at[(at >= report.begin_ns) & ((at < report.until_ns) | (at == report.begin_ns))]
         drawn, limit = series.at(at), domain.limits.steps(at, NO_LIMIT, known=False)
@@ -125,7 +125,7 @@ def _tables(report: PowerReport) -> dict[str, dict[str, Any]]:
 def _limit_record(plan: PowerPlan) -> dict[str, Any]:
     domains = {
         one.name: {"idle_w": one.idle_mw / 1000, "full_w": one.full_mw / 1000, "limits": one.limits.listed()}
-        for one in plan.domains
+        for one in plan.parts
     }
     return {"domains": domains} if domains else {}
 
@@ -142,7 +142,7 @@ def _recorded_limits(record: Mapping[str, Any], where: str) -> Iterator[tuple[An
 
 FACTS = PowerFacts(
     _give,
-    by_cores=lambda plan: bool(plan.domains),
+    by_cores=lambda plan: bool(plan.parts),
     tables=_tables,
     domain_forms=_FORMS,
     domain=_part,

@@ -12,7 +12,7 @@ COLUMNS: Final = ("instant_ns", "domain", "power_mw", "limit_mw")
 
 
 def power_of_parts(result: Any) -> DataFrame:
-    """The same for each part of the machine that has its own limits.
+    """Power over time of each part of the machine that has its own limits.
 
     Raises
     ------

@@ -26,10 +26,14 @@ class Holds:
         """A mask of the held rows."""
         return np.asarray((self._state.holds.since_ns >= 0) & (self._state.holds.until_ns < 0))
 
+    def has(self, row: int) -> bool:
+        """Whether a row's job is held."""
+        return bool(self._state.holds.since_ns[row] >= 0 and self._state.holds.until_ns[row] < 0)
+
     def set(self, row: int, on: bool) -> bool:
         """Hold a waiting job from now on, or release it; False if nothing changes."""
         holds, now = self._state.holds, self._state.now_ns
-        if bool(self.on[row]) == on:
+        if self.has(row) == on:
             return False
         if on:
             holds.since_ns[row] = now

@@ -60,7 +60,7 @@ def take_up(state: b.BatchState, job: int, _begin: int, _stop: int, sign: int) -
 
 @compiled(HOOK)
 def give_up(state: b.BatchState, job: int, _begin: int, _stop: int, _sign: int) -> int:
-    """Free the cores that an ending job holds, but keep ``holder`` for the profile; returns on how many it computed."""
+    """Free the cores that an ending job holds, but keep ``holder`` for the profile; returns the number on which it computed."""
     left = state.releases.left
     for k in range(list_left(state, job)):
         set_free(state, left.lo[k], left.hi[k], 1)
