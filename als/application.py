@@ -94,7 +94,7 @@ class ApplicationSimulator:
 
     Examples
     --------
-    >>> from als.techniques import SS
+    >>> from als.techniques.fixed.ss import SS
     >>> application = ApplicationSimulator([2.0, 1.0, 1.0], [1.0, 1.0], SS)
     >>> application.advance()
     True

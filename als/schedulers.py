@@ -51,5 +51,5 @@ def scheduler_name(given: AnyScheduler) -> str | None:
     """Return the name by which :func:`scheduler` finds it, whatever the folder; None if it is an object of this process."""
     if given is MAPPED:
         return MAPPED.name
-    known: dict[str, Any] = {**TECHNIQUES, **PLANNERS}
-    return next((name for name, one in known.items() if one is given), None)
+    known: AnyScheduler | None = TECHNIQUES.get(given.name) or PLANNERS.get(given.name)
+    return given.name if known is given else None

@@ -187,7 +187,7 @@ class _Replay:
         # Jobs that waited for others and join at this instant; and wake-ups.
         children = joining[~by_themselves]
         ns, job = state.other_events.arriving.entries()
-        stay = (job >= jobs.number.size) | np.isin(job, children)
+        stay = (job >= b.WAKE_UP_KEY) | np.isin(job, children)
         state.other_events.arriving.refill(ns[stay], job[stay])
         children = children[np.lexsort((children, jobs.depends_on[children]))]
         child_first = np.searchsorted(jobs.depends_on[children], np.arange(self.n + 1))

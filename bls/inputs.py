@@ -12,16 +12,16 @@ from bls import options as o
 from bls.allocators import Allocator
 from bls.allocators.contract import PlacementRequest
 from bls.conflicts import POLICY, RUN, UNAWARE
-from bls.constraints.gpu_requests import WHOLE
-from bls.constraints.job_constraints import JobConstraints, check_signals, masks, outage_columns, unaware_of
+from bls.constraints.job_constraints import JobConstraints, masks, outage_columns, unaware_of
 from bls.engine import state as b
 from bls.engine.feature import RunColumns
+from bls.engine.features.order import FEATURES, declared
 from bls.engine.jobs import Jobs
-from bls.estimates import CORRECTIONS_NS, HistoryEstimator, check_predicts, estimator, groups, planned_ns
+from bls.estimates import CORRECTIONS_NS, HistoryEstimator, estimator, planned_ns
 from bls.machine.partitions import LIMITS, PartitionTable
 from bls.machine.platform import Platform
 from bls.policies import AnyPolicy, DecidingPolicy, KnownJobs, Scoring, ranks
-from bls.policies.contract import DIRECTIONS, directs, may_direct, may_not_fit
+from bls.policies.contract import DIRECTIONS, directs, may_direct
 from bls.policies.orders import FCFS, Reject
 from bls.scheduler_options import Rules
 from bls.workloads.columns import distinct
@@ -194,6 +194,15 @@ class Run(Chosen):
         return unaware_of(self.policy)
 
     @property
+    def lacking_signal(self) -> str:
+        """The first column of signals that the policy requires and the run lacks, in words; empty if there is none."""
+        signals = None if self.power is None else self.power.signals
+        lacks = f"there are no {o.SIGNALS}" if signals is None else f"{signals.source} has no such column"
+        known = {} if signals is None else signals.values
+        needed = [one for one in getattr(self.policy, "needs_signals", ()) if one not in known]
+        return f"it goes by {needed[0]}, and {lacks}" if needed else ""
+
+    @property
     def divided(self) -> bool:
         """Whether there are several partitions, or one with limits or only part of the machine."""
         table = self.platform.partition_table
@@ -210,19 +219,17 @@ class Run(Chosen):
 
 def given_for(
     workload: Workload, platform: Platform, policy: AnyPolicy, allocator: Allocator, rules: Rules,
-    constraints: JobConstraints, known: KnownJobs, *, scored: Scoring | None, recorded: bool,
-    requested: Mapping[int, str] | None, power: PowerPlan | None = None,
+    constraints: JobConstraints, known: KnownJobs, scored: Scoring | None, *, recorded: bool,
+    requested: Mapping[int, str] | None, power: PowerPlan | None = None, loses: bool = False,
 ) -> RunColumns:  # fmt: skip
     """The arrays of a run; ``scored`` is a prepared scoring policy, and planned run times are the estimates of ``known``. Other
     arguments, and errors, as of ``BatchSimulator``."""
     table, windows = platform.partition_table, constraints.windows
     partition = np.zeros(len(workload), np.int64) if constraints.partition is None else constraints.partition
-    user = distinct(workload.user)[1]
     tier = table.priority[partition] if len(table) > 1 else None
     order = _order(policy, scored)
     limits = power if power is not None and power.limits_jobs else None
     countable = allocator.countable and constraints.interchangeable(platform)
-    check_signals(policy, None if power is None else power.signals)
     run = Run(rules, policy, allocator, constraints, limits, power, recorded, countable, workload, platform)
     check(UNAWARE.values(), run)
     if limits is not None:
@@ -230,6 +237,7 @@ def given_for(
     run = replace(run, countable=countable)
     check(RUN, run)
     given = RunColumns(
+        chosen=run,
         jobs=Jobs.new(
             {"rows": len(workload)},
             origin=np.arange(len(workload)),
@@ -243,7 +251,7 @@ def given_for(
             run_ns=np.where(workload.run_unknown, MAX_NS, workload.run_ns if recorded else -1),
             number=workload.job_id,
             partition=partition,
-            user=user,
+            user=distinct(workload.user)[1],
             preset=workload.preset,
             cancel_ns=np.where(workload.cancel_ns < 0, b.NEVER, workload.cancel_ns),
         ),
@@ -256,7 +264,7 @@ def given_for(
                 **{f"switch_{name}": own(getattr(platform.topology, name), np.int64) for name in _SWITCHES},
             ),
         },
-        settings=_settings(run, scored, table, order),
+        settings=_settings(run, scored, table, order, loses),
     )
     names = ("wanted_first", "wanted_lo", "wanted_hi")
     wanted = _wanted(workload, platform.n_cores, requested, allocator)
@@ -269,11 +277,14 @@ def given_for(
     if not countable:
         given.state["masks"] = masks(table, windows, platform.n_cores)
     if constraints.widths is not None and (rules.resizing != b.NO_RESIZE or rules.molds):
-        given.jobs.min_cores[:], given.jobs.max_cores[:] = constraints.widths.min_cores, constraints.widths.max_cores
-    _add_history(given, workload, rules, constraints)
+        given.state["widths"] = {"least": constraints.widths.min_cores, "most": constraints.widths.max_cores}
     _add_constraints(given, workload, platform, constraints)
     if power is not None:
         power.give(given)
+    for where, needs in FEATURES:
+        if any(map(given.has, needs)):
+            for name, value in declared(where).given(given).items():
+                (given.settings if isinstance(value, int) else given.state)[name] = value
     return given
 
 
@@ -291,69 +302,41 @@ def _limits(table: PartitionTable) -> dict[str, Array]:
     return {"max_running_jobs": table.max_running_jobs, "max_running_cores": table.max_running_cores, **per_user}
 
 
-def _settings(run: Run, scored: Scoring | None, table: PartitionTable, order: int) -> dict[str, int]:
-    # The settings that do not follow from the arrays.
-    rules, allocator, constraints, directs = run.rules, run.allocator, run.constraints, run.directs
-    asked, wait_ns, cost = constraints.requests, rules.waits_for_switches_ns, rules.decision_cost_ns
-    kept = b.BY_DRAIN if constraints.drains else rules.releases
-    releases = b.BY_CORE if rules.resizing != b.NO_RESIZE else kept
+def _settings(run: Run, scored: Scoring | None, table: PartitionTable, order: int, loses: bool) -> dict[str, int]:
+    # The settings of the core, whose meaning no feature owns.
+    rules, allocator, asked, directs = run.rules, run.allocator, run.constraints.requests, run.directs
     return {
         "max_reservations": rules.depth,
         "keeps_reservations": int(rules.keeps),
         "by_cores": int(not run.countable),
         "kills": int(rules.kill_at_walltime),
-        "requeues": int(rules.on_failure == "requeue"),
         "order": order,
-        "keeps_decisions": int(rules.keep_decisions),
-        "charges_decisions": int(rules.charges_decisions),
-        "decision_cost_ns": cost if isinstance(cost, int) else -1,  # -1: as measured
-        "max_attempts": rules.max_attempts,
-        "switch_wait_ns": b.NEVER if wait_ns is None or asked is None or not asked.switches.any() else wait_ns,
         "by_hosts": int(allocator.by_hosts),
         "whole_hosts": int(allocator.whole_hosts),
         "limited": int(any((limit < MAX_NS).any() for limit in _limits(table).values())),
         "n_resources": 0 if asked is None else asked.per_unit.shape[1],
         "n_licences": 0 if asked is None else asked.licences.shape[1],
         "accounts": int(scored is not None and scored.accounts),
-        "releases": releases,
-        "promises": int(rules.promised),
-        "resizing": rules.resizing,
-        "molds": int(rules.molds),
         "directs": b.SCALES * ("speeds" in directs) + b.CUTS * ("ends" in directs),
-        "hints": (b.BY_POLICY if "hints" in directs else b.OF_HEAD) if rules.hints else b.NO_HINTS,
-        "may_not_fit": int(may_not_fit(run.policy)),
+        "loses": int(loses),
     }
-
-
-def _add_history(given: RunColumns, workload: Workload, rules: Rules, constraints: JobConstraints) -> None:
-    # The history from which estimates are predicted.
-    found = estimator(rules.estimates)
-    if isinstance(found, HistoryEstimator):
-        check_predicts(found, workload, constraints.requests)
-        group, n_groups = groups(found, workload, constraints.requests)
-        # The last row of the history counts the predictions.
-        history = np.zeros((n_groups + 1, 1 + found.mean_of), np.int64)
-        least = np.full(len(found.levels), found.least)
-        given.state["prediction"] = {"group": group, "least": least, "runs": history}
-        given.settings["shortest_ns"] = found.shortest_ns
 
 
 def _add_constraints(given: RunColumns, workload: Workload, platform: Platform, constraints: JobConstraints) -> None:
     # Dependencies, requests and advance reservations.
     jobs, depends, asked, windows = given.jobs, constraints.dependencies, constraints.requests, constraints.windows
     if depends is not None and bool((depends.depends_on >= 0).any()):
-        jobs.depends_on[:], jobs.think_ns[:] = depends.depends_on, depends.think_ns
-        given.state["dependencies"] = {"first": depends.child_first, "row": depends.child_row}
+        jobs.depends_on[:] = depends.depends_on
+        columns = {"first": depends.child_first, "row": depends.child_row, "think_ns": depends.think_ns}
+        given.state["dependencies"] = columns
         if depends.several:
             given.state["dependencies"]["unmet"] = depends.waits_for
     if asked is not None:
-        jobs.unit_cores[:], jobs.switch_limit[:] = asked.unit_cores, asked.switches
+        jobs.unit_cores[:] = asked.unit_cores
+        if asked.switches.any():
+            given.state["switch_limit"] = asked.switches
         given.state["needs"] = np.ascontiguousarray(np.concatenate([asked.per_unit, asked.licences], axis=1).T)
-        totals = [platform.host_resources.ravel(), platform.licence_amounts]
-        if asked.gpus is not None:
-            given.state["gpus"] = asked.gpus.given(platform, workload.cores, asked.unit_cores)
-            totals.insert(1, np.full(platform.n_gpus, WHOLE))
-        given.state["totals"] = np.concatenate(totals)
+        given.state["totals"] = np.concatenate([platform.host_resources.ravel(), platform.licence_amounts])
     if windows is not None and len(windows):
         # A job of an advance reservation is cancelled or cut at its end.
         jobs.window[:] = windows.of_jobs(workload)

@@ -6,12 +6,12 @@ doi:10.1007/s10586-019-02905-5, section 3), in which an event manager computes t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard, runtime_checkable
 
 from bls.engine.state import NEVER
-from traces.base.errors import RAISED_BY_PLUGINS, InputError, PluginError, one_of, raised_text, shown, whole
+from traces.base.errors import RAISED_BY_PLUGINS, InputError, PluginError, raised_text, shown, whole
 from traces.base.time import MAX_NS
 
 if TYPE_CHECKING:
@@ -69,17 +69,17 @@ def gives_data(observer: object) -> TypeGuard[AdditionalData]:
 
 
 class Observers:
-    """The observers of one run, and its sources of additional data by name (``data``). ``noted`` has a row for each note:
-    name of the observer, instant, and values. ``so_far`` is the fingerprint of progress at the latest call. Raises
-    PluginError if two sources have the same name, or an interval is out of range."""
+    """The observers of one run, and the functions of its sources of additional data, by name (``data``). ``noted`` has a row
+    for each note: name of the observer, instant, and values. ``so_far`` is the fingerprint of progress at the latest call.
+    Raises PluginError if two sources have the same name, or an interval is out of range."""
 
     def __init__(self, given: Sequence[AnyObserver]) -> None:
         self.observers = [one for one in given if isinstance(one, Observer)]
-        self.data: dict[str, AdditionalData] = {}
+        self.data: dict[str, Callable[[View], Any]] = {}
         for giver in filter(gives_data, given):
             if giver.name in self.data:
                 raise PluginError(f"observer {giver.name}: two observers give additional data of this name")
-            self.data[giver.name] = giver
+            self.data[giver.name] = giver.value
         self.noted: list[Note] = []
         self._next = [0 for _ in self.observers]
         self._kinds: dict[str, str] = {}
@@ -150,63 +150,3 @@ class Observers:
         if (before := self._kinds.setdefault(name, kind)) != kind:
             raise PluginError(f"{where}: look() gave {name} = {shown(value)}, and before a {before}")
         return plain
-
-
-class DataOfNow(Mapping[str, Any]):
-    """The additional data of a run, by name, computed when read. ``givers``: the functions by name, in the order of
-    computation. ``failed``: the latest error, whichever reader caused it. ``computing``: the names that are being computed."""
-
-    def __init__(self, givers: Mapping[str, Callable[[], Any]], now: Callable[[], int]) -> None:
-        self._givers, self._now = givers, now
-        self.failed: PluginError | None = None
-        self._values: dict[str, Any] = {}
-        self._at_ns = -1
-        self.computing: list[str] = []
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self._givers:
-            raise PluginError(f"view.data: {one_of('additional data', name, self._givers)}")
-        if self._at_ns != (now_ns := self._now()):
-            self._at_ns, self._values = now_ns, {}
-        if self.computing:
-            reader = self.computing[-1]
-            if name not in self._values:
-                earlier = ", ".join(self._values) or "none here"
-                raise PluginError(f"view.data: {name} is computed after {reader}; allowed: earlier names, {earlier}")
-            return self._values[name]
-        for known in self._givers:
-            if name in self._values:
-                break
-            if known not in self._values:
-                self._values[known] = self._computed(known)
-        return self._values[name]
-
-    def __contains__(self, name: object) -> bool:  # without computing it
-        return name in self._givers
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._givers)
-
-    def __len__(self) -> int:
-        return len(self._givers)
-
-    def get(self, name: str, default: Any = None) -> Any:
-        """The value, or ``default`` if there is no such name."""
-        return self[name] if name in self._givers else default
-
-    def _computed(self, name: str) -> Any:
-        where = f"observer {name}, at {self._at_ns} ns"
-        self.computing.append(name)
-        try:
-            return self._givers[name]()
-        except PluginError as error:
-            self.failed = PluginError(f"{where}: {error.text}")
-            raise self.failed from error
-        except RAISED_BY_PLUGINS as error:
-            self.failed = PluginError(f"{where}: value() failed: {raised_text(error)}")
-            raise self.failed from error
-        finally:
-            self.computing.pop()
-
-    def __repr__(self) -> str:
-        return f"<additional data: {', '.join(self._givers) or 'none'}>"

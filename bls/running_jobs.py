@@ -1,41 +1,40 @@
 """The jobs of a batch simulation, as columns of its engine.
 
-The simulator, the view of policies and the couplings read jobs here (:class:`RunReader`); the couplings report releases,
-requests and ends of running jobs. Progress displays read a few numbers at any time (:class:`Counts`), or all columns at one
+The simulator, the view of policies and the couplings read jobs here (:class:`RunView`); the couplings report releases,
+requests and ends of running jobs. Progress displays read a few numbers at any time (:func:`counter`), or all columns at one
 moment (:class:`Moment`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 
 from bls.engine import loop as engine
 from bls.engine import state as b
-from bls.engine.features.commands.commands import take_back
 from bls.engine.features.commands.state import CommandLog
 from bls.engine.features.order import features_of
 from bls.engine.features.records import EVENTS
-from bls.engine.features.releases.releases import report_job_releases, stop_after
 from bls.engine.features.report_results import ACCEPTED, FULL
-from bls.engine.features.requests.requests import report_width_requests
-from bls.engine.features.retries.retries import report_loss
-from bls.engine.growing import grow_width_requests
 from traces.compiled import Array
 from traces.intervals import intervals_of
-from traces.ledger import STATES
+from traces.ledger import STATES, PassRecords
 
 if TYPE_CHECKING:
     from bls.allocators import Allocator
     from bls.constraints.job_constraints import JobConstraints
+    from bls.engine.jobs import Jobs
+    from bls.engine.settings import Settings
     from bls.machine.platform import Platform
     from bls.power.signals import Signals
     from bls.scheduler_options import Rules
     from bls.workloads.workload import Workload
+
+_Shown = TypeVar("_Shown")
 
 
 @dataclass(frozen=True)
@@ -57,8 +56,9 @@ class Dealings:
 
 
 @dataclass(frozen=True, eq=False)
-class RunReader:
-    """Reads the jobs of a batch simulation, by row."""
+class RunView:
+    """A run as its views, couplings and results read it: the engine fills it, and nothing here advances or answers the engine.
+    Jobs are named by row. :meth:`take_log` empties the log, and :meth:`host_states` brings the log of hosts to the present."""
 
     state: b.BatchState  # filled by the engine; all else is constant
     workload: Workload  # includes recorded run times, which no view shows
@@ -83,9 +83,65 @@ class RunReader:
         state = self.state
         of_run = features_of(state)
         found = dict.fromkeys((name for feature in of_run for name in feature.deals(state)), True)
-        if state.settings.kills:
+        if self.settings.kills:
             found["cuts"] = True
         return Dealings(commanded=any(feature.commands for feature in of_run), **found)
+
+    @property
+    def now_ns(self) -> int:
+        """The simulated instant."""
+        return self.state.now_ns
+
+    @property
+    def ended(self) -> int:
+        """The number of jobs that have ended for good or were cancelled."""
+        return int(self.state.n_ended)
+
+    def so_far(self) -> tuple[int, ...]:
+        """A fingerprint of progress, which changes whenever anything has happened; first the number of passes."""
+        state = self.state
+        happened = (state.passes, state.next_arrival, state.other_events.next_boundary, state.other_events.next_cancel)
+        return (*happened, state.free_cores, state.n_waiting, state.n_ended, state.n_down)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing runs or arrives any more."""
+        state = self.state
+        return state.running.n == state.other_events.arriving.n == 0 and state.next_arrival == state.arrivals.size
+
+    @property
+    def waiting_text(self) -> str:
+        """The number of waiting jobs, as "3 jobs wait"."""
+        n = self.state.n_waiting
+        return f"{n} job{'s wait' if n != 1 else ' waits'}"
+
+    @property
+    def jobs(self) -> Jobs:
+        """The columns of jobs; they change during the simulation."""
+        return self.state.jobs
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the engine, which stay the same."""
+        return self.state.settings
+
+    @property
+    def n_decisions(self) -> int:
+        """Number of decisions in the table of decisions."""
+        return self.state.decisions.n_passes
+
+    def take_log(self) -> tuple[list[int], int, int]:
+        """The arrivals, starts and ends since the last call, four times the row plus the kind, in order; the simulated instant;
+        and the number of free cores. Empties the log."""
+        state = self.state
+        entries: list[int] = state.log[: state.n_log].tolist()
+        if entries:
+            state.n_log = 0
+        return entries, state.now_ns, state.free_cores
+
+    def shown(self, by: Callable[[b.BatchState], _Shown]) -> _Shown:
+        """A feature's own view of the run: an object of its folder, made from the state."""
+        return by(self.state)
 
     @property
     def rows(self) -> int:
@@ -138,15 +194,20 @@ class RunReader:
         """Whether hosts may be down at some time."""
         return bool(self.state.outages.events.ns.size)
 
+    def is_free(self) -> Array:
+        """A mask of the free cores on hosts that are up: bool (M,)."""
+        words = self.state.free_words[: self.state.free_starts[1]].astype("<u4")
+        bits = np.unpackbits(words.view(np.uint8), bitorder="little")
+        return bits[: self.platform.n_cores].astype(bool)
+
     def up_again_ns(self) -> Array:
         """The known ends of outages: int64 (H,), ns; 0: the host is up, ``NEVER``: unknown."""
-        n_hosts = len(self.state.host_first) - 1
-        return np.asarray(self.state.outages.down_until_ns.reshape(-1, n_hosts).max(axis=0, initial=0))
+        return np.asarray(self.state.outages.down_until_ns.reshape(-1, self.platform.n_hosts).max(axis=0, initial=0))
 
     def width_range(self, row: int) -> tuple[int, int]:
         """The smallest and the largest width of a row's job; equal if it may not change."""
-        jobs, origin = self.state.jobs, self.origin(row)
-        return int(jobs.min_cores[origin]), int(jobs.max_cores[origin])
+        widths, origin = self.state.widths, self.origin(row)
+        return int(widths.least[origin]), int(widths.most[origin])
 
     def resized(self, row: int) -> tuple[list[int], list[int]]:
         """The cores that a running job was last given, and those that were last requested back, in order."""
@@ -156,7 +217,7 @@ class RunReader:
 
     def _latest_commands(self, row: int) -> CommandLog:
         # The latest commands to a running job.
-        first, count = self.state.jobs.command_first[row], self.state.jobs.command_count[row]
+        first, count = self.state.commands.latest[row], self.state.commands.count[row]
         return self.state.commands.log.take(np.arange(first, first + count))
 
     def holds(self, row: int, core_number: Array) -> Array:
@@ -195,9 +256,14 @@ class RunReader:
         stop = int(self.state.jobs.stop_ns[row])
         return None if stop == b.NEVER else stop
 
+    def released(self, row: int) -> int:
+        """The number of requested cores that a row's job has released before its end."""
+        released = self.state.releases.released
+        return int(released[row]) if len(released) else 0
+
     def _losses(self) -> dict[int, str]:
         # The reasons of ends by lost cores or by a policy, by row.
-        found = self.column("last_lost")
+        found = self.state.releases.last_lost[: self.rows]
         losses = {row: f"all its cores were lost, core {found[row] - 1} last" for row in np.flatnonzero(found).tolist()}
         losses |= dict.fromkeys(np.flatnonzero(found < 0).tolist(), "its cores came and went before any task ended")
         if self.dealings.directs:
@@ -207,10 +273,42 @@ class RunReader:
         return losses
 
     def records(self) -> dict[str, Any]:
-        """Events of running jobs and reasons of ends so far, under the names of ``traces.ledger.Ledger``."""
+        """Events of running jobs, reasons of ends and kept passes so far, under the names of ``traces.ledger.Ledger``."""
         kinds = {kind: kind.of_state(self.state) for kind in EVENTS}
         found = {"kinds": kinds, "moldable": self.dealings.molds, "cut_because": self._losses()}
-        return found | dict(one for feature in features_of(self.state) for one in feature.records(self.state).items())
+        if self.rules.keep_decisions:
+            passes = self.state.decisions.passes.front(self.n_decisions)
+            found["passes"] = PassRecords(passes.at_ns, passes.waiting, passes.started)
+        for feature in features_of(self.state):
+            found |= feature.records(self.state)
+        return found
+
+    @property
+    def predicted(self) -> int | None:
+        """The number of arrivals with a predicted run time; None without predictions."""
+        return int(self.state.prediction.runs[-1, 0]) if self.state.prediction.least.size else None
+
+    def host_states(self) -> tuple[Array, Array, Array] | None:
+        """State changes of hosts that power limits stop or that sleep; None if the run has no such hosts. Instants, hosts, and
+        states of ``bls.engine.codes.HostState``."""
+        if not len(self.state.host_log.at_ns):
+            return None
+        for feature in features_of(self.state):
+            feature.up_to_now(self.state)
+        log = self.state.host_log.front(self.state.n_host_log)
+        log = log.take(log.at_ns <= self.now_ns)  # without future transitions
+        return log.at_ns, log.host, log.state
+
+    def predicted_power(self) -> Array | None:
+        """The predicted draw above idle of each row relative to the platform's value, parts per billion, int64; or None."""
+        predicted = self.state.power.predicted
+        return predicted[: int(self.state.n_rows)].copy() if len(predicted) else None
+
+    def feature_columns(self) -> dict[str, Array]:
+        """Columns of the table of jobs that features of this run have filled."""
+        return {
+            name: column for feature in features_of(self.state) for name, column in feature.columns(self.state).items()
+        }
 
     def allocations(self) -> tuple[Array, Array, Array]:
         """All allocations, by rows: ``JobRecords.allocation_first, allocation_lo, allocation_hi``."""
@@ -223,24 +321,35 @@ class RunReader:
         first, count = self.column("held_first"), self.column("held_count")
         if not self.dealings.resizes:
             return first, count
-        changed = self.column("given_count") > 0
-        given_first, given_count = self.column("given_first"), self.column("given_count")
+        given_first, given_count = (
+            self.state.widths.given_first[: self.rows],
+            self.state.widths.given_count[: self.rows],
+        )
+        changed = given_count > 0
         return np.where(changed, given_first, first), np.where(changed, given_count, count)
 
 
-class RunningJobs(RunReader):
+class RunningJobs(RunView):
     """The jobs of a batch simulation for those who simulate them and answer its engine."""
+
+    @property
+    def running_jobs(self) -> Self:
+        """The object itself, for those that also know batch levels without commands to running jobs."""
+        return self
 
     def release(self, row: int, core_number: Array, released_ns: Array, end_ns: int) -> bool:
         """Report the releases of a job that has started, before its outcome; False if they are not possible."""
-        return report_job_releases(self.state, row, core_number, released_ns, end_ns) == ACCEPTED
+        from bls.engine.features.releases.releases import report_job_releases
+
+        return bool(report_job_releases(self.state, row, core_number, released_ns, end_ns) == ACCEPTED)
 
     def request_width(self, row: int, width_request_ns: Array, cores: Array, until_ns: int) -> bool:
         """Report the requests for cores of a job that has started, before its outcome; False if they are not possible."""
-        report = self.state, row, width_request_ns, cores, until_ns
-        while (answer := report_width_requests(*report)) == FULL:
+        from bls.engine.features.requests.requests import grow_width_requests, report_width_requests
+
+        while (answer := report_width_requests(self.state, row, width_request_ns, cores, until_ns)) == FULL:
             grow_width_requests(self.state, len(width_request_ns))
-        return answer == ACCEPTED
+        return bool(answer == ACCEPTED)
 
     def interrupted(self) -> list[int]:
         """The rows of the running jobs that receive commands after the latest pass; the list is cleared."""
@@ -250,10 +359,14 @@ class RunningJobs(RunReader):
 
     def take_back(self, row: int) -> bool:
         """Reopen the end of a running job after a command: it needs an outcome or a promise again."""
+        from bls.engine.features.commands.commands import take_back
+
         return bool(take_back(self.state, row))
 
     def put_off_stop(self, row: int, core_number: Array, released_ns: Array) -> bool:
         """Whether a job releases the failing hosts before they cut it: simulate it then up to the new :meth:`stop_ns`."""
+        from bls.engine.features.releases.releases import stop_after
+
         return bool(stop_after(self.state, row, core_number, released_ns))
 
     def promise(self, row: int, not_before_ns: int) -> bool:
@@ -266,34 +379,24 @@ class RunningJobs(RunReader):
 
     def loss(self, row: int, end_ns: int, core: int) -> bool:
         """Report the end of a running job that has lost its cores; False if that is not possible."""
+        from bls.engine.features.retries.retries import report_loss
+
         return bool(report_loss(self.state, row, end_ns, core))
 
 
-class Counts:
-    """A few numbers of a run, given its first state: valid at any time and in any thread, and not keeping its columns alive."""
+class Counts(NamedTuple):
+    """A few numbers of a run."""
 
-    def __init__(self, state: b.BatchState) -> None:
-        self._state, self._running = state.only_numbers(), state.running.only_numbers()
+    now_ns: int  # the simulated instant
+    ended: int  # number of jobs that have ended for good or were cancelled
+    running: int  # number of running jobs
+    waiting: int  # number of waiting jobs
 
-    @property
-    def now_ns(self) -> int:
-        """The simulated instant."""
-        return self._state.now_ns
 
-    @property
-    def ended(self) -> int:
-        """The number of jobs that have ended for good or were cancelled."""
-        return self._state.n_ended
-
-    @property
-    def running(self) -> int:
-        """The number of running jobs."""
-        return self._running.n
-
-    @property
-    def waiting(self) -> int:
-        """The number of waiting jobs."""
-        return self._state.n_waiting
+def counter(state: b.BatchState) -> Callable[[], Counts]:
+    """Return a function that reads them at any time and in any thread, given the first state, whose columns may be freed."""
+    numbers, running = state.only_numbers(), state.running.only_numbers()
+    return lambda: Counts(numbers.now_ns, numbers.n_ended, running.n, numbers.n_waiting)
 
 
 @dataclass(frozen=True, eq=False)
@@ -314,7 +417,7 @@ class Moment:
     ends: tuple[int, ...]  # number of attempts in each of ``traces.ledger.STATES``
 
 
-def moment_of(run: RunReader) -> Moment:
+def moment_of(run: RunView) -> Moment:
     """The present moment, between two steps of the engine."""
     state, jobs = run.state, run.state.jobs
     # Including jobs that have just started.

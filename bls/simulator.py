@@ -6,7 +6,7 @@ import ctypes
 import time
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -14,7 +14,6 @@ import numpy as np
 
 from bls.allocators import Allocator, placing, with_parameters
 from bls.constraints.job_constraints import JobConstraints, outage_columns
-from bls.constraints.outages import Outages
 from bls.engine import loop as engine
 from bls.engine import state as b
 from bls.engine.features.order import features_of
@@ -31,11 +30,8 @@ from bls.observers import AnyObserver, Observers
 from bls.options import SLACK
 from bls.policies import AnyPolicy, DecidingPolicy, Scoring, ScoringPolicy, contract, scoring, unscored
 from bls.policies.contract import no_account, no_decision, no_score
-from bls.running_jobs import RunningJobs
+from bls.running_jobs import RunningJobs, RunView
 from bls.scheduler_options import Rules
-from bls.seen.answers import AnswerError, put_answer, refusal
-from bls.seen.run_view import RunView
-from bls.view import View
 from bls.workloads.workload import Workload
 from traces.base import errors
 from traces.base.options import SEED
@@ -44,7 +40,9 @@ from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array, CFunction, as_value, function_table
 
 if TYPE_CHECKING:
+    from bls.constraints.outages import Outages
     from bls.power.plan import PowerPlan
+    from bls.view import View
 
 _MAX_IDLE_WAKES = 100_000  #: most wake-ups in a row without a start after all other events
 
@@ -112,8 +110,7 @@ class BatchSimulator(RunningJobs):
         allocator = with_parameters(allocator, seed=seed % 2**63)
         rules, constraints = rules or Rules(), constraints or JobConstraints()
         check_rules(rules, policy)
-        #: Names of the parts of the machine with their own power limits.
-        self._parts = () if power is None else tuple(one.name for one in power.domains)
+        self._power = power
         deadline_ns = deadlines_ns(workload, slack)
         n_cores, widest = platform.n_cores, int(workload.cores.argmax())
         if (asked := workload.cores[widest]) > n_cores:
@@ -125,7 +122,8 @@ class BatchSimulator(RunningJobs):
         if rules.predicted:
             policy = contract.by_prediction(policy)
         self._scoring: Scoring | None = None
-        self._outages: Outages | None = constraints.outages
+        #: The host failures drawn so far; None without failures.
+        self.outages: Outages | None = constraints.outages
         self._looks = Observers(observers)
         #: The policy's reasons of rejections, by row; and of starts, if it has given any.
         self.rejections: dict[int, str] = {}
@@ -136,15 +134,15 @@ class BatchSimulator(RunningJobs):
         self._entered = 0
         if isinstance(policy, ScoringPolicy) and not isinstance(policy, DecidingPolicy):
             self._scoring = scoring(policy, known)
-        parts = workload, platform, policy, allocator, rules, constraints, known
-        given = given_for(*parts, scored=self._scoring, recorded=recorded, requested=requested, power=power)
-        given.settings |= {"logs": int(self.is_seen), "loses": int(loses)}
+        parts = workload, platform, policy, allocator, rules, constraints, known, self._scoring
+        given = given_for(*parts, recorded=recorded, requested=requested, power=power, loses=loses)
+        given.settings["logs"] = int(self.is_seen)
         of_jobs, signals = (deadline_ns, known.core_mw), None if power is None else power.signals
         super().__init__(new_state(given), workload, platform, allocator, rules, constraints, *of_jobs, signals)
         self.state.outages.goes_on = int(self._may_go_on())
         self._pause_ns = b.NEVER
         self.state.observe_after_ns = self._looks.next_ns
-        self._looks.so_far = self._so_far()
+        self._looks.so_far = self.so_far()
         self.place = placing(allocator)
         self.score = self._scoring.score if self._scoring else as_value(no_score, SCORE)
         self.account = self._scoring.account if self._scoring else as_value(no_account, ACCOUNT)
@@ -152,6 +150,8 @@ class BatchSimulator(RunningJobs):
         self._raised: BaseException | None = None
         self.decide: Any = as_value(no_decision, DECIDE)
         if isinstance(policy, DecidingPolicy):
+            import bls.view  # noqa: F401  # loaded now, since decisions are timed
+
             self._policy_decides = policy.decide
             self.decide = CFunction(ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(self._called), DECIDE)
         self.state.functions = function_table([self.place, self.score, self.account, self.clock, self.decide])
@@ -184,42 +184,14 @@ class BatchSimulator(RunningJobs):
     @cached_property
     def view(self) -> View:
         """The view of Python policies and observers, made at its first use."""
+        from bls.view import View
+
         follows = isinstance(self.policy, contract.FollowingPolicy)
         return View(self.run_view(), self._looks.data, contract.columns_declared(self.policy), follows)
 
     def run_view(self) -> RunView:
         """The run as a view reads it."""
-        return RunView(
-            state=self.state,
-            workload=self.workload,
-            platform=self.platform,
-            allocator=self.allocator,
-            rules=self.rules,
-            constraints=self.constraints,
-            deadline_ns=self.deadline_ns,
-            core_mw=self.core_mw,
-            signals=self.signals,
-        )
-
-    @property
-    def outages(self) -> Outages | None:
-        """The host failures drawn so far; None without failures."""
-        return self._outages
-
-    @property
-    def predicted(self) -> int | None:
-        """The number of arrivals with a predicted run time; None without predictions."""
-        return int(self.state.prediction.runs[-1, 0]) if self.state.prediction.least.size else None
-
-    @property
-    def now_ns(self) -> int:
-        """The simulated instant."""
-        return int(self.state.now_ns)
-
-    @property
-    def ended(self) -> int:
-        """The number of jobs that have ended for good or were cancelled."""
-        return int(self.state.n_ended)
+        return RunView(*(getattr(self, one.name) for one in fields(RunView)))
 
     @property
     def due(self) -> int:
@@ -294,7 +266,11 @@ class BatchSimulator(RunningJobs):
         if status == BatchStatus.LOOK:
             return self._look_or_pause()
         if status == BatchStatus.OUTAGES_SHORT:
-            self._continue_outages()
+            assert self.outages is not None
+            self.outages = self.outages.extend()
+            from bls.engine.features.outages.lists import continue_lists
+
+            continue_lists(self.state, self._outage_lists(), goes_on=self._may_go_on())
             return False
         raise self._fault(status)
 
@@ -314,15 +290,12 @@ class BatchSimulator(RunningJobs):
         view._let_decide()
         began = time.perf_counter_ns()
         try:
-            answer = self._policy_decides(view)
-            if not hasattr(answer, "__iter__"):
-                raise AnswerError(f"gave {errors.shown(answer)}; allowed: a list of the jobs to start, perhaps empty")
-            rows = view._chosen(answer)
-            if view._directions:
-                view._directions.put(self.state, view._running.keys(), rows, view._rejected.keys())
-        except AnswerError as error:
-            raise view.data.failed or self._wrong(error.did) from error
+            rows = view._chosen(self._policy_decides(view))
         except errors.PluginError as error:
+            from bls.seen.answers import AnswerError
+
+            if isinstance(error, AnswerError):
+                raise view.data.failed or self._wrong(error.did) from error
             # Blame the source of additional data, not its reader.
             raise view.data.failed or errors.PluginError(f"{self._deciding()}: {error.text}") from error
         except errors.TwolevelError:
@@ -341,21 +314,17 @@ class BatchSimulator(RunningJobs):
                 self._because.pop(row, None)
             self._because |= view._because
             view._because = {}
+        chosen = view._put(rows)
         if view._named or view._rejected:
-            put_answer(self.state, rows, view._named, view._rejected)
             self.rejections |= view._rejected
             view._named, view._rejected = {}, {}
-        else:
-            self.state.n_chosen = len(rows)
-            if rows:
-                self.state.choice.rows[: len(rows)] = rows
         waits = self._may_wait  # perhaps no chosen job starts
-        if self.state.n_chosen and not waits:
+        if chosen and not waits:
             self._in_a_row.idle = self._in_a_row.soon = 0
         if view._wake_ups.pending:
             wake = view._wake_ups.next_after(self.now_ns)
             self.state.wake_ns = b.NEVER if wake is None else wake
-            if wake is not None and (waits or self.state.n_chosen == 0):
+            if wake is not None and (waits or chosen == 0):
                 self._still_awake()
                 self._awake_soon(wake)
 
@@ -379,19 +348,17 @@ class BatchSimulator(RunningJobs):
 
     def _still_awake(self) -> None:
         # Stop a policy that requests wake-ups forever without starting jobs.
-        state = self.state
-        idle = state.running.n == state.other_events.arriving.n == 0 and state.next_arrival == state.arrivals.size
-        self._in_a_row.idle = self._in_a_row.idle + 1 if idle else 0
+        self._in_a_row.idle = self._in_a_row.idle + 1 if self.is_idle else 0
         if self._in_a_row.idle > _MAX_IDLE_WAKES:
             woken = f"was woken {_MAX_IDLE_WAKES} times in a row, and started nothing"
-            raise self._wrong(f"{woken}; nothing runs or arrives any more, and {_waiting(state)}")
+            raise self._wrong(f"{woken}; nothing runs or arrives any more, and {self.waiting_text}")
 
     def _awake_soon(self, wake_ns: int) -> None:
         # Also stop a policy that confuses seconds with nanoseconds: it would not finish in any useful time.
         if wake_ns - self.now_ns > _SOON_NS:
             self._in_a_row.soon = 0
             return
-        so_far = self._so_far()[1:]  # all but the passes
+        so_far = self.so_far()[1:]  # all but the passes
         self._in_a_row.soon = self._in_a_row.soon + 1 if so_far == self._in_a_row.so_far else 0
         self._in_a_row.so_far = so_far
         if self._in_a_row.soon > _MAX_SOON_WAKES:
@@ -419,13 +386,7 @@ class BatchSimulator(RunningJobs):
         view = self.view
         until_ns = self.now_ns if last else int(self.state.observe_after_ns) - 1
         view._refresh()
-        self._looks.look(view, happened_ns=self.now_ns, until_ns=until_ns, so_far=self._so_far())
-
-    def _so_far(self) -> tuple[int, ...]:
-        # A fingerprint of progress: it changes whenever anything has happened.
-        state = self.state
-        happened = (state.passes, state.next_arrival, state.other_events.next_boundary, state.other_events.next_cancel)
-        return (*happened, state.free_cores, state.n_waiting, state.n_ended, state.n_down)
+        self._looks.look(view, happened_ns=self.now_ns, until_ns=until_ns, so_far=self.so_far())
 
     @property
     def observations(self) -> list[dict[str, float | int | str]]:
@@ -439,18 +400,10 @@ class BatchSimulator(RunningJobs):
 
     def _may_go_on(self) -> bool:
         # Whether an unbounded model generates the outages.
-        return self._outages is not None and self._outages.known_until_ns < MAX_NS
+        return self.outages is not None and self.outages.known_until_ns < MAX_NS
 
-    def _continue_outages(self) -> None:
-        # Extend the lists of outages and move the places in them.
-        assert self._outages is not None
-        longer = self._outages.extend()
-        windows, n_hosts = self.constraints.windows, self.platform.n_hosts
-        first, down, up = outage_columns(longer, windows, n_hosts)
-        self.state.outages.next_outage += first[:-1] - self.state.outages.first[:-1]
-        self.state.outages.first, self.state.outages.down_ns, self.state.outages.up_ns = first, down, up
-        self._outages = longer
-        self.state.outages.goes_on = int(self._may_go_on())
+    def _outage_lists(self) -> tuple[Array, Array, Array]:
+        return outage_columns(self.outages, self.constraints.windows, self.platform.n_hosts)
 
     def drain(self, hosts: Array, from_ns: int, until_ns: int | None) -> None:
         """Drain hosts: their running jobs continue, and no other job starts there.
@@ -464,33 +417,27 @@ class BatchSimulator(RunningJobs):
         until_ns : int or None
             Their return; None: never.
         """
-        assert self._outages is not None
-        drained = self._outages.drained
+        from bls.engine.features.outages.lists import drain_hosts
+
+        assert self.outages is not None
+        drained = self.outages.drained
         assert drained is not None
-        state, lists = self.state, 2 * self.platform.n_hosts + hosts
         down, up = drained.down_ns.copy(), drained.up_ns.copy()
         down[hosts], up[hosts] = from_ns, MAX_NS if until_ns is None else until_ns
-        self._outages = replace(self._outages, drained=replace(drained, down_ns=down, up_ns=up))
-        windows, n_hosts = self.constraints.windows, self.platform.n_hosts
-        _, state.outages.down_ns, state.outages.up_ns = outage_columns(self._outages, windows, n_hosts)
-        state.outages.next_down_ns[lists] = from_ns
-        events = state.outages.events.n
-        instants, keys = state.outages.events.ns[:events], state.outages.events.key[:events]
-        instants[np.isin(keys, len(state.outages.first) - 1 + lists)] = from_ns
-        order = np.argsort(instants, kind="stable")  # ascending instants are a heap
-        instants[:], keys[:] = instants[order], keys[order]
+        self.outages = replace(self.outages, drained=replace(drained, down_ns=down, up_ns=up))
+        drain_hosts(self.state, self._outage_lists(), hosts, from_ns)
 
     def _fault(self, status: int) -> Exception:
         row = self.due
-        job = int(self.state.jobs.number[row]) if row >= 0 else -1
+        job = self.job_number(row) if row >= 0 else -1
         if status == BatchStatus.ALLOCATOR_FAULT:
-            needs = f"{self.state.jobs.cores[row]} free cores, each once and in ascending intervals"
+            needs = f"{self.jobs.cores[row]} free cores, each once and in ascending intervals"
             suggested = f"job {job} needs {needs}; it suggested something else"
             return errors.PluginError(f"allocator {self.allocator.name}: {suggested}")
         if status == BatchStatus.STUCK:
             if row >= 0 and isinstance(self.policy, contract.OtherProgram):
                 never = f"does not start job {job}, and nothing runs or arrives any more"
-                return self._wrong(f"{never}; {_waiting(self.state)}")
+                return self._wrong(f"{never}; {self.waiting_text}")
             # Blame a policy that could start the job.
             decides = row >= 0 and isinstance(self.policy, DecidingPolicy)
             return (errors.PluginError if decides else errors.InputError)(self._why_stuck(row))
@@ -501,8 +448,11 @@ class BatchSimulator(RunningJobs):
             return unscored(self._scoring.policy, job, self.now_ns)
         if status == BatchStatus.CHOICE_FAULT:
             if self.state.choice.refused:
+                names = [] if self._power is None else [one.name for one in self._power.domains]
                 windows = self.constraints.windows
-                return self._wrong(refusal(self.state, row, self.platform, windows, self._parts))
+                from bls.seen.answers import refusal
+
+                return self._wrong(refusal(self.state, row, self.platform, windows, names))
             asked, free = self.state.jobs.cores[row], self.state.free_cores
             reason = f"it requests {asked} cores, and {free} are free"
             if asked <= free:
@@ -518,65 +468,30 @@ class BatchSimulator(RunningJobs):
         at = format_ns(self.now_ns)
         if row < 0:
             return f"the simulation is stuck at {at}: nothing runs or arrives any more, and not all jobs have ended"
-        job = self.state.jobs.number[row]
+        job = self.job_number(row)
         stuck = next(filter(None, (feature.stuck(self.state) for feature in features_of(self.state))), "")
+        from bls.engine.features.outages.lists import why_stuck
+
+        down = why_stuck(self.state, drains=self.constraints.drains)
         if isinstance(self.policy, DecidingPolicy):
             reason = stuck or f"batch policy {self.policy.name} does not start it"
-        elif self.state.idle_passes > 0 and self._may_go_on():
-            reason = "host failures never leave enough hosts up for it"
-        elif self.state.n_down > 0:
-            down = int(self.state.n_down)
-            word = "down, or drained," if self.constraints.drains else "down"
-            reason = f"{down} host{'s are' if down > 1 else ' is'} {word} forever"
-        elif stuck:
-            reason = stuck
-        elif limits := {k: mw for k, mw in enumerate(self.state.domains.limit_mw.tolist()) if mw < b.NEVER}:
-            of = ("the machine", *self._parts)
-            texts = ", ".join(f"{mw / 1000:g} W of {of[k]}" for k, mw in limits.items())
-            if limits.keys() == {0}:
-                reason = f"it does not fit the permanent power limit, {limits[0] / 1000:g} W, even on the idle machine"
-            else:
-                reason = f"the permanent power limits, {texts}, leave too few cores for it even on the idle machine"
-                reason += " (it is offered the cores that fit, host by host)"
+        elif down or stuck:
+            reason = down or stuck
+        elif self._power is not None and (limited := self._power.why_stuck(self.state.domains.limit_mw.tolist())):
+            reason = limited
         else:
             reason = f"allocator {self.allocator.name} does not place it on the empty machine"
         stuck_at = f"the simulation is stuck at job {job}, at {at}"
-        return f"{stuck_at}: nothing runs or arrives any more, and {reason}; {_waiting(self.state)}"
+        return f"{stuck_at}: nothing runs or arrives any more, and {reason}; {self.waiting_text}"
 
     def downtime(self, until_ns: int | None = None) -> Downtime:
         """The outages of hosts, by failure or maintenance, from 0 to the present or another instant before the next event."""
-        state, n_hosts, now = self.state, self.platform.n_hosts, self.now_ns if until_ns is None else until_ns
-        if not len(state.outages.first):
+        if not self.has_outages:
             return NO_DOWNTIME
-        n = int(state.outages.first[2 * n_hosts])  # without drains
-        host = np.repeat(np.arange(2 * n_hosts) % n_hosts, np.diff(state.outages.first[: 2 * n_hosts + 1]))
-        down_ns = state.outages.down_ns[:n]
-        begun = down_ns < now
-        up_ns = np.minimum(state.outages.up_ns[:n], now)
-        cores = np.diff(self.platform.first_core)[host]
-        return Downtime(host[begun], cores[begun], down_ns[begun], up_ns[begun])
+        from bls.engine.features.outages.lists import begun
 
-    def host_states(self) -> tuple[Array, Array, Array] | None:
-        """State changes of hosts that power limits stop or that sleep; None if the run has no such hosts. Instants, hosts, and
-        states of ``bls.engine.codes.HostState``."""
-        if not len(self.state.host_log.at_ns):
-            return None
-        for feature in features_of(self.state):
-            feature.up_to_now(self.state)
-        log = self.state.host_log.front(self.state.n_host_log)
-        log = log.take(log.at_ns <= self.now_ns)  # without future transitions
-        return log.at_ns, log.host, log.state
-
-    def predicted_power(self) -> Array | None:
-        """The predicted draw above idle of each row relative to the platform's value, parts per billion, int64; or None."""
-        predicted = self.state.power.predicted
-        return predicted[: int(self.state.n_rows)].copy() if len(predicted) else None
-
-    def feature_columns(self) -> dict[str, Array]:
-        """Columns of the table of jobs that features of this run have filled."""
-        return {
-            name: column for feature in features_of(self.state) for name, column in feature.columns(self.state).items()
-        }
+        host, down_ns, up_ns = begun(self.state, self.now_ns if until_ns is None else until_ns)
+        return Downtime(host, np.diff(self.platform.first_core)[host], down_ns, up_ns)
 
     def decisions(self) -> dict[str, Any]:
         """The cost of decisions so far: number of passes; mean, longest and total wall time (ns); and the totals of a Python
@@ -591,7 +506,7 @@ class BatchSimulator(RunningJobs):
     def decision_columns(self) -> dict[str, Any]:
         """One row per kept scheduling pass: instant, waiting jobs before it, started jobs, wall time (ns), chosen jobs that did
         not fit, and the policy's notes (``traces.tables.Values``)."""
-        n = int(self.state.decisions.n_passes)
+        n = self.n_decisions
         names = contract.PASS_COLUMNS if self._may_wait else contract.PASS_COLUMNS[:-1]
         found: dict[str, Any] = dict(zip(names, self.state.decisions.passes.front(n), strict=False))
         return found | (self.view._notes.columns(n) if self._decides and self.rules.keep_decisions else {})
@@ -601,11 +516,6 @@ class BatchSimulator(RunningJobs):
         """The policy's reasons of starts, by row, if it has given any."""
         start = self.column("start_ns")
         return {row: because for row, because in self._because.items() if start[row] >= 0}
-
-
-def _waiting(state: b.BatchState) -> str:
-    n = int(state.n_waiting)
-    return f"{n} job{'s wait' if n != 1 else ' waits'}"
 
 
 #: Statuses that are neither faults nor requests for room.

@@ -6,7 +6,7 @@ Frequently used data is kept up to date; everything else is computed on demand, 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -15,21 +15,25 @@ import numpy as np
 
 from bls.allocators import Allocator
 from bls.engine import state as b
+from bls.engine.features.directions.given import put_commands
+from bls.engine.features.hold.holds import Holds
+from bls.engine.features.limits.seen import PowerRoom
+from bls.engine.features.python.choice import put_choice
 from bls.engine.features.releases.options import COORDINATION
 from bls.engine.features.widths.options import MALLEABLE, RESIZE
 from bls.engine.jobs import Jobs
 from bls.machine.platform import Platform
-from bls.observers import AdditionalData, DataOfNow
 from bls.options import KILL_AT_WALLTIME
+from bls.running_jobs import RunView
 from bls.scheduler_options import Rules
 from bls.seen.answers import LONGEST_REASON, AnswerError, Cores, Directions, WakeUps, check_apart, placed, reason_text
 from bls.seen.columns import RunningColumns, WaitingColumns
 from bls.seen.corrections import Corrections
+from bls.seen.data import DataOfNow
 from bls.seen.jobs import JobFacts, JobWidth, SeenJob
 from bls.seen.machine import Present, SeenHost, SeenPartition, SeenWindow, seen_hosts, seen_partitions, seen_windows
 from bls.seen.news import AnyNews, News
 from bls.seen.notes import DecisionNotes
-from bls.seen.run_view import RunView
 from bls.workloads.header import Calendar
 from traces.base.errors import InputError, PluginError, shown, whole
 from traces.base.time import MAX_NS
@@ -55,8 +59,8 @@ class View:
     ----------
     run : RunView
         The simulation, which the view follows.
-    data : mapping of str to AdditionalData
-        Observers that compute additional data, by name.
+    data : mapping of str to callable
+        Functions that compute additional data, by name.
     notes : mapping of str to type
         The columns that the policy may note for its decisions.
     follows : bool
@@ -64,7 +68,7 @@ class View:
     """
 
     def __init__(
-        self, run: RunView, data: Mapping[str, AdditionalData], notes: Mapping[str, type], follows: bool
+        self, run: RunView, data: Mapping[str, Callable[[View], Any]], notes: Mapping[str, type], follows: bool
     ) -> None:
         self._facts = JobFacts(run)
         self._show(run)
@@ -74,8 +78,7 @@ class View:
         self._because: dict[int, str] = {}
         self._notes = DecisionNotes(notes, run.rules.keep_decisions)
         self._directions = Directions()
-        self._holds = False  # whether any job has ever been held
-        self._data = DataOfNow({name: partial(one.value, self) for name, one in data.items()}, lambda: self._now_ns)
+        self._data = DataOfNow({name: partial(value, self) for name, value in data.items()}, lambda: self._now_ns)
         self._waiting: OrderedDict[int, SeenJob] = OrderedDict()
         self._running: OrderedDict[int, SeenJob] = OrderedDict()
         # If expected ends of running jobs may change: these ends, with the keys of _running.
@@ -88,9 +91,10 @@ class View:
         self._now_ns, self._free_cores = 0, self._n_cores
 
     def _show(self, run: RunView) -> None:
-        self._run = run
+        self._run, self._holds, self._power = run, run.shown(Holds), run.shown(PowerRoom)
         self._present: Present | None = None
         self._forget_columns()
+        self._ends_change = run.dealings.scales or run.dealings.resizes or run.dealings.promises
         # Lists: reading single elements is faster than with arrays.
         columns = ("job_id", "submit_ns", "cores", "user", "group", "queue", "partition", "qos")
         self._given: list[list[int]] = [getattr(run.workload, name).tolist() for name in columns]
@@ -118,15 +122,13 @@ class View:
     @property
     def power_limit_w(self) -> float | None:
         """The known power limit of the machine, W; None without a limit, or if hosts are stopped instead."""
-        limit = self._run.power_limit_mw
-        return None if limit == b.NEVER else limit / 1000
+        return self._power.limit_w
 
     @property
     def power_left_w(self) -> float | None:
         """The power, above idle, that further jobs may draw under that limit, W; None without a known limit. Running jobs
         count in their planned power states; below 0 if they draw too much."""
-        left = self._run.power_left_mw
-        return None if left == b.NEVER else left / 1000
+        return self._power.left_w
 
     @property
     def signals(self) -> Signals | None:
@@ -148,9 +150,7 @@ class View:
         float or None
             W; None in runs without a power limit.
         """
-        if not self._run.limits_power:
-            return None
-        return self._run.more_power_mw(job.row, job.cores, cores) / 1000
+        return self._power.more_w(job.row, job.cores, cores)
 
     @property
     def waiting(self) -> Iterable[SeenJob]:
@@ -344,14 +344,13 @@ class View:
         from bls.seen.trial import Trial  # few policies need it
 
         decision = self._decision
-        if self._run.limits_power:
+        if self._power.limits:
             raise PluginError("trial() is not for runs with a power limit; allowed: power_of() and power_left_w")
 
         def goes_on() -> bool:
             return self._deciding and self._decision == decision
 
-        whole_hosts = self._run.allocator.whole_hosts
-        return Trial(self._run, self._waiting, self._facts.find, self._n_cores, whole_hosts, goes_on)
+        return Trial(self._run, self._waiting, self._facts.find, goes_on)
 
     def reject(self, job: SeenJob, reason: str) -> None:
         """For a policy while it decides: remove a waiting job from the queue in this pass; it never runs.
@@ -407,9 +406,8 @@ class View:
     def _set_hold(self, what: str, job: SeenJob, on: bool) -> None:
         self._of_a_policy(what)
         row = self._waiting_row(what, job)
-        if not self._run.set_hold(row, on):
+        if not self._holds.set(row, on):
             raise PluginError(f"{what}() was given job {job.job_id}, which is {'held already' if on else 'not held'}")
-        self._holds = True
 
     def _waiting_row(self, what: str, job: object) -> int:
         row = self._facts.find(job.row) if isinstance(job, SeenJob) else -1
@@ -420,8 +418,8 @@ class View:
     @property
     def on_hold(self) -> list[SeenJob]:
         """The waiting jobs that the policy holds (:meth:`hold`), in the order of :attr:`waiting`."""
-        on_hold = self._run.on_hold
-        return [job for row, job in self._waiting.items() if on_hold[row]] if self._holds else []
+        on_hold = self._holds.on
+        return [job for row, job in self._waiting.items() if on_hold[row]] if self._holds.used else []
 
     def note(self, **values: Any) -> None:
         """For a policy while it decides: note values of this decision, by the names in its ``decision_columns``.
@@ -491,7 +489,7 @@ class View:
         run, row = self._run, self._facts.find(job.row)
         least, most = run.width_range(job.row) if run.dealings.resizes else (job.cores, job.cores)
         held = run.jobs.held_cores.item(row) if row in self._running else 0
-        return JobWidth(least, most, held, run.jobs.asked.item(row) if held else 0)
+        return JobWidth(least, most, held, run.state.widths.asked_of.item(row) if held and run.dealings.resizes else 0)
 
     def resize(self, job: SeenJob, cores: int) -> None:
         """For a policy while it decides, whose ``directs`` names ``"widths"``, with ``resize decide``: set the width of a job.
@@ -512,7 +510,7 @@ class View:
             If the job neither runs nor waits or is not malleable, or the width is out of range.
         """
         self._of_a_policy("resize")
-        if not self._run.sets_widths:
+        if self._run.settings.resizing != b.AS_DECIDED:
             needs = f"whose directs has 'widths', with {MALLEABLE} and {RESIZE:decide}"
             raise PluginError(f"resize() is for a batch policy {needs}")
         one = self._directable("resize", job)
@@ -542,7 +540,7 @@ class View:
             If an argument is not as described, or the job has already received a hint in this pass.
         """
         self._of_a_policy("hint")
-        if not self._run.sends_hints:
+        if self._run.settings.hints != b.BY_POLICY:
             raise PluginError(f"hint() is for a batch policy whose directs has 'hints', with {COORDINATION:hint}")
         if not isinstance(job, SeenJob) or job.row not in self._running:
             raise PluginError(f"hint() was given {_which(job, 'does not run')}; allowed: jobs of view.running")
@@ -566,7 +564,7 @@ class View:
 
     def _directed(self, what: str, name: str, part: int, *jobs: object) -> list[SeenJob]:
         self._of_a_policy(what)
-        if not self._run.may(part):
+        if not self._run.settings.directs & part:
             raise PluginError(f"{what}() is for a batch policy whose directs has {name!r}")
         return [self._directable(what, job) for job in jobs]
 
@@ -596,7 +594,7 @@ class View:
     def _refresh(self) -> None:
         # Bring the view to the present, from the engine's log of arrivals, starts and ends.
         run = self._run
-        jobs, promises, corrections = run.jobs, run.ends_change, self._corrections
+        jobs, promises, corrections = run.jobs, self._ends_change, self._corrections
         entries, self._now_ns, self._free_cores = run.take_log()
         for entry in entries:
             row, kind = entry >> 2, entry & 3
@@ -670,7 +668,9 @@ class View:
         return _new(SeenJob, (*request, *groups, attempt, facts.number(row), facts.number(origin), facts, -1))
 
     def _chosen(self, answer: Iterable[Any]) -> list[int]:
-        # The rows of the jobs that a policy starts; named cores are stored in _named.
+        # The rows of the jobs that a policy starts; named cores are stored in _named, and its commands are passed on.
+        if not hasattr(answer, "__iter__"):
+            raise AnswerError(f"gave {shown(answer)}; allowed: a list of the jobs to start, perhaps empty")
         rows: list[int] = []
         waiting, find = self._waiting, self._facts.find
         for given in answer:
@@ -685,19 +685,25 @@ class View:
             raise AnswerError(f"gave job {waiting[twice].job_id} twice")
         if self._rejected and (both := [row for row in rows if row in self._rejected]):
             raise AnswerError(f"gave job {waiting[both[0]].job_id}, which it rejects")
-        if self._holds:
+        if self._holds.used:
             self._add_holds(rows)
         if self._named:
             check_apart(waiting, rows, self._named)
+        if self._directions:
+            put_commands(self._run.state, self._directions.take(self._running.keys(), rows, self._rejected.keys()))
         return rows
+
+    def _put(self, rows: list[int]) -> int:
+        # Pass the chosen jobs and those that are rejected to the engine; returns their number.
+        return put_choice(self._run.state, rows, self._named, self._rejected.keys())
 
     def _add_holds(self, rows: list[int]) -> None:
         # Add the holds of starting jobs to the policy's own reasons.
         for row in rows:
-            if self._run.on_hold[row]:
+            if self._holds.has(row):
                 job_id = self._waiting[row].job_id
                 raise AnswerError(f"gave job {job_id}, which it holds; allowed: release_hold() before")
-            if text := self._run.hold_text(row):
+            if text := self._holds.text(row):
                 self._because[row] = "; ".join(filter(None, (text, self._because.get(row))))
 
     def _placed(self, given: object, place: int) -> SeenJob:

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from als.network.flows import ARRIVED, BEYOND, FlowState, begin_flows, flow_sizes, next_event, pop_flow, send, share
+from als.network.flows import ARRIVED, BEYOND, begin_flows, next_event, pop_flow, send, share
 from als.network.routes import longest_route
-from als.network.state import NONE, NetworkState
+from als.network.state import NONE, FlowState, NetworkState, flow_sizes
 from traces.compiled import Array, compiled
 from traces.kernels.signatures import Floats, Ints
 

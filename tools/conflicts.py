@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from als.lengths import OWN_VARIATION
 from bls import conflicts as batch
+from bls.options import STREAM
 from bridge.scenarios import conflicts as both
 from tools.site.pages import DOCS
 from traces.base.errors import Mention, spelled
@@ -17,16 +19,16 @@ _HEAD = """# Options that cannot be combined
 Runs that combine both columns of a row are refused before they begin. Options without effect are accepted in Python only.
 """
 
-_STREAMED = batch.STREAMED.name
+_STREAMED = str(STREAM)
 
 #: Heading → rows.
 TABLES: Mapping[str, tuple[Conflict, ...]] = {
-    "Batch policies and rules": batch.POLICY,
+    "Batch policies and rules": batch.BATCH + batch.POLICY,
     "Power": batch.POWER + batch.PLAN,
     "Features of a run": batch.RUN,
     "Policies that do not support a feature": tuple(batch.UNAWARE.values()),
     "Fair start times": batch.FAIR_START + batch.REPEATED,
-    "Both levels": (both.DECIDED, *both.SCENARIO, *both.READY),
+    "Both levels": (both.DECIDED, *both.SCENARIO, *both.READY, OWN_VARIATION),
     "Execution and results": (*both.PROCESSES, *both.RUN, *(row for row in both.TYPED if row.first.name != _STREAMED)),
     "Streams": (*(row for row in both.TYPED if row.first.name == _STREAMED), *batch.STREAM),
     "Replays": both.REPLAY + both.REPLAYED_JOBS,

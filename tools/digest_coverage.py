@@ -22,7 +22,7 @@ _REGISTRIES: dict[str, tuple[str, ...]] = {
     "bls.scheduler_options:BACKFILL": ("backfill",),
     "bls.engine.features.outages.options:ON_FAILURE": ("on_failure",),
     "bls.workloads:READERS": ("read",),
-    "bls.workloads.generators.accasim:METHODS": ("method",),
+    "bls.options:METHOD": ("method",),
     "als.techniques:TECHNIQUES": ("als",),
     "als.planners:PLANNERS": ("als",),
     "als.lengths:LENGTHS": ("lengths",),

@@ -1,4 +1,7 @@
-"""List product files that a commit changed outside the folder of its feature: ``python -m tools.feature_cost COMMIT…``."""
+"""List product files that a commit changed outside the folder of its feature: ``python -m tools.feature_cost COMMIT…``.
+
+Files that ``make page`` writes are not listed.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import subprocess
 import sys
 from collections import Counter
 
-_PRODUCT = re.compile(r"(als|bls|bridge|traces)/.*")
+_PRODUCT = re.compile(r"(?!bridge/report/assets/)(als|bls|bridge|traces)/.*")
 _FEATURE = re.compile(r".*/features/\w+(?=/)")
 
 

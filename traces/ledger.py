@@ -303,8 +303,7 @@ class NodeRecords(RecordKind):
     end_ns: Array = column("instant of its end", "ns")
     state: Array = column(
         "`down`, `maintenance`, `allocated`, `mixed`, `reserved` or `idle`: [the first that fits](metrics.md#states-of-hosts); "
-        "with a [fallback](power.md#fallbacks) that stops hosts, or [sleep](power.md#sleep), also the state of an unused host: "
-        "`out`, `stopping`, `off` or `booting`",
+        "in runs that stop hosts to save [power](power.md), an unused host may also be `out`, `stopping`, `off` or `booting`",
         dtype="string",
     )
     energy_j: Array | None = _energy("total energy of the host in the interval")

@@ -41,9 +41,6 @@ ENERGY = "energy_j"  #: energy used by a job's cores while it held them, J, if k
 #: Columns of the table of power over time (``docs/reference/power.md``).
 POWER_COLUMNS = tuple(PowerRecords.table_columns())
 
-#: Columns of the table of power over time of power domains.
-POWER_DOMAIN_COLUMNS = ("instant_ns", "domain", "power_mw", "limit_mw")
-
 #: Kinds of a column's values; a seed beyond int64 is a number without a sign.
 ColumnKind: TypeAlias = Literal["whole", "seed", "real", "text", "truth", "unknown"]
 
@@ -382,11 +379,6 @@ def read_rows(path: Path, columns: tuple[str, ...] = (), alone: tuple[str, ...] 
 def read_power(path: Path) -> DataFrame:
     """Read a power.parquet. Raises InputError if it does not exist, or is another table."""
     return read_rows(path, POWER_COLUMNS)
-
-
-def read_power_domains(path: Path) -> DataFrame | None:
-    """Read a power_domains.parquet; None if it does not exist. Raises InputError if it is another table."""
-    return read_rows(path, POWER_DOMAIN_COLUMNS) if path.exists() else None
 
 
 def read_columns(path: Path, columns: tuple[str, ...], optional: tuple[str, ...] = ()) -> DataFrame:

@@ -98,13 +98,12 @@ def waits(ledger: Ledger) -> tuple[Array, Array, Array, Array]:
 
 
 def graph_waits(
-    core: Array, start_ns: Array, end_ns: Array, target: Array, sent_ns: Array, arrived_ns: Array, begin_ns: int
+    core: Array, start_ns: Array, end_ns: Array, target: Array, sent_ns: Array, arrived_ns: Array
 ) -> tuple[Array, Array]:
-    """Return the tasks of one job that cores waited for, by core, then by time, and since when (ns): int64 (k,).
+    """Return the tasks that cores waited for, by core, then by time, and since when (ns): int64 (k,). The job begins at 0.
 
     - ``core``, ``start_ns``, ``end_ns``: int (n,), core and times of each task; core -1 if it did not run.
     - ``target``, ``sent_ns``, ``arrived_ns``: int (m,), for each transfer its receiving task, and its times.
-    - ``begin_ns``: begin of the job.
     """
     n = len(core)
     order = np.lexsort((end_ns, start_ns, core))
@@ -119,5 +118,5 @@ def graph_waits(
     latest_transfers(np.array([0, len(to)], np.int64), to, sent, arrived, bounds, *latest)
     bar, since = np.empty(len(order), np.int64), np.empty(len(order), np.int64)
     bars = CoreBars(first, np.zeros(len(order), np.int32), order.astype(np.int32))
-    found = wait_bars(bars, np.array([begin_ns], np.int64), tasks, *latest, bar, since)
+    found = wait_bars(bars, np.zeros(1, np.int64), tasks, *latest, bar, since)
     return order[bar[:found]], since[:found].copy()

@@ -10,26 +10,25 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from als.graphs.contract import IMPOSSIBLE, NO_ROOM, GraphDraft, GraphGenerator, GraphModel, check_size, graph_kernel
-from als.graphs.generators.layered import Layered
-from als.graphs.generators.regular import Chain, ForkJoin, Stencil, TreeParameters
-from als.graphs.generators.tiled import LU, Cholesky
 from als.lengths.contract import MAX_COV
 from als.options import VARIATION
 from als.parameters import Checked, RealNumber
 from traces.base.errors import InputError
-from traces.base.plugins import at_its_place, parameterised
+from traces.base.plugins import Registry, at_its_place, parameterised
 
 __all__ = ["GENERATORS", "NO_ROOM", "GraphModel", "graph_kernel", "graph_model", "takes_variation"]
 
-GENERATORS: dict[str, GraphGenerator] = {
-    "layered": Layered(),
-    "fork-join": ForkJoin(),
-    "chain": Chain(),
-    "cholesky": Cholesky(),
-    "lu": LU(),
-    "stencil": Stencil(),
-    "tree": TreeParameters(),
-}
+GENERATORS = Registry[GraphGenerator](
+    {
+        "layered": "als.graphs.generators.layered:Layered",
+        "fork-join": "als.graphs.generators.regular:ForkJoin",
+        "chain": "als.graphs.generators.regular:Chain",
+        "cholesky": "als.graphs.generators.tiled:Cholesky",
+        "lu": "als.graphs.generators.tiled:LU",
+        "stencil": "als.graphs.generators.regular:Stencil",
+        "tree": "als.graphs.generators.regular:TreeParameters",
+    }
+)
 
 
 @graph_kernel

@@ -9,6 +9,7 @@ distributions under the entry-point group ``twolevel.lengths``.
 
 import functools
 from dataclasses import dataclass, fields
+from typing import Final
 
 import numpy as np
 
@@ -18,8 +19,8 @@ from als.lengths.fixed import DECREASING, INCREASING, LengthsFile, Mandelbrot
 from als.lengths.random import EXPONENTIAL, Bimodal, Correlated, Gamma, Lognormal, Normal, Uniform
 from als.options import LENGTHS as LENGTHS_OPTION
 from als.options import MAX_TASKS_PER_JOB, TASKS_PER_CORE, VARIATION
-from traces.base.errors import InputError, at, one_of, with_value
-from traces.base.options import SEED, check_fields, holds
+from traces.base.errors import InputError, at, one_of
+from traces.base.options import SEED, Conflict, check, check_fields, has, holds, said
 from traces.base.plugins import at_its_place, parameterised, without_parameter
 from traces.base.time import duration_ns
 from traces.compiled import Array
@@ -116,9 +117,17 @@ def _same(one: object, other: object) -> bool:
 
 def check_variation(spec: str, variation: float) -> None:
     """Check that the run's variation is 0 or changes the distribution. Raises InputError otherwise, and as :func:`lengths`."""
-    if variation != 0.0 and not takes_variation(spec, variation):
-        taker = with_value(str(LENGTHS_OPTION), spec)
-        raise InputError(f"{VARIATION}: {variation:g} has no effect on {taker}, which has its own; allowed: 0")
+    check((OWN_VARIATION,), (spec, variation))
+
+
+_spec: Final = said(LENGTHS_OPTION, lambda given: given[0])
+#: Of a distribution, as for :func:`lengths`, and the run's variation.
+OWN_VARIATION: Final = Conflict(
+    has(str(VARIATION), lambda given: given[1] != 0.0, said(VARIATION, lambda given: f"{given[1]:g}"), variation=0.25),
+    has(f"{LENGTHS_OPTION} with its own", lambda given: not takes_variation(*given), _spec, lengths="exponential"),
+    allowed="0",
+    reason="no effect on {second}, which has its own",
+)
 
 
 @dataclass(frozen=True)

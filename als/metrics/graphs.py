@@ -4,34 +4,12 @@ of computation through a graph, without data, summed over all parts."""
 import math
 
 from als.engine.dag.setup import pose_part
+from als.engine.dag.state import TransferColumns
 from als.engine.loop import total_gflop
 from als.engine.state import ApplicationState
 from als.graphs.order import topological_order, upward_ranks
 from traces.compiled import compiled
-from traces.kernels.signatures import Floats, Ints, Shorts
-from traces.kernels.state import State, column
-
-#: Names and units of the values of :func:`measure_graph`, in its order; unit 1 is a ratio.
-GRAPH_METRICS = (
-    ("critical_path_ns", "ns"),
-    ("parallelism", "1"),
-    ("slr", "1"),
-    ("speedup", "1"),
-    ("transfers", "transfers"),
-    ("transfer_bytes", "bytes"),
-    ("transfer_wait_ns", "ns"),
-)
-
-
-class TransferColumns(State, dim="transfers"):
-    """The columns of ``traces.ledger.TransferRecords``, application by application; of size 0 if none are kept."""
-
-    # As there
-    source: Shorts = column()
-    target: Shorts = column()
-    bytes: Floats = column()
-    sent_ns: Ints = column()
-    arrived_ns: Ints = column()
+from traces.kernels.signatures import Floats
 
 
 @compiled(inner=True)
@@ -55,7 +33,7 @@ def _critical_gflop(state: ApplicationState) -> float:
 def measure_graph(
     values: Floats, state: ApplicationState, start_ns: int, end_ns: int, fastest: float, stopped: bool
 ) -> None:
-    """Compute all :data:`GRAPH_METRICS` of one application that has ended; the work space of its state is overwritten.
+    """Compute all ``als.metrics.GRAPH_METRICS`` of one application that has ended; the work space of its state is overwritten.
 
     With W the work of all tasks, C that of the critical path, v the speed of the fastest core at the start (0: none is present)
     and T the run time (``slr``, ``speedup``: Topcuoglu, Hariri and Wu 2002, doi:10.1109/71.993206, section 5.2):

@@ -1,10 +1,11 @@
-"""The state of a network: all that kernels need to find routes and to time transfers."""
+"""The state of a network, all that kernels need to find routes and to time transfers, and that of a job's transfers."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from traces.compiled import compiled
-from traces.kernels.signatures import Ints
+from traces.kernels.signatures import Floats, Ints
 from traces.kernels.state import State, column
 
 MAX_LEVELS = 8  #: largest number of levels of a fat-tree: a route goes up and down through all of them
@@ -43,6 +44,78 @@ def new_network(parameters: Sequence[int], **numbers: float) -> NetworkState:
 
 
 NO_NETWORK = new_network(())  #: the network on which all data arrive at once
+
+
+class Flows(State, dim="flows"):
+    """One slot per transfer under way."""
+
+    edge: Ints = column()  # its edge
+    phase: Ints = column()  # latency, sharing of links, or a known time
+    entries: Ints = column()  # number of links that it loads
+    mark: Ints = column()  # the last search that found it; work space
+    next_free: Ints = column()  # the next free slot, -1
+    left: Floats = column()  # bytes left
+    rate: Floats = column()  # bytes per ns
+    bound: Floats = column()  # upper limit of its share, bytes/s
+    penalty: Floats = column()  # its share is the common level divided by this
+    share: Floats = column()  # its share, bytes/s; work space
+    end_at: Floats = column()  # end of the phase
+    last_at: Floats = column()  # instant for which ``left`` holds
+
+
+class Links(State, dim="entries"):
+    """The links that transfers have loaded so far."""
+
+    head: Ints = column()  # first of its entries, or -1
+    mark: Ints = column()  # the last search that found it; work space
+    is_dirty: Ints = column()  # 1 if its transfers have changed since rates were computed
+    open: Ints = column()  # entries of flows whose rate is not known yet; work space
+    capacity: Floats = column()  # bytes/s
+    room: Floats = column()  # unused capacity; work space
+    usage: Floats = column()  # capacity used per unit of the common level; work space
+
+
+class FlowState(State):
+    """The transfers of one job of E edges; S slots for those under way, each with one entry per link of the longest route."""
+
+    n_used: int = 0  # slots used so far
+    free_slot: int = -1  # first free slot among them, or -1
+    n_events: int = 0  # size of the heap
+    n_links: int = 0  # links used so far
+    mask: int = 0  # size of the hash table, less 1
+    stride: int = 0  # entries of a slot
+    n_dirty: int = 0  # links whose transfers have changed since rates were computed
+    stamp: int = 0  # number of the latest search for connected links
+    base_ns: int = 0  # origin of the clock
+    now: float = 0.0  # everything before is done
+    instant: float = math.nan  # instant whose ends are being handled one by one; NaN: none
+    # Heap of phases' ends by (instant, slot); some are out of date (``als.network.flows.next_event`` drops them)
+    event_at: Floats = column("events")
+    event_slot: Ints = column("events")
+    edge_slot: Ints = column("flows")  # slot of an edge's transfer, or -1
+    # One slot per transfer under way
+    flow: Flows = column()
+    entry_link: Ints = column("entries")  # the links that a transfer loads, from slot · stride on
+    # The entries of a link are a list: the next one, and the one before
+    entry_next: Ints = column("entries")
+    entry_before: Ints = column("entries")
+    entry_weight: Floats = column("entries")  # load of the transfer on the link
+    # The links that transfers have loaded so far
+    link: Links = column()
+    # Hash table from a link's key in the machine to its number here
+    table_key: Ints = column("table")
+    table_link: Ints = column("table")
+    dirty: Ints = column("entries")  # work list: links whose transfers have changed
+    flows: Ints = column("flows")  # work list: slots of transfers connected by shared links
+    links: Ints = column("entries")  # work list: these links
+    keys: Ints = column(MAX_ROUTE)  # work space: the keys of a route
+
+
+def flow_sizes(n_edges: int, longest_route: int) -> dict[str, int]:
+    """Return the sizes, by dimension, for transfers of up to ``n_edges`` edges on routes of up to ``longest_route`` links."""
+    entries = n_edges * 2 * longest_route
+    table = 1 << max(4, (2 * entries - 1).bit_length()) if entries else 0
+    return {"flows": n_edges, "events": 4 * n_edges + 64 if n_edges else 0, "entries": entries, "table": table}
 
 
 def message_ns(host: Any, first_host: Any, latency_ns: int) -> Any:

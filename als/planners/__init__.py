@@ -6,24 +6,21 @@ To add one: a file here and a line in :data:`PLANNERS`. Other packages add plann
 
 from als.options import ALS
 from als.planners.contract import PLAN, Planner, PlanningProblem, first_fault, planner_kernel
-from als.planners.critical_path import CRITICAL_PATH
-from als.planners.dmda import DMDA
-from als.planners.heft import HEFT
-from als.planners.min_min import MAX_MIN, MIN_MIN
-from als.planners.peft import PEFT
 from traces.base.errors import at
-from traces.base.plugins import resolve
+from traces.base.plugins import Registry, resolve
 
 __all__ = ["PLAN", "PLANNERS", "Planner", "PlanningProblem", "first_fault", "planner", "planner_kernel"]
 
-PLANNERS: dict[str, Planner] = {
-    "heft": HEFT,
-    "peft": PEFT,
-    "min-min": MIN_MIN,
-    "max-min": MAX_MIN,
-    "critical-path": CRITICAL_PATH,
-    "dmda": DMDA,
-}
+PLANNERS = Registry[Planner](
+    {
+        "heft": "als.planners.heft:HEFT",
+        "peft": "als.planners.peft:PEFT",
+        "min-min": "als.planners.min_min:MIN_MIN",
+        "max-min": "als.planners.min_min:MAX_MIN",
+        "critical-path": "als.planners.critical_path:CRITICAL_PATH",
+        "dmda": "als.planners.dmda:DMDA",
+    }
+)
 
 
 def planner(name: str, where: str = "") -> Planner:

@@ -11,6 +11,8 @@ import math
 from dataclasses import InitVar, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from als.graphs import GraphModel, graph_model
+from als.lengths import LengthModel, lengths
 from als.options import MAX_TASKS_PER_JOB, ORDER, STEPS, TASKS_PER_CORE, VARIATION
 from als.planners import PLANNERS, Planner
 from als.planners.contract import Mapped
@@ -20,8 +22,6 @@ from traces.base.errors import InputError, Mention, real, shown, whole
 from traces.compiled import Array
 
 if TYPE_CHECKING:
-    from als.graphs import GraphModel
-    from als.lengths import LengthModel
     from als.workers import WorkerKind
 
 
@@ -90,10 +90,8 @@ class Loop:
             raise InputError(f"{key_of(where, 'als')}: mapped is for graphs whose tasks have hosts; a loop's have none")
         return found
 
-    def found_lengths(self, where: str = "loop", *, variation: float = VARIATION.default) -> "LengthModel":
+    def found_lengths(self, where: str = "loop", *, variation: float = VARIATION.default) -> LengthModel:
         """Return the model of its task lengths; ``variation`` is the run's, for lengths that are not given another."""
-        from als.lengths import lengths
-
         return lengths(self.lengths, key_of(where, "lengths"), variation=variation)
 
     def n_tasks(self, cores: int) -> int:
@@ -119,7 +117,7 @@ class Graph:
     share: float = 1.0  #: as for :class:`Loop`
     cores: float | None = None  #: as for :class:`Serial`
     #: The graph, by the run's variation.
-    models: dict[float, "GraphModel"] = field(init=False, default_factory=dict, repr=False, compare=False)
+    models: dict[float, GraphModel] = field(init=False, default_factory=dict, repr=False, compare=False)
     where: InitVar[str] = "graph"
 
     def __post_init__(self, where: str) -> None:
@@ -153,10 +151,8 @@ class Graph:
             )
         return found
 
-    def found_graph(self, where: str = "graph", *, variation: float = VARIATION.default) -> "GraphModel":
+    def found_graph(self, where: str = "graph", *, variation: float = VARIATION.default) -> GraphModel:
         """Return the model of the graph; ``variation`` is the run's, for graphs that are not given another."""
-        from als.graphs import graph_model
-
         # Cached: a file is read once, so that a run has one graph even if the file changes meanwhile.
         of_file = next((one for one in self.models.values() if one.source is not None), None)
         if variation not in self.models:

@@ -6,62 +6,47 @@ To add one: a file here and a line in :data:`TECHNIQUES`. Other packages add tec
 
 from typing import Any
 
-from als.techniques.adaptive.af import AF, MAF
-from als.techniques.adaptive.awf import AWF, AWF_B, AWF_C, AWF_D, AWF_E
-from als.techniques.adaptive.bold import BOLD
 from als.techniques.contract import PREFIX, Selection, Technique, technique_kernel
-from als.techniques.fixed.fac import FAC, FAC2
-from als.techniques.fixed.fac_mu_sigma import FAC_MU_SIGMA, MFAC
-from als.techniques.fixed.fiss import FISS, VISS
-from als.techniques.fixed.fsc import FSC, MFSC
-from als.techniques.fixed.gss import GSS
-from als.techniques.fixed.guided import GUIDED
-from als.techniques.fixed.pls import PLS
-from als.techniques.fixed.rnd import RND
-from als.techniques.fixed.ss import SS
-from als.techniques.fixed.static import STATIC
-from als.techniques.fixed.static_steal import STATIC_STEAL
-from als.techniques.fixed.tap import TAP
-from als.techniques.fixed.tss import TFSS, TSS
-from als.techniques.fixed.wf import WF
 from als.techniques.openmp import from_openmp, rejoin_chunks
 from traces.base.errors import InputError, parse_list, shown
-from traces.base.plugins import at_its_place, resolve, split_names, split_parameters, with_parameters
+from traces.base.plugins import Registry, at_its_place, resolve, split_names, split_parameters, with_parameters
 from traces.base.time import parse_duration_ns
 
 __all__ = ["TECHNIQUES", "Selection", "Technique", "spelled", "split_techniques", "technique", "technique_kernel"]
 
 AnyTechnique = Technique | Selection  #: the scheduler of a loop: one technique, or a choice among several
 
-TECHNIQUES: dict[str, Technique] = {
-    "static": STATIC,
-    "ss": SS,
-    "fsc": FSC,
-    "mfsc": MFSC,
-    "gss": GSS,
-    "guided": GUIDED,
-    "tss": TSS,
-    "fac": FAC,
-    "fac2": FAC2,
-    "fac-mu-sigma": FAC_MU_SIGMA,
-    "mfac": MFAC,
-    "wf": WF,
-    "tfss": TFSS,
-    "fiss": FISS,
-    "viss": VISS,
-    "rnd": RND,
-    "pls": PLS,
-    "tap": TAP,
-    "bold": BOLD,
-    "static-steal": STATIC_STEAL,
-    "awf": AWF,
-    "awf-b": AWF_B,
-    "awf-c": AWF_C,
-    "awf-d": AWF_D,
-    "awf-e": AWF_E,
-    "af": AF,
-    "maf": MAF,
-}
+TECHNIQUES = Registry[Technique](
+    {
+        "static": "als.techniques.fixed.static:STATIC",
+        "ss": "als.techniques.fixed.ss:SS",
+        "fsc": "als.techniques.fixed.fsc:FSC",
+        "mfsc": "als.techniques.fixed.fsc:MFSC",
+        "gss": "als.techniques.fixed.gss:GSS",
+        "guided": "als.techniques.fixed.guided:GUIDED",
+        "tss": "als.techniques.fixed.tss:TSS",
+        "fac": "als.techniques.fixed.fac:FAC",
+        "fac2": "als.techniques.fixed.fac:FAC2",
+        "fac-mu-sigma": "als.techniques.fixed.fac_mu_sigma:FAC_MU_SIGMA",
+        "mfac": "als.techniques.fixed.fac_mu_sigma:MFAC",
+        "wf": "als.techniques.fixed.wf:WF",
+        "tfss": "als.techniques.fixed.tss:TFSS",
+        "fiss": "als.techniques.fixed.fiss:FISS",
+        "viss": "als.techniques.fixed.fiss:VISS",
+        "rnd": "als.techniques.fixed.rnd:RND",
+        "pls": "als.techniques.fixed.pls:PLS",
+        "tap": "als.techniques.fixed.tap:TAP",
+        "bold": "als.techniques.adaptive.bold:BOLD",
+        "static-steal": "als.techniques.fixed.static_steal:STATIC_STEAL",
+        "awf": "als.techniques.adaptive.awf:AWF",
+        "awf-b": "als.techniques.adaptive.awf:AWF_B",
+        "awf-c": "als.techniques.adaptive.awf:AWF_C",
+        "awf-d": "als.techniques.adaptive.awf:AWF_D",
+        "awf-e": "als.techniques.adaptive.awf:AWF_E",
+        "af": "als.techniques.adaptive.af:AF",
+        "maf": "als.techniques.adaptive.af:MAF",
+    }
+)
 
 
 def split_techniques(text: str) -> list[str]:

@@ -11,18 +11,11 @@ from weakref import WeakSet
 
 import numpy as np
 
-from bls.allocators.by_load import BEST_FIT, WORST_FIT
-from bls.allocators.contiguous import CONTIGUOUS
 from bls.allocators.contract import PLACE, Allocator, PlacementRequest, allocator_kernel
-from bls.allocators.first_fit import FIRST_FIT, LOWEST
-from bls.allocators.given import GIVEN
-from bls.allocators.random import RANDOM
-from bls.allocators.topology import TOPOLOGY
-from bls.allocators.whole_host import WHOLE_HOST
 from bls.availability.free_cores import free_give, new_free
 from bls.options import ALLOCATOR
 from traces.base.errors import PluginError, at
-from traces.base.plugins import resolve
+from traces.base.plugins import Registry, resolve
 from traces.compiled import as_value
 from traces.trials import Fences, rule_answers, try_rule
 
@@ -31,17 +24,19 @@ __all__ = [
     "with_parameters",
 ]  # fmt: skip
 
-ALLOCATORS: dict[str, Allocator] = {
-    "first-fit": FIRST_FIT,
-    "lowest": LOWEST,
-    "best-fit": BEST_FIT,
-    "worst-fit": WORST_FIT,
-    "contiguous": CONTIGUOUS,
-    "whole-host": WHOLE_HOST,
-    "random": RANDOM,
-    "topology": TOPOLOGY,
-    "given": GIVEN,
-}
+ALLOCATORS = Registry[Allocator](
+    {
+        "first-fit": "bls.allocators.first_fit:FIRST_FIT",
+        "lowest": "bls.allocators.first_fit:LOWEST",
+        "best-fit": "bls.allocators.by_load:BEST_FIT",
+        "worst-fit": "bls.allocators.by_load:WORST_FIT",
+        "contiguous": "bls.allocators.contiguous:CONTIGUOUS",
+        "whole-host": "bls.allocators.whole_host:WHOLE_HOST",
+        "random": "bls.allocators.random:RANDOM",
+        "topology": "bls.allocators.topology:TOPOLOGY",
+        "given": "bls.allocators.given:GIVEN",
+    }
+)
 
 
 def allocator(name: str, *, where: str = "") -> Allocator:

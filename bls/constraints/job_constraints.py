@@ -4,32 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bls.conflicts import UNAWARE
-from bls.constraints.advance_reservations import Windows, load_windows
-from bls.constraints.dependencies import Dependencies, dependencies
-from bls.constraints.outages import Outages, outages
-from bls.constraints.resource_requests import Requests, fit_requests, requests
-from bls.constraints.widths import Widths, widths
-from bls.engine.features.switches.options import SWITCHES
+from bls.engine.features.switches.options import SWITCHES, switch_limit
 from bls.engine.state import NEVER
 from bls.machine.partitions import Partition, PartitionTable
 from bls.machine.platform import Platform
-from bls.options import BLS, MEMORY, SIGNALS
-from bls.scheduler_options import ConstraintOptions, switch_limit
+from bls.options import MEMORY
+from bls.scheduler_options import ConstraintOptions
 from bls.workloads.columns import rejects_text
 from bls.workloads.selection import check_preset
 from bls.workloads.workload import TOO_WIDE, Workload
 from traces.base.errors import InputError, PluginError, shown
-from traces.base.options import SEED
+from traces.base.options import SEED, named
 from traces.base.time import MAX_NS
 from traces.compiled import Array
 
 if TYPE_CHECKING:
-    from bls.power.signals import Signals
+    from bls.constraints.advance_reservations import Windows
+    from bls.constraints.dependencies import Dependencies
+    from bls.constraints.outages import Outages
+    from bls.constraints.resource_requests import Requests
+    from bls.constraints.widths import Widths
 
 NO_PARTITION = "no partition"
 BEYOND_LIMITS = "beyond its partition's limits"
@@ -170,18 +169,9 @@ def unaware_of(policy: object) -> frozenset[str]:
     names = frozenset(said) if isinstance(said, Collection) and not isinstance(said, str) else None
     if names is None or not names <= UNAWARE.keys():
         name = getattr(policy, "name", type(policy).__name__)
-        allowed = f"a collection of {', '.join(UNAWARE)}"
+        allowed = f"a collection of {', '.join(sorted(UNAWARE))}"
         raise PluginError(f"batch policy {name}: unaware_of: {shown(said)}; allowed: {allowed}")
     return names
-
-
-def check_signals(policy: object, signals: Signals | None) -> None:
-    """Check that a run has the signals that its policy requires: columns of their file. Raises InputError."""
-    for needed in getattr(policy, "needs_signals", ()):
-        if signals is None or needed not in signals.values:
-            name = getattr(policy, "name", type(policy).__name__)
-            words = f"there are no {SIGNALS}" if signals is None else f"{signals.source} has no such column"
-            raise InputError(f"{BLS:{name}}: it goes by {needed}, and {words}; allowed: {SIGNALS} with that column")
 
 
 def constrain(
@@ -204,6 +194,8 @@ def constrain(
             raise InputError(f"{SWITCHES}: the platform names no switches; give it [[switches]]")
         limit, _ = switch_limit(said.switches)
     if limit or said.memory != MEMORY.default or said.requests is not None or platform.n_gpus:
+        from bls.constraints.resource_requests import fit_requests, requests
+
         memory, path = said.memory, said.requests
         asked = requests(
             workload, platform, memory=memory, path=path, known=known_jobs, switches=limit, partition=partition
@@ -213,11 +205,16 @@ def constrain(
             workload = workload.take(np.arange(len(workload)), begin_ns=begin_ns)
         workload, partition, asked = fit_requests(workload, partition, asked, platform)
     known = np.empty(0, np.int64) if known_jobs is None else known_jobs
+
+    def made(place: str, option: object, *given: object, **seed: int) -> Any:
+        # The constraints that an option gives; few runs have any, and load their modules.
+        return None if option in (None, False) else named(f"bls.constraints.{place}")(*given, **seed)
+
     return workload, JobConstraints(
         partition=partition if platform.partitions else None,
         requests=None if asked is None or asked.plain else asked,
-        dependencies=dependencies(workload) if said.dependencies else None,
-        windows=None if said.windows is None else load_windows(said.windows, platform),
-        outages=None if said.failures is None else outages(said.failures, platform, seed=seed),
-        widths=None if said.malleable is None else widths(said.malleable, workload, platform, partition, known, seed),
+        dependencies=made("dependencies:dependencies", said.dependencies, workload),
+        windows=made("advance_reservations:load_windows", said.windows, said.windows, platform),
+        outages=made("outages:outages", said.failures, said.failures, platform, seed=seed),
+        widths=made("widths:widths", said.malleable, said.malleable, workload, platform, partition, known, seed),
     )

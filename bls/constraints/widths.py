@@ -10,9 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from bls.constraints.resource_requests import read_request_file
-from bls.engine.features.widths.options import MALLEABLE
+from bls.engine.features.widths.options import MALLEABLE, share_of
 from bls.machine.platform import Platform
-from bls.scheduler_options import share_of
 from bls.workloads.workload import Workload
 from traces.base.columns import Columns
 from traces.base.errors import InputError, shown
@@ -41,7 +40,7 @@ def widths(
     ``Platform.partition_table``. ``known``: job numbers that a file may name besides the workload's. Raises
     InputError if the file or the share cannot be used, or no job is malleable."""
     cores, room = workload.cores, platform.partition_table.n_cores[partition]
-    if isinstance(said, str) and (chosen := share_of(said)) is not None:
+    if (chosen := share_of(said)) is not None:
         drawn = np.random.default_rng([seed, _STREAM]).uniform(size=len(workload)) < chosen[0]
         least = np.maximum(1, np.ceil(cores * chosen[1]).astype(np.int64))
         most = np.minimum(np.floor(cores * chosen[2]).astype(np.int64), room)

@@ -16,7 +16,7 @@ class Offer(State):
 
     words: Ints = column("offered_words")  # a set of cores (``bls.availability.free_cores``)
     hosts: Ints = column("offered_hosts")  # their number on each host, if needed
-    # Amounts left: resource r of R of host h at ``h * R + r``, power of the machine and its parts, GPUs, then licences
+    # Amounts left: resource r of R of host h at ``h * R + r``, power of each domain, GPUs, then licences
     amounts: Ints = column("amounts")
 
 

@@ -9,25 +9,37 @@ from typing import TYPE_CHECKING, Any
 
 from bls.engine.jobs import Jobs
 from bls.engine.settings import Settings
+from traces.algorithms.event_heap import Heap
 from traces.compiled import Array
 from traces.kernels.state import State, fields_of
 
 if TYPE_CHECKING:
     from bls.engine.state import BatchState
+    from bls.machine.platform import Platform
+    from bls.power.domains import Domain
     from bls.power.plan import PowerPlan
     from bls.power.report import PowerReport
+    from bls.power.table import PowerTable
 
 
 @dataclass
 class RunColumns:
     """Input of the engine: n jobs in workload order on M cores of H hosts; int64 arrays."""
 
+    chosen: Any  # the ``bls.inputs.Run`` that it is made from
     jobs: Jobs
     partitions: dict[str, Array]  # columns of ``Partitions`` by name
     settings: dict[str, int]  # fields of ``Settings`` that differ from their defaults
     # Further fields of ``BatchState``; of nested states also only some columns, by name; others are empty
     state: dict[str, Any]
     others: dict[str, Any] = field(default_factory=dict)  # input of single features, by name
+
+    def has(self, name: str) -> bool:
+        """Whether there is a field of the state, input of a feature or a setting that is not 0; or the run's rules or
+        constraints have a property of this name that is true."""
+        chosen = self.chosen.rules, self.chosen.constraints
+        given = name in self.state or name in self.others or bool(self.settings.get(name))
+        return given or any(getattr(one, name, False) for one in chosen)
 
 
 @dataclass(frozen=True)
@@ -42,12 +54,10 @@ class FeatureRun:
     sizes: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))  # sizes of dimensions, 0 if unknown
 
     def has(self, name: str) -> bool:
-        """Whether a run has a field of the state, input of a feature, a dimension that is not empty, or a setting that differs
-        from its default."""
-        fields = fields_of(Settings)
-        if name in fields:
-            return bool(getattr(self.settings, name) != fields[name].fill)
-        return name in self.given.state or name in self.given.others or self.sizes[name] > 0
+        """Whether ``RunColumns.has`` finds it, or it is a dimension that is not empty or a setting that features changed."""
+        setting = fields_of(Settings).get(name)
+        changed = setting is not None and getattr(self.settings, name) != setting.fill
+        return changed or self.sizes[name] > 0 or self.given.has(name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +73,16 @@ class PowerFacts:
     measured: Callable[[PowerReport], Mapping[str, Any]] = lambda report: {}  # those of a run
     rows: Callable[[PowerReport], Iterable[tuple[str, str]]] = lambda report: ()  # the summary, as (name, text)
     record: Callable[[PowerReport], Mapping[str, Any]] = lambda report: {}  # entries in the record of the run
+    tables: Callable[[PowerReport], Mapping[str, Mapping[str, Any]]] = lambda report: {}  # further tables, by name
+    # Domains, which have power limits, besides the machine (``bls.power.domains``):
+    domain_forms: str = ""  # how limits name one, for errors
+    domain: Callable[[str, Platform, PowerTable, str], Domain] | None = None  # by its name; last: where that is
+    domain_words: Callable[[PowerPlan], str] = lambda plan: ""  # of the summary, after the number of limits
+    # Why no job ever fits these limits, mW by domain; and entries of limits in the record of the run
+    stuck: Callable[[Mapping[str, int]], str] = lambda limits_mw: ""
+    limit_record: Callable[[PowerPlan], Mapping[str, Any]] = lambda plan: {}
+    # Lists of limits in such a record, and where they are; raises InputError if it is not valid
+    recorded_limits: Callable[[Mapping[str, Any], str], Iterable[tuple[Any, str]]] = lambda record, where: ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +90,9 @@ class Feature:
     """A feature of the batch engine. ``bls.engine.features.order`` states which runs may have it."""
 
     there: Callable[[FeatureRun], Any] = lambda run: True  # whether such a run has the feature
+    # Its part of a run's input, from the run's rules, policy and constraints: whole numbers are settings, all else columns of
+    # fields of the state. If several features set one, the last one in their order counts
+    given: Callable[[RunColumns], Mapping[str, Any]] = lambda run: {}
     on: Mapping[int, str] = field(default_factory=dict)  # event → ``"module:kernel"``
     plays: Mapping[int, str] = field(default_factory=dict)  # role → ``"module:kernel"``
     # Settings and sizes of dimensions; if several features set one, the greatest value counts:
@@ -90,6 +113,9 @@ class Feature:
     up_to_now: Callable[[BatchState], None] = lambda state: None  # brings the log of hosts to the present
     power: str = ""  # ``"module:NAME"`` of its :class:`PowerFacts`, in runs whose power is known
     check: str = ""  # ``"module:function"`` that checks its invariants, called with a ``BatchChecks``
+    find_held: str = ""  # the same, before other checks, to find the cores that jobs still hold
+    # Its heaps, to be checked, and bounds of their keys
+    heaps: Callable[[BatchState], Mapping[str, tuple[Heap, int]]] = lambda state: {}
     commands: int = 0  # most commands per core after one pass
     # Fields of ``bls.running_jobs.Dealings`` that are true in a run with this feature
     deals: Callable[[BatchState], Iterable[str]] = lambda state: ()

@@ -40,26 +40,15 @@ def grow_rows(state: BatchState) -> None:
     """Make room for later attempts."""
     rows = len(state.jobs.number)
     size = rows + rows // 2 + 16
-    # Keys of wake-ups begin at the number of rows.
-    _, wakes = state.other_events.arriving.entries()
-    wakes[wakes >= rows] += size - rows
     state.jobs.grow(rows=size)
-    for heap, room in ((state.expected, size), (state.other_events.arriving, 2 * size)):
-        if len(heap.ns):
-            heap.grow(entries=room)
+    if len(state.expected.ns):
+        state.expected.grow(entries=size)
     rooms = dict.fromkeys(BY_ROW, size) | {"log": 3 * size + 16}
     for part in parts_of(state).values():
         own = [(field.dims or (), getattr(part, name)) for name, field in fields_of(type(part)).items() if field.dtype]
         used = {str(dim) for dims, column in own for dim, long in zip(dims, column.shape, strict=False) if long}
         if part is not state.jobs and (more := rooms.keys() & used):
             part.grow(**{dim: rooms[dim] for dim in more})
-
-
-def grow_width_requests(state: BatchState, more: int) -> None:
-    """Make room for ``more`` requests and for future ones, if there is too little."""
-    needed = state.requests.n_future + more
-    if needed > len(state.requests.future.job):
-        state.requests.future.grow(width_requests=needed + len(state.requests.future.job))
 
 
 _NAME_ROWS = ("arrived_job", "due_job", "blocked_head")  #: numbers that name a row
@@ -139,5 +128,6 @@ def make_room(state: BatchState, status: int) -> None:
         grow_rows(state)
     elif status == BatchStatus.HOST_LOG_FULL:
         _double(state.host_log, 2 * state.settings.host_log_room)
-    else:
-        _double(*next(feature.grow[status](state) for feature in features_of(state) if status in feature.grow))
+    for feature in features_of(state):
+        if status in feature.grow:
+            _double(*feature.grow[BatchStatus(status)](state))

@@ -19,11 +19,16 @@ AFTER_PASS     the jobs of a pass have started: features find the commands to ru
 FREED          ``job`` has given back cores at ``begin``: ``stop`` (at most 0) is the change of its number of working cores;
                ``sign`` -1: at its end, 0: before
 ENDED          ``job`` has left and will not run any more; its ``state`` is set
+STOP_SET       the latest end of ``job`` is set; a subscriber may set an earlier ``stop_ns``, and its ``stop_state``
 =============  =============================================================================================================
 
 Subscribers to a query answer it: ``NEXT``, the next instant of an event other than ends and arrivals (``sign`` 0: without
 outages and wake-ups); ``BLOCKED``, 1 if ``job`` must not start now, whichever cores are free; and ``BUSY``, 1 if no pass may
 follow the arrivals of the instant ``begin``.
+
+A role is a strategy with one interface. At most one feature of a run plays it; otherwise the engine does nothing
+(:func:`play`), or the same in its own way (:func:`is_played`): by counts of cores that are all alike. That way is not in the
+table, so that a plain run compiles no kernels for roles, and the compiler can inline it where it is used.
 """
 
 from bls.engine.state import BatchState
@@ -34,9 +39,9 @@ HOOK = types.int64(StateKind(BatchState), types.int64, types.int64, types.int64,
 
 call_hook = caller(HOOK)  #: ``call_hook(state.roles[ROLE], (state, job, begin, stop, sign))``
 
-INSTANT, HOST, ARRIVED, BEFORE_PASS, TAKEN, PASSED, STARTED, END_KNOWN, AFTER_PASS, FREED, ENDED = range(11)
-NEXT, BLOCKED, BUSY = range(11, 14)
-EVENTS = 14  #: events and queries
+INSTANT, HOST, ARRIVED, BEFORE_PASS, TAKEN, PASSED, STARTED, END_KNOWN, AFTER_PASS, FREED, ENDED, STOP_SET = range(12)
+NEXT, BLOCKED, BUSY = range(12, 15)
+EVENTS = 15  #: events and queries
 
 # Roles, each played by at most one feature of a run.
 PLAN, DROP_PLAN, ORDER, WIDTH = range(4)  # a pass
@@ -71,8 +76,8 @@ ROLES = Hooks(
                     "returns the number of intervals, -1 if it would delay the head", ""),
         SLOT_NOW: ("checking a slot of now and placing ``job`` in it: stop, as of EARLIEST; sign, 1 if the plan is a copy; "
                    "returns the slot, with its cores in ``n_placed`` intervals if it is now", ""),
-        OFFER: ("checking ``stop`` intervals against the limits of parts; returns 1, 0 to try again, -1 if none fits", ""),
-        GIVE_BACK: ("freeing the cores that ``job`` still holds as it ends", ""),
+        OFFER: ("checking ``stop`` intervals; returns 1, 0 to choose again from a smaller offer, -1 if none fits", ""),
+        GIVE_BACK: ("freeing the cores that ``job`` still holds as it ends; returns the number on which it computed", ""),
         MAY_RETRY: ("whether the cut ``job`` gets another attempt; returns RUNNING, 0 if not, or another BatchStatus", ""),
         RETRY: ("another attempt of ``job`` at the instant begin", ""),
         HOST_ROOM: ("the units of ``job``, at most stop, for which the offered parts of host begin suffice; of host -1: 0 if "
@@ -87,6 +92,14 @@ ROLES = Hooks(
 def is_played(state: BatchState, role: int) -> bool:
     """Whether a feature of this run plays a role, or all roles of a strategy."""
     return bool(state.played[role] == 1)
+
+
+@compiled(merged=True)
+def play(state: BatchState, role: int, job: int, begin: int, stop: int, sign: int) -> int:
+    """Call the kernel of a role; returns 0 if no feature plays it."""
+    if state.played[role] == 1:
+        return int(call_hook(state.roles[role], (state, job, begin, stop, sign)))
+    return 0
 
 
 @compiled(merged=True)

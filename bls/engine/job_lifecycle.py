@@ -46,8 +46,7 @@ def next_in_order(state: b.BatchState, place: int, n_order: int) -> tuple[int, i
 @compiled(merged=True)
 def drop_plan(state: b.BatchState) -> None:
     """Give up the kept reservations, if any: their cores may be taken now."""
-    if h.is_played(state, h.DROP_PLAN):
-        h.call_hook(state.roles[h.DROP_PLAN], (state, -1, 0, 0, 0))
+    h.play(state, h.DROP_PLAN, -1, 0, 0, 0)
 
 
 @compiled(merged=True)
@@ -134,28 +133,15 @@ def answer(state: b.BatchState, job: int, instant: int) -> None:
 
 
 @compiled(merged=True)
-def next_down_ns(state: b.BatchState, host: int) -> int:
-    """The instant at which a host next goes down, by failure or for maintenance."""
-    next_down = state.outages.next_down_ns
-    return int(min(next_down[host], next_down[state.host_first.size - 1 + host]))
-
-
-@compiled(merged=True)
 def set_stop(state: b.BatchState, job: int, walltime_end: int) -> None:
-    """Set the latest end of a job that starts, and its cause; at equal instants walltime, then user, then loss of a host."""
+    """Set the latest end of a job that starts, and its cause; at equal instants walltime, then user, then features."""
     jobs = state.jobs
     stop, reason = walltime_end, b.KILLED
     if jobs.cancel_ns[job] < stop:
         stop, reason = jobs.cancel_ns[job], b.CANCELLED
-    if state.outages.events.ns.size > 0:
-        first = jobs.held_first[job]
-        for k in range(first, first + jobs.held_count[job]):
-            for host in range(state.host_of[state.pool.lo[k]], state.host_of[state.pool.hi[k] - 1] + 1):
-                down = next_down_ns(state, host)
-                if down < stop:
-                    stop, reason = down, b.FAILED
     jobs.stop_ns[job] = stop
     jobs.stop_state[job] = reason
+    h.publish(state, h.STOP_SET, job, 0, stop, 0)
 
 
 @compiled(merged=True)
@@ -209,20 +195,18 @@ def send_away(state: b.BatchState, job: int, ending: int) -> None:
 @compiled(merged=True)
 def tried_again(state: b.BatchState, job: int) -> int:
     """``RUNNING`` if a job that ends now gets another attempt, 0 if not, or the status with which the engine stops instead."""
-    if state.jobs.cut[job] != b.BY_OTHERS or not h.is_played(state, h.ATTEMPTS):
-        return 0
-    return int(h.call_hook(state.roles[h.MAY_RETRY], (state, job, 0, 0, 0)))
+    return h.play(state, h.MAY_RETRY, job, 0, 0, 0) if state.jobs.cut[job] == b.BY_OTHERS else 0
 
 
 @compiled(merged=True)
 def end_job(state: b.BatchState, job: int, now: int, again: bool) -> None:
     """End a running job: free its cores and call the subscribers; ``again``: whether it gets another attempt."""
     jobs, settings = state.jobs, state.settings
-    first, count = jobs.held_first[job], jobs.held_count[job]
+    first, working = jobs.held_first[job], jobs.cores[job]
     if h.is_played(state, h.GIVE_BACK):
-        h.call_hook(state.roles[h.GIVE_BACK], (state, job, 0, 0, 0))
+        working = h.call_hook(state.roles[h.GIVE_BACK], (state, job, 0, 0, 0))
     else:
-        for k in range(first, first + count):
+        for k in range(first, first + jobs.held_count[job]):
             set_free(state, state.pool.lo[k], state.pool.hi[k], 1)
     state.free_cores += jobs.held_cores[job]
     state.changed = 1
@@ -239,8 +223,7 @@ def end_job(state: b.BatchState, job: int, now: int, again: bool) -> None:
             state.lost = 1
     elif settings.profiled == 1:
         hold_pool(state, job, now, b.NEVER, 1)
-    h.publish(state, h.FREED, job, now, jobs.released[job] - jobs.cores[job], -1)
-    jobs.held_cores[job] += jobs.released_held[job]
+    h.publish(state, h.FREED, job, now, -working, -1)
     log_job(state, job, b.LOG_LEFT)
     if again:
         jobs.state[job] = b.REQUEUED
@@ -312,7 +295,7 @@ def start(state: b.BatchState, job: int, count: int, why: int) -> bool:
     state.pool_used = used + count
     leave_queue(state, job)
     jobs.start_ns[job] = now
-    jobs.expected_end_ns[job] = now + jobs.estimate_ns[job] + jobs.boot_wait_ns[job]
+    jobs.expected_end_ns[job] = now + jobs.estimate_ns[job] + jobs.late_ns[job]
     jobs.why[job] = why
     if settings.profiled == 1:  # without plans, its cores are free only after its end
         hold_pool(state, job, now, jobs.expected_end_ns[job] if settings.plans == 1 else b.NEVER, -1)

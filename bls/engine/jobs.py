@@ -10,7 +10,7 @@ from traces.lifecycle import Ending, Reason
 class Jobs(State, dim="rows"):
     """A row for each job, in workload order (ascending submit), then one for each later attempt.
 
-    Times are instants in ns; estimate, run, think, walltime, stretch and wait are durations. -1: not known yet.
+    Times are instants in ns; estimate, run, walltime, stretch and wait are durations. -1: not known yet.
     """
 
     # Inputs:
@@ -24,13 +24,11 @@ class Jobs(State, dim="rows"):
     origin: Ints = column(constant=True)  # row of the first attempt
     attempt: Ints = column(constant=True)  # number of this attempt, from 0
     depends_on: Ints = column(fill=-1)  # row of the job that must end first
-    think_ns: Ints = column(constant=True)  # time from that end to the arrival
     cancel_ns: Ints = column(fill=NEVER)  # cancellation by its user
     preset: Ints = column(constant=True)  # 1: runs from the start
     partition: Ints = column(constant=True)  # number of its partition
     user: Ints = column(constant=True)  # dense number
     unit_cores: Ints = column(fill=1, constant=True)  # cores per unit
-    switch_limit: Ints = column(constant=True)  # most leaf switches, 0: no limit
     window: Ints = column(fill=-1, constant=True)  # its advance reservation
     walltime_ns: Ints = column()  # requested run time
     begin_ns: Ints = column(constant=True)  # earliest arrival in the queue
@@ -38,6 +36,7 @@ class Jobs(State, dim="rows"):
     # Results:
     eligible_ns: Ints = column(fill=-1)  # arrival in the queue
     start_ns: Ints = column(fill=-1)  # start
+    late_ns: Ints = column()  # time by which it starts later than its cores are held
     end_ns: Ints = column(fill=-1)  # end
     stop_ns: Ints = column(fill=NEVER)  # latest end: it is cut then
     stop_state: Ints = column(codes=Ending)  # state if it is cut then
@@ -55,36 +54,14 @@ class Jobs(State, dim="rows"):
     overdue: Ints = column()  # 1 while it runs beyond expected_end_ns
     cut: Ints = column(fill=Cut.BY_ITSELF)  # cause of its end
     corrections: Ints = column()  # corrections of its expected end
-    released: Ints = column()  # released cores among the requested ones
-    released_held: Ints = column()  # released cores among the given ones
-    last_lost: Ints = column()  # 1 + the lost core that ended it; -1 if its width changed
-    n_commanded: Ints = column()  # hints and other commands received
-    to_release: Ints = column()  # cores that it was ordered to release and still holds
-    wanted: Ints = column()  # cores named in its latest hint
-
-    # Changing widths:
-    min_cores: Ints = column()  # fewest cores, in the first attempt's row; 0: fixed width
-    max_cores: Ints = column()  # most cores, in the first attempt's row
-    asked: Ints = column()  # cores that it was asked for and still holds
     stretch_ns: Ints = column()  # extension of its walltime after changes of width
-    command_first: Ints = column()  # first column of its latest change in the command log
-    command_count: Ints = column()  # number of these columns
-    given_first: Ints = column()  # first interval of its cores at the start, if changed since
-    given_count: Ints = column()  # number of these intervals
-    needs_no_more: Ints = column()  # 1 after it has released a core unasked
-
-    # Requests of jobs that started with another width; else 0:
-    was_cores: Ints = column()  # requested cores
-    was_estimate_ns: Ints = column()  # requested estimate
-    was_walltime_ns: Ints = column()  # requested walltime
-    boot_wait_ns: Ints = column()  # wait for booting hosts before the start
 
 
 @compiled(inner=True)
 def copy_given(jobs: Jobs, source: int, target: int) -> None:
     """Copy the inputs of a row to another."""
-    times = (jobs.submit_ns, jobs.begin_ns, jobs.estimate_ns, jobs.walltime_ns, jobs.think_ns, jobs.cancel_ns)
+    times = (jobs.submit_ns, jobs.begin_ns, jobs.estimate_ns, jobs.walltime_ns, jobs.cancel_ns)
     names = (jobs.number, jobs.rank, jobs.origin, jobs.attempt, jobs.depends_on, jobs.partition, jobs.user, jobs.window)
-    others = (jobs.run_ns, jobs.cores, jobs.unit_cores, jobs.switch_limit, jobs.preset)
+    others = (jobs.run_ns, jobs.cores, jobs.unit_cores, jobs.preset)
     for values in times + names + others:
         values[target] = values[source]

@@ -115,8 +115,8 @@ def _easy(state: b.BatchState, n_order: int) -> int:
             continue
         if n > free and depth > 0:
             _set_shadow(state, n)
-        if h.is_played(state, h.WIDTH) and not blocked:
-            h.call_hook(state.roles[h.WIDTH], (state, job, 0, state.shadow_ns, 0))
+        if not blocked:
+            h.play(state, h.WIDTH, job, 0, state.shadow_ns, 0)
             n = jobs.cores[job]
         if n > free:
             blocked = True
@@ -135,7 +135,7 @@ def _easy(state: b.BatchState, n_order: int) -> int:
             count = suggest(state, job)
         if count < 0:  # it would delay the head
             continue
-        beyond = now + jobs.estimate_ns[job] + jobs.boot_wait_ns[job] > shadow
+        beyond = now + jobs.estimate_ns[job] + jobs.late_ns[job] > shadow
         if not start(state, job, count, why_now(state, job, blocked or waits)):
             return BatchStatus.ALLOCATOR_FAULT
         free -= n
@@ -157,7 +157,7 @@ def make_pass(state: b.BatchState) -> int:
     known = settings.order == b.STATIC and not h.is_played(state, h.PLACEMENT)
     status = _only_the_newcomer(state) if known else -1
     if status < 0:
-        n_order = h.call_hook(state.roles[h.ORDER], (state, -1, 0, 0, 0)) if h.is_played(state, h.ORDER) else 0
+        n_order = h.play(state, h.ORDER, -1, 0, 0, 0)
         if n_order < 0:
             return BatchStatus.SCORE_FAULT
         if h.is_played(state, h.PLAN):

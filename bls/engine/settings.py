@@ -17,14 +17,7 @@ class Settings(State):
     steps: int = 0  # most changes of amounts at one instant besides those of jobs
     limited: int = 0  # a partition has limits
     accounts: int = 0  # the policy's account function receives starts and ends
-    may_not_fit: int = 0  # a chosen job that does not fit waits
     switch_wait_ns: int = NEVER  # longest wait for fewer switches
-
-    # Time:
-    keeps_decisions: int = 0  # passes are recorded
-    charges_decisions: int = 0  # deciding takes simulated time
-    decision_cost_ns: int = -1  # -1: as measured
-    shortest_ns: int = 0  # shortest prediction, unless the job requests less
 
     # Cores and hosts:
     by_cores: int = 0  # cores are distinguished
@@ -46,7 +39,6 @@ class Settings(State):
     logs: int = 0  # arrivals, starts and departures are logged
     releases: int = codes.Release.NO_RELEASES  # how jobs release cores
     resizing: int = codes.Resize.NO_RESIZE  # when widths change
-    molds: int = 0  # jobs may start with another width
     directs: int = 0  # sum of codes.Directs
     hints: int = codes.Hints.NO_HINTS  # source of hints
     command_sources: int = 0  # features that send commands after a pass

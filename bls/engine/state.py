@@ -7,8 +7,8 @@ from bls.engine.features.commands.state import CommandState
 from bls.engine.features.decisions.state import DecisionState
 from bls.engine.features.dependencies.state import DependencyState
 from bls.engine.features.directions.state import DirectionState
-from bls.engine.features.domains.state import DomainState
-from bls.engine.features.draws.state import PowerState
+from bls.engine.features.domains.state import PartState
+from bls.engine.features.draws.state import DomainState, PowerState
 from bls.engine.features.gpus.state import GpuState
 from bls.engine.features.hints.state import HintState
 from bls.engine.features.hold.state import HoldState
@@ -50,11 +50,17 @@ COMPLETED, KILLED, CANCELLED, FAILED, REQUEUED, TURNED_AWAY = map(int, Ending)
 # From this key on, an entry of the heap of releases is the next request of a job for cores, after all releases of cores.
 WIDTH_REQUEST_KEY = 2**62
 
+# From this key on, an entry of the heap of later arrivals is the wake-up of a job.
+WAKE_UP_KEY = 2**62
+
 # An entry of BatchState.log is 4 · row + one of these.
 LOG_ARRIVED, LOG_STARTED, LOG_LEFT = 0, 1, 2
 
 #: Dimensions with an entry for each row of ``Jobs``.
-BY_ROW = frozenset({"rows", "numbered", "needed", "scaling", "requested_widths", "predicted", "holding", "gpus"})
+BY_ROW = frozenset(
+    {"rows", "numbered", "needed", "scaling", "requested_widths", "predicted", "holding", "molding", "losing", "gpus"}
+    | {"job_commands", "job_hints", "job_releases", "job_widths"}
+)
 
 #: Other dimensions that depend on the jobs of a run, not on its machine.
 OF_JOBS = frozenset({"jobs", "queue_words", "running", "expected", "arriving", "slices", "kept", "log", "groups"})
@@ -89,7 +95,7 @@ class WindowColumns(State, dim="windows"):
 
 
 class HostLog(State, dim="host_log"):
-    """Changes of the states of hosts that are stopped or sleep."""
+    """Changes of the states of hosts that are stopped to save power."""
 
     at_ns: Ints = column()  # instant
     host: Ints = column()  # host
@@ -167,6 +173,7 @@ class BatchState(State):
     passing_amounts: Ints = column("amounts", saved=False)  # amounts slice by slice
     masks: Ints2  # (partitions + windows, words): the cores of each partition, then of each window
     needs: Ints2 = column("needs", "needed", constant=True)  # of rows: amounts of a unit on its host, then licences
+    switch_limit: Ints  # of rows of first attempts: most leaf switches of each job, 0: no limit; empty if none has one
     corrections_ns: Ints  # additions to the estimate of a job that exceeds it for the first, second … time
     kept: Pool = column("kept", used=("kept_used",))  # cores of kept reservations
     host_first: Ints  # (H + 1,): host h has the cores ``host_first[h]:host_first[h + 1]``
@@ -182,7 +189,7 @@ class BatchState(State):
     placement: PlacementRequest = column()  # request to the allocator
     interrupted: Ints = column("interrupted", used=("n_interrupted",))  # running jobs with commands of the latest pass
     totals: Ints = column("amounts")  # capacity of other resources, power and licences, as in ``Offer.amounts``
-    host_log: HostLog = column(used=("n_host_log",))  # states of hosts that are stopped or sleep
+    host_log: HostLog = column(used=("n_host_log",))  # states of hosts that are stopped to save power
     functions: Ints  # (FUNCTIONS,): the allocator, a policy's score and account, the clock, a decision
     features: Ints  # (F,): 1 if the run has that feature of ``bls.engine.features.order``
     roles: Ints  # (ROLES,): kernel of each role (``bls.engine.hooks``)
@@ -205,7 +212,8 @@ class BatchState(State):
     directions: DirectionState = column()  # commands of a policy to running jobs
     holds: HoldState = column("holding")  # of rows: when a policy held them; empty if none can
     power: PowerState = column()  # empty if power is not limited
-    domains: DomainState = column()  # empty if no part of the machine has a limit
+    domains: DomainState = column()  # empty if limits do not decide which jobs may start
+    parts: PartState = column()  # empty if no part of the machine has a limit
     stops: StopState = column()  # empty if no host is stopped to save power
     sleep: SleepState = column()  # empty if no host sleeps
     gpus: GpuState = column()  # empty if no job requests numbered GPUs

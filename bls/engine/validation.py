@@ -1,6 +1,6 @@
 """Checks of the batch engine's state, and their common base class."""
 
-from importlib import import_module
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -8,6 +8,7 @@ from bls.engine import state as b
 from bls.engine.cores import Pool
 from bls.engine.features.order import features_of
 from traces.algorithms.event_heap import Heap
+from traces.base.options import named
 from traces.checks.faults import Checks
 from traces.compiled import Array
 from traces.intervals import intervals_of
@@ -24,7 +25,8 @@ class BatchChecks(Checks):
     - ``jobs``: the rows that are in use
     - ``left``, ``holds``, ``waits``, bool (rows,): which rows have left, hold cores, or wait
     - ``owner``, ``held_cores``, int64 (k,): the row that holds each allocated core, and that core
-    - ``holder``, int64 (M,): the row that holds each core, -1 none; set after the check that no two rows do
+    - ``holder``, int64 (M,): the row that holds each core, -1 none
+    - ``given``, ``working``, int64 (rows,): the cores that each row was given; those on which it computes if it runs
     - ``held``, ``kept``, int64 (k,): the rows that hold cores, and those that keep a reservation
     - ``stopped``, bool (H,), ``stopped_until``, int64 (H,): hosts that a feature takes out of service, and their known return
     """
@@ -32,6 +34,7 @@ class BatchChecks(Checks):
     def __init__(self, state: b.BatchState) -> None:
         super().__init__(f"batch engine at {state.now_ns} ns")
         self.declared(state)
+        self.features = features_of(state)
         self.state, self.settings, self.jobs = state, state.settings, state.jobs.front(state.n_rows)
         started = self.jobs.start_ns >= 0
         self.left = self.jobs.state >= 0
@@ -39,11 +42,19 @@ class BatchChecks(Checks):
         self.waits = ~self.left & ~started & (self.jobs.eligible_ns >= 0)
         self.held, self.kept = np.flatnonzero(self.holds), np.flatnonzero(self.jobs.slot_ns != b.NEVER)
         self.n_cores, self.n_hosts = len(state.host_of), len(state.host_first) - 1
-        self.holder: Array = np.full(self.n_cores, -1)
         self.owner: Array = np.zeros(0, np.int64)
         self.held_cores: Array = self.owner
+        self.given: Array = self.owner
+        self.working: Array = self.jobs.cores
         self.stopped: Array = np.zeros(self.n_hosts, np.bool_)
         self.stopped_until: Array = np.zeros(self.n_hosts, np.int64)
+
+    @property
+    def holder(self) -> Array:
+        """The row that holds each core, -1 none: int64 (M,)."""
+        found = np.full(self.n_cores, -1)
+        found[self.held_cores] = self.owner
+        return found
 
     def name(self, row: int) -> str:
         """The name of a row's job in errors."""
@@ -139,13 +150,14 @@ class _Batch(BatchChecks):
         state, jobs = self.state, self.jobs
         self._check_jobs()
         self._check_queue()
+        what = "runs and has no cores in the pool of allocations"
+        pool = state.pool, state.pool_used
+        self.owner, self.held_cores = self.in_pool(*pool, self.held, jobs.held_first, jobs.held_count, what)
+        self.given = np.bincount(self.owner, minlength=state.n_rows)
+        self._call(feature.find_held for feature in self.features)
         self._check_held()
-        self.holder[self.held_cores] = self.owner
-        for feature in features_of(state):
-            if feature.check:
-                module, _, name = feature.check.partition(":")
-                getattr(import_module(module), name)(self)
-        self._check_free(self.holder)
+        self._call(feature.check for feature in self.features)
+        self._check_free()
         self._check_ends()
         self._check_heaps()
         self.count("cores of overdue jobs", state.overdue_cores, int(jobs.held_cores[jobs.overdue == 1].sum()))
@@ -153,6 +165,10 @@ class _Batch(BatchChecks):
             used = slice(state.profile.first, state.profile.end)
             lasting = jobs.estimate_ns[self.kept]
             self.check_slices(state.profile.ns[used], state.profile.free[used], jobs.cores[self.kept], lasting)
+
+    def _call(self, checks: Iterable[str]) -> None:
+        for where in filter(None, checks):
+            named(where)(self)
 
     def _check_jobs(self) -> None:
         # Numbers of attempts and of ended jobs; possible histories of jobs.
@@ -207,30 +223,17 @@ class _Batch(BatchChecks):
         self.count("waiting jobs", self.state.n_waiting, int(self.waits.sum()))
 
     def _check_held(self) -> None:
-        # The job that holds each core.
-        state, settings, jobs, n_rows = self.state, self.settings, self.jobs, self.state.n_rows
-        what = "runs and has no cores in the pool of allocations"
-        owner, cores = self.in_pool(state.pool, state.pool_used, self.held, jobs.held_first, jobs.held_count, what)
-        given = left = np.bincount(owner, minlength=n_rows)
-        resizes = len(state.widths.asked) > 0
-        if len(state.releases.holder):  # jobs may hold only some of their cores
-            there = state.releases.holder[cores] == owner
-            owner, cores = owner[there], cores[there]
-            left = np.bincount(owner, minlength=n_rows)
-            released = np.where(self.holds, (jobs.cores if resizes else given) - left, jobs.released_held)
-            self.counts(lambda row: f"cores that {self.name(row)} has released", jobs.released_held, released)
-        if resizes:
-            given = jobs.cores  # the intervals follow the latest change of width
-        more = (given > jobs.cores) & (settings.whole_hosts == 0)
+        jobs, owner, cores, given = self.jobs, self.owner, self.held_cores, self.given
+        left = np.bincount(owner, minlength=self.state.n_rows)
+        more = (given > jobs.cores) & (self.settings.whole_hosts == 0)
         wrong = self.holds & ((left != jobs.held_cores) | (given < jobs.cores) | more)
         asks, counts = jobs.cores, jobs.held_cores
         self.none(wrong, lambda k: f"{self.name(k)} requests {asks[k]} cores, holds {left[k]}, and counts {counts[k]}")
         for core in np.flatnonzero(np.bincount(cores, minlength=self.n_cores) > 1).tolist():
             self.fault(f"core {core} is held by {' and '.join(map(self.name, owner[cores == core]))}")
-        self.owner, self.held_cores = owner, cores
 
-    def _check_free(self, holder: Array) -> None:
-        state, n_cores, host_of = self.state, self.n_cores, self.state.host_of
+    def _check_free(self) -> None:
+        state, holder, n_cores, host_of = self.state, self.holder, self.n_cores, self.state.host_of
         free = self.numbers_in(state.free_words, state.free_starts, "free cores")
         if free[n_cores:].any():
             self.fault(f"a core beyond the last of {n_cores} is free")
@@ -265,11 +268,9 @@ class _Batch(BatchChecks):
         self.none(wrong, lambda k: f"{self.name(rows[k])} is due at {due[k]} ns, and its heap entry is at {ns[k]} ns")
 
     def _check_heaps(self) -> None:
-        state, used, rows = self.state, len(self.jobs.number), len(self.state.jobs.number)
-        for what, heap, keys in (
-            ("ends", state.running, used),
-            ("expected ends", state.expected, used),
-            ("later arrivals", state.other_events.arriving, 2 * rows),
-            ("events of hosts", state.outages.events, 2 * state.outages.next_outage.size),
-        ):
+        state = self.state
+        heaps = {"ends": (state.running, state.n_rows), "expected ends": (state.expected, state.n_rows)}
+        for feature in self.features:
+            heaps.update(feature.heaps(state))
+        for what, (heap, keys) in heaps.items():
             self.check_heap(what, heap, keys)

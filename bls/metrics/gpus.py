@@ -6,10 +6,10 @@ USENIX ATC 2023 (fragmentation).
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bls.constraints.resource_requests import Requests
 from bls.machine.platform import Platform
 from bls.metrics.exact import exact_mean, exact_product_sum, exact_quantiles
 from bls.metrics.schedule import Downtime, Schedule
@@ -17,6 +17,9 @@ from traces.compiled import Array
 from traces.holdings import cores_by_host, gpu_ends, holdings
 from traces.ledger import Ledger
 from traces.records.gpus import WHOLE
+
+if TYPE_CHECKING:
+    from bls.constraints.resource_requests import Requests
 
 METRICS = (
     "gpu_utilisation",
@@ -101,7 +104,7 @@ def gpu_metrics(ledger: Ledger, schedule: Schedule, downtime: Downtime) -> dict[
 
 
 def gpu_fragmentation(
-    ledger: Ledger, schedule: Schedule, downtime: Downtime, platform: Platform, requests: Requests, origin: Array
+    ledger: Ledger, schedule: Schedule, downtime: Downtime, platform: Platform, requests: "Requests", origin: Array
 ) -> float:
     """The part of GPUs that are left, over the span, that a random job of the workload cannot use on their hosts: the mean of F
     over the jobs, over what is left; 0 if nothing is left. Arguments as of :func:`gpu_metrics`; ``requests``: of the jobs of

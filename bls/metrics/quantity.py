@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from traces.base.options import Option
+from traces.base.options import Option, named
 
 if TYPE_CHECKING:
+    from bls.power.costs import FinishedPower
     from traces.compiled import Array
 
     #: Metrics, and columns with a value for each row of the table of jobs.
@@ -37,7 +37,10 @@ class Quantity:
         return tuple(named(self.names))
 
 
-def named(name: str) -> Any:
-    """The object of a name, ``MODULE:NAME``."""
-    module, _, inside = name.partition(":")
-    return getattr(import_module(module), inside)
+class WithPower:
+    """A finished run whose power may be known."""
+
+    @property
+    def finished_power(self) -> FinishedPower:
+        """The power of the machine and its jobs, from which costs are computed. Raises InputError if it is not known."""
+        raise NotImplementedError

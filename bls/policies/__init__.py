@@ -23,15 +23,8 @@ from bls.policies.contract import (
     scoring,
     unscored,
 )
-from bls.policies.expression import expression
-from bls.policies.multifactor.priority import multifactor
-from bls.policies.orders import EDF, FCFS, LEAST_ENERGY, LEAST_POWER, LJF, MOST_POWER, REJECT, SAF, SJF
-from bls.policies.planning.planner import CP_CLASSES, HCP19, PCP19, PCP20
-from bls.policies.regression import F1, F2, F3, F4
-from bls.policies.slurm.parameters import SlurmCycle
-from bls.policies.waited import UNICEF, WFP3
 from traces.base.errors import InputError, at
-from traces.base.plugins import resolve, split_names, split_parameters, with_parameters
+from traces.base.plugins import Registry, resolve, split_names, split_parameters, with_parameters
 
 __all__ = [
     "POLICIES", "WRITTEN", "AnyPolicy", "BatchPolicy", "DecidingPolicy", "KnownJobs", "Policy", "ScorePolicy", "Scoring",
@@ -39,32 +32,36 @@ __all__ = [
     "split_names", "unscored",
 ]  # fmt: skip
 
-POLICIES: dict[str, AnyPolicy] = {
-    "fcfs": FCFS,
-    "sjf": SJF,
-    "ljf": LJF,
-    "edf": EDF,
-    "saf": SAF,
-    "wfp3": WFP3,
-    "unicef": UNICEF,
-    "f1": F1,
-    "f2": F2,
-    "f3": F3,
-    "f4": F4,
-    "least-power": LEAST_POWER,
-    "most-power": MOST_POWER,
-    "least-energy": LEAST_ENERGY,
-    "multifactor": multifactor(),
-    "reject": REJECT,
-    "hcp19": HCP19,
-    "cp-classes": CP_CLASSES,
-    "pcp19": PCP19,
-    "pcp20": PCP20,
-    "slurm": SlurmCycle(),
-}
+POLICIES = Registry[AnyPolicy](
+    {
+        "fcfs": "bls.policies.orders:FCFS",
+        "sjf": "bls.policies.orders:SJF",
+        "ljf": "bls.policies.orders:LJF",
+        "edf": "bls.policies.orders:EDF",
+        "saf": "bls.policies.orders:SAF",
+        "wfp3": "bls.policies.waited:WFP3",
+        "unicef": "bls.policies.waited:UNICEF",
+        "f1": "bls.policies.regression:F1",
+        "f2": "bls.policies.regression:F2",
+        "f3": "bls.policies.regression:F3",
+        "f4": "bls.policies.regression:F4",
+        "least-power": "bls.policies.orders:LEAST_POWER",
+        "most-power": "bls.policies.orders:MOST_POWER",
+        "least-energy": "bls.policies.orders:LEAST_ENERGY",
+        "multifactor": "bls.policies.multifactor.priority:MULTIFACTOR",
+        "reject": "bls.policies.orders:REJECT",
+        "hcp19": "bls.policies.planning.planner:HCP19",
+        "cp-classes": "bls.policies.planning.planner:CP_CLASSES",
+        "pcp19": "bls.policies.planning.planner:PCP19",
+        "pcp20": "bls.policies.planning.planner:PCP20",
+        "slurm": "bls.policies.slurm.parameters:SlurmCycle",
+    }
+)
 
 #: Policies given as ``NAME:TEXT``: functions of the text and the option in which it was given.
-WRITTEN: dict[str, Callable[[str, str], AnyPolicy]] = {"expr": expression, "multifactor": multifactor}
+WRITTEN = Registry[Callable[[str, str], AnyPolicy]](
+    {"expr": "bls.policies.expression:expression", "multifactor": "bls.policies.multifactor.priority:multifactor"}
+)
 
 
 def reads_deadlines(given: str | AnyPolicy) -> bool:
@@ -106,9 +103,7 @@ def policy(name: str, *, where: str = "") -> AnyPolicy:
     if colon and first in WRITTEN:
         return WRITTEN[first](text, where)
     plain, parameters = split_parameters(name)
-    builtin: dict[str, object] = dict(POLICIES)
-    group, also = "twolevel.policies", ("expr:EXPRESSION",)
-    found = resolve("batch policy", plain, builtin, group, object, where, also=also)
+    found: object = resolve("batch policy", plain, POLICIES, "twolevel.policies", object, where, ("expr:EXPRESSION",))
     if not isinstance(found, BatchPolicy):
         what = "a name, and keys(jobs), scored(jobs) or decide(view)"
         raise InputError(

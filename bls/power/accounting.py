@@ -5,7 +5,6 @@ to which its speed is scaled. Other cores are idle. Powers are whole mW, so ener
 overflow within seconds, an energy is stored as whole MJ and the remaining pJ.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import NamedTuple
@@ -123,10 +122,10 @@ class PowerAccounts(NamedTuple):
 
 
 class JobPieces(NamedTuple):
-    """Cores of one group of hosts, or of one host, that a job holds, or that are in tasks: int64 (k,) each."""
+    """Cores of one part of the machine that a job holds, or that are in tasks: int64 (k,) each."""
 
     job: Array  # row of the table of jobs
-    part: Array  # the group, or the host
+    part: Array  # the number of the part: by default the group of hosts
     start_ns: Array
     end_ns: Array
     more_mw: Array  # power beyond idle cores
@@ -173,40 +172,29 @@ class PowerRun(NamedTuple):
 def account(run: PowerRun) -> PowerAccounts:
     """Compute power and energy. Raises InputError if tasks are to be distinguished and there are no records of them."""
     table, pieces = run.table, job_pieces(run)
-    away = away_hosts(table, run.downtime.within(run.begin_ns, run.until_ns), run.stopped, run.until_ns)
-    columns = [(one.start_ns, one.end_ns, one.more_mw) for one in pieces] + [away]
+    columns = [(one.start_ns, one.end_ns, one.more_mw) for one in pieces] + [away[1:] for away in away_hosts(run)]
     start, end, more = (np.concatenate(column) for column in zip(*columns, strict=True))
     series = step_series(table.idle_total_mw, start, end, more, run.begin_ns, run.until_ns)
     used = [Energy.of(one.drawn_mw, one.end_ns - one.start_ns).by(one.job, len(run.ledger.jobs)) for one in pieces]
     return PowerAccounts(series, used[0] if len(used) == 1 else used[0].plus(used[1]))
 
 
-def job_pieces(
-    run: PowerRun,
-    *,
-    by_host: bool = False,
-    clipped: Callable[[Array, Array], tuple[Array, Array, Array]] | None = None,
-) -> list[JobPieces]:
+def job_pieces(run: PowerRun, first: Array | None = None) -> list[JobPieces]:
     """The power of the cores of jobs: of held cores, and, if tasks are distinguished, the additional power of tasks.
-    ``clipped`` clips intervals of cores (lo, hi) to the cores that count: it returns the interval of each piece, and its
-    bounds; by default all cores count. Raises InputError as :func:`account`."""
+    ``first``, int64, ascending: parts of the machine begin with these cores, the last one ends with the machine; by default
+    they are the groups, and none has cores of two groups. Raises InputError as :func:`account`."""
     table, active = run.table, run.of == "held"
-    first = np.append(0, np.cumsum(np.repeat(table.cores, table.n_hosts))) if by_host else table.first_core
+    by_group, first = first is None, table.first_core if first is None else first
+    group_of_part = table.group_of_core(first)
     job, lo, hi, start, end, scale = held_cores(run.ledger)
-    if clipped is not None:
-        row, lo, hi = clipped(lo, hi)
-        job, start, end, scale = job[row], start[row], end[row], scale[row]
     row, part, n = cut_at(first, lo, hi)
-    group = table.group_of_host(part) if by_host else part
+    group = part if by_group else group_of_part[part]
     each = active_mw(table, run.classes, job[row], scale[row], group) if active else table.waiting_mw[group]
     found = [JobPieces(job[row], part, start[row], end[row], n * (each - table.idle_mw[group]), n * each)]
     if not active:
         job, core, start, end, scale = working_cores(run.ledger)
-        if clipped is not None:
-            row, core, _ = clipped(core, core + 1)
-            job, start, end, scale = job[row], start[row], end[row], scale[row]
         part = np.searchsorted(first, core, side="right") - 1
-        group = table.group_of_host(part) if by_host else part
+        group = part if by_group else group_of_part[part]
         more = active_mw(table, run.classes, job, scale, group) - table.waiting_mw[group]
         found.append(JobPieces(job, part, start, end, more, more))
     return found
@@ -221,22 +209,21 @@ def cut_at(first: Array, lo: Array, hi: Array) -> tuple[Array, Array, Array]:
     return row, part, np.minimum(hi[row], first[part + 1]) - np.maximum(lo[row], first[part])
 
 
-def away_hosts(
-    table: PowerTable, down: Downtime, stopped: HostPassages | None, until_ns: int
-) -> tuple[Array, Array, Array]:
-    """Hosts that are not in service: columns of start_ns, end_ns, and the power of each beyond that of an idle host, mW."""
+def away_hosts(run: PowerRun) -> list[tuple[Array, Array, Array, Array]]:
+    """Hosts that are not in service, in one or two tables: columns of host, start_ns, end_ns, and the power beyond that of an
+    idle host, mW; int64 each."""
+    table, down = run.table, run.downtime.within(run.begin_ns, run.until_ns)
     more = (table.off_mw - table.host_idle_mw)[table.group_of_host(down.host)]
-    columns = [(down.down_ns, down.up_ns, more)]
-    if stopped is not None:
-        host, state, start, _ = stopped.spans(until_ns)
+    columns = [(down.host, down.down_ns, down.up_ns, more)]
+    if run.stopped is not None:
+        host, state, start, _ = run.stopped.spans(run.until_ns)
         draws = np.stack([table.host_idle_mw, table.host_idle_mw, table.shutdown_mw, table.off_mw, table.boot_mw])
         more = (draws - table.host_idle_mw)[state, table.group_of_host(host)]
         # The change of power at each change of state: half as many instants to sort as begins and ends.
         change = more.copy()
         change[1:] -= np.where(host[1:] == host[:-1], more[:-1], 0)
-        columns.append((start, np.full(len(start), until_ns), change))
-    begin, end, more = (np.concatenate(column) for column in zip(*columns, strict=True))
-    return begin, end, more
+        columns.append((host, start, np.full(len(start), run.until_ns), change))
+    return columns
 
 
 def ascending(*columns: Array) -> Array:
@@ -268,9 +255,7 @@ def step_series(
     instants, levels = at[first], start_mw + np.cumsum(change)[np.append(first[1:], len(at)) - 1]
     if instants[0] > begin_ns:
         instants, levels = np.append(begin_ns, instants), np.append(start_mw, levels)
-    another = np.append(True, levels[1:] != levels[:-1])
-    another &= (instants < until_ns) | (np.arange(len(instants)) == 0)
-    return PowerSeries(instants[another].astype(np.int64), levels[another].astype(np.int64), until_ns)
+    return PowerSeries.of_steps(instants, levels, until_ns)
 
 
 def held_cores(ledger: Ledger) -> tuple[Array, ...]:
@@ -392,37 +377,31 @@ class HostEnergies(Columns):
         return self.jobs.plus(self.idle_cores).plus(self.base).plus(self.off)
 
 
-class _Pieces(NamedTuple):
-    # Temporary changes of the power of hosts, int64 (k,) each.
-    host: Array
-    start_ns: Array
-    end_ns: Array
-    mw: Array  # may be negative
-
-
 def host_energies(run: PowerRun, intervals: HostIntervals) -> HostEnergies:
     """The energy of hosts during intervals, by use; over all hosts and the whole run it is that of the machine. Raises
     InputError as :func:`account`."""
     host, begin, end = intervals
     table, lasts = run.table, end - begin
     of_host, idle = table.group_of_host(host), table.cores * table.idle_mw
-    pieces = job_pieces(run, by_host=True)
-    parts = [_during(intervals, _Pieces(one.part, one.start_ns, one.end_ns, one.drawn_mw)) for one in pieces]
+    pieces = job_pieces(run, np.append(0, np.cumsum(np.repeat(table.cores, table.n_hosts))))
+    parts = [_during(intervals, one.part, one.start_ns, one.end_ns, one.drawn_mw) for one in pieces]
     held = pieces[0]  # these cores are not idle
-    held_idle = _Pieces(held.part, held.start_ns, held.end_ns, held.more_mw - held.drawn_mw)
     first, until = (int(begin.min()), int(end.max())) if len(host) else (0, 0)
-    away = _away(table, run.downtime.within(first, until), run.stopped, until)
-    group = table.group_of_host(away.host)
+    *away, off_mw = _away(table, run.downtime.within(first, until), run.stopped, until)
+    group = table.group_of_host(away[0])
     # The power of an idle host while it is up, without the cores that jobs hold.
-    idle_cores = (held_idle, away._replace(mw=-idle[group]))
-    base = Energy.of(table.base_mw[of_host], lasts).plus(_during(intervals, away._replace(mw=-table.base_mw[group])))
-    idle_parts = [Energy.of(idle[of_host], lasts), *(_during(intervals, one) for one in idle_cores)]
+    idle_parts = [
+        Energy.of(idle[of_host], lasts),
+        _during(intervals, held.part, held.start_ns, held.end_ns, held.more_mw - held.drawn_mw),
+        _during(intervals, *away, -idle[group]),
+    ]
+    base = Energy.of(table.base_mw[of_host], lasts).plus(_during(intervals, *away, -table.base_mw[group]))
     jobs, idles = (reduce(Energy.plus, some) for some in (parts, idle_parts))
-    return HostEnergies(jobs=jobs, idle_cores=idles, base=base, off=_during(intervals, away))
+    return HostEnergies(jobs=jobs, idle_cores=idles, base=base, off=_during(intervals, *away, off_mw))
 
 
-def _away(table: PowerTable, down: Downtime, stopped: HostPassages | None, until_ns: int) -> _Pieces:
-    # The power of hosts that are not up; a host that is out of service and idle is up.
+def _away(table: PowerTable, down: Downtime, stopped: HostPassages | None, until_ns: int) -> tuple[Array, ...]:
+    # The host, start, end and power of hosts that are not up; a host that is out of service and idle is up.
     columns = [(down.host, down.down_ns, down.up_ns, table.off_mw[table.group_of_host(down.host)])]
     if stopped is not None:
         host, state, start, end = stopped.spans(until_ns)
@@ -430,14 +409,15 @@ def _away(table: PowerTable, down: Downtime, stopped: HostPassages | None, until
         for what, watts in draws.items():
             some = state == what
             columns.append((host[some], start[some], end[some], watts[table.group_of_host(host[some])]))
-    return _Pieces(*(np.concatenate(column) for column in zip(*columns, strict=True)))
+    return tuple(np.concatenate(column) for column in zip(*columns, strict=True))
 
 
-def _during(intervals: HostIntervals, pieces: _Pieces) -> Energy:
-    # Sums of the pieces during intervals: the instants of each host are the bounds of its pieces and of its intervals.
+def _during(intervals: HostIntervals, *pieces: Array) -> Energy:
+    # Sums of temporary changes of power during intervals: their hosts, starts, ends and mW, which may be negative. The
+    # instants of each host are the bounds of its pieces and of its intervals.
     host, begin, _ = intervals
     n = len(host)
-    some = pieces.mw != 0
+    some = pieces[-1] != 0
     of, start, end, mw = (column[some] for column in pieces)
     hosts = np.concatenate([of, of, host, host])
     at = np.concatenate([start, end, begin, intervals.end_ns])

@@ -8,10 +8,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from bls.power.accounting import PJ_PER_J, Energy, PowerRun, PowerSeries, job_pieces
+from bls.power.accounting import PJ_PER_J, Energy, PowerRun, PowerSeries, cut_at, job_pieces
 from bls.power.signals import KINDS, PARTS, Signals
 from traces.compiled import Array
-from traces.intervals import intervals_of
 
 _PJ_PER_KWH: Final = 3_600_000 * PJ_PER_J
 
@@ -52,10 +51,10 @@ def _spent(
 ) -> tuple[dict[str, Array], dict[str, float]]:
     # Costs and emissions, each rounded once, by metric: of each consumer, float64 (n,), and of all. ``pieces``, (place,
     # start_ns, end_ns, mw), int64 each: consumer ``place`` of n draws this power from the start to the end.
-    k = len(signals.instant_ns)
+    k, until = len(signals.instant_ns), np.iinfo(np.int64).max
     exact = {name: [0] * n for name in signals.values}
     for place, start, end, mw in pieces:
-        row, segment, lasts = _cut(signals.instant_ns, start, end)
+        row, segment, lasts = cut_at(np.append(signals.instant_ns, until), start, end)
         keys, of = np.unique(place[row] * k + segment, return_inverse=True)
         energies = Energy.of(mw[row], lasts).by(of.reshape(-1), len(keys)).pj_each()
         owners, segments = (keys // k).tolist(), (keys % k).tolist()
@@ -66,13 +65,3 @@ def _spent(
     unit = _PJ_PER_KWH * PARTS
     each = {KINDS[name]: np.array([value / unit for value in mine], np.float64) for name, mine in exact.items()}
     return each, {KINDS[name]: sum(mine) / unit for name, mine in exact.items()}
-
-
-def _cut(instant_ns: Array, start: Array, end: Array) -> tuple[Array, Array, Array]:
-    # Cut spans where a signal changes: the row of the span, the number of the value, and its duration.
-    first = np.searchsorted(instant_ns, start, side="right") - 1
-    last = np.maximum(first, np.searchsorted(instant_ns, end, side="left") - 1)
-    row = np.repeat(np.arange(len(start)), last - first + 1)
-    segment = intervals_of(first, last - first + 1)
-    until = np.append(instant_ns[1:], np.iinfo(np.int64).max)
-    return row, segment, np.minimum(end[row], until[segment]) - np.maximum(start[row], instant_ns[segment])

@@ -4,7 +4,7 @@ from typing import Final
 
 from bls.engine.feature import PowerFacts
 from bls.engine.features.order import FEATURES, declared
-from bls.metrics.quantity import named
+from traces.base.options import named
 
 FACTS: Final[tuple[PowerFacts, ...]] = tuple(
     named(feature.power) for feature in (declared(where) for where, _ in FEATURES) if feature.power

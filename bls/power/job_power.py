@@ -57,24 +57,16 @@ class PowerClasses(Columns):
     speed: Array  # (K, S, G): as in ``PowerTable``
     active_mw: Array  # (K, S, G): as in ``PowerTable``
 
-    def of_rows(self, origin: Array) -> "PowerClasses":
-        """The same by the rows of a table of jobs; ``origin``: the job of each row."""
-        return PowerClasses(self.kind[origin], self.speed, self.active_mw)
-
-    def active(self, row: Array, scale: Array, group: Array) -> Array:
-        """The power of cores of these groups that work for the jobs of these rows, at these scales: int64 (k,), mW. A core is
-        in the slowest of its job's states that is at least as fast."""
-        kind = self.kind[row]
-        fits = self.speed[kind, :, group] >= np.minimum(scale, WHOLE)[:, None]
-        return np.asarray(self.active_mw[kind, fits.sum(axis=1) - 1, group])
-
 
 def active_mw(table: PowerTable, classes: PowerClasses | None, row: Array, scale: Array, group: Array) -> Array:
-    """The power of working cores, as :meth:`PowerClasses.active`; ``classes``, by rows, None: that of the platform."""
-    if classes is not None:
-        return classes.active(row, scale, group)
-    fits = table.speed[:, group] >= np.minimum(scale, WHOLE)  # in the slowest state that is at least as fast
-    return np.asarray(table.active_mw[fits.sum(axis=0) - 1, group])
+    """The power of cores of these groups that work for the jobs of these rows, at these scales: int64 (k,), mW. A core is in
+    the slowest of its job's states that is at least as fast. ``classes``: by rows; None: all have the platform's power."""
+    least = np.minimum(scale, WHOLE)
+    if classes is None:
+        return np.asarray(table.active_mw[(table.speed[:, group] >= least).sum(axis=0) - 1, group])
+    kind = classes.kind[row]
+    fits = classes.speed[kind, :, group] >= least[:, None]
+    return np.asarray(classes.active_mw[kind, fits.sum(axis=1) - 1, group])
 
 
 def part_of(where: str, column: str, value: object) -> int:

@@ -1,4 +1,4 @@
-"""Power limits of the machine, or of parts of it, from a CSV file (docs/reference/power.md), and when they are known.
+"""Power limits from a CSV file (docs/reference/power.md), and when they are known.
 
 A limit is in force from ``from`` up to, not including, ``to``. If several are in force, the lowest counts. The scheduler
 knows a limit from its begin on; with ``reaction`` later, with ``notice`` earlier.
@@ -8,22 +8,17 @@ import os
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from bls.machine.host_power import milliwatts
-from bls.machine.partitions import existing
-from bls.machine.platform import Platform
-from bls.power.table import PowerTable
-from traces.base.columns import Columns
-from traces.base.errors import InputError, one_of, real, shown, whole
+from traces.base.errors import InputError, real, shown, whole
 from traces.base.given_file import read_csv
 from traces.base.time import MAX_NS, parse_instant_ns
 from traces.compiled import Array
-from traces.intervals import intervals_text
 
 _COLUMNS = ["from", "to", "limit_w"]
 _WHERE = "where"
@@ -33,15 +28,17 @@ _SHARE = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,9})?)\s*%")
 _WATTS = re.compile(r"[0-9]{1,12}(\.[0-9]{1,3})?")
 _MOST_W = 10**12
 
+NO_LIMIT: Final = -1  #: entry of tables for no limit
+
 
 @dataclass(frozen=True)
 class Limit:
-    """The machine, or a part of it, may draw no more than ``power_mw`` from ``begin_ns`` up to, not including, ``end_ns``."""
+    """A domain (``bls.power.domains``) may draw at most ``power_mw`` from ``begin_ns`` up to, not including, ``end_ns``."""
 
     begin_ns: int
     end_ns: int
     power_mw: int
-    where: str = ""
+    where: str = ""  # the domain; empty: the machine
     reaction_ns: int = 0  # it is known this long after its begin
     notice_ns: int = 0  # it is known this long before its begin; at most one of the two is not 0
 
@@ -68,19 +65,9 @@ class Stairs(NamedTuple):
     power_mw: Array
 
 
-class Lowerings(NamedTuple):
-    """Decreases of the known limits at some instants: int64 each. The k-th instant has the rows ``first[k]:first[k + 1]``,
-    which add up: from ``since_ns`` up to ``until_ns`` by ``less_mw``."""
-
-    first: Array
-    since_ns: Array
-    until_ns: Array
-    less_mw: Array
-
-
 @dataclass(frozen=True)
 class Limits:
-    """Limits of the machine, or of a part of it."""
+    """Limits of one domain."""
 
     limits: tuple[Limit, ...] = ()
     also_ns: tuple[int, ...] = ()  # further instants to be included in :attr:`instants`
@@ -102,8 +89,9 @@ class Limits:
         bounds = np.array([at for span in spans for at in span], np.int64)
         return np.asarray(np.searchsorted(bounds, instants, side="right") % 2 == 1)
 
-    def lowerings(self, most_mw: int) -> Lowerings:
-        """The limits below ``most_mw`` that become known at each of :attr:`instants`."""
+    def lowerings(self, most_mw: int) -> tuple[Array, ...]:
+        """Decreases of the known limits, at first ``most_mw``, at each of :attr:`instants`: int64 columns first, since_ns,
+        until_ns, less_mw. The k-th instant has the rows ``first[k]:first[k + 1]``, which add up."""
         pending = sorted(((one.known_ns, one.begin_ns, one.end_ns, one.power_mw) for one in self.limits), reverse=True)
         # The limits known so far: from each instant up to the next.
         at, power = [0], [most_mw]
@@ -123,7 +111,7 @@ class Limits:
                         power[place] = most
             first.append(len(rows))
         columns = np.array(rows, np.int64).reshape(-1, 3).T
-        return Lowerings(np.array(first, np.int64), *(column.copy() for column in columns))
+        return np.array(first, np.int64), *(column.copy() for column in columns)
 
     def steps(self, instants: Sequence[int] | Array, none_mw: int, *, known: bool) -> Array:
         """The lowest limit in force (or ``known``) at each of some instants, mW: int64; ``none_mw`` if there is none."""
@@ -137,6 +125,10 @@ class Limits:
         for one, begin, end in zip(ordered, first.tolist(), stop.tolist(), strict=True):
             steps[begin + 1 : end + 1] = one.power_mw
         return np.asarray(steps[np.searchsorted(bounds, np.asarray(instants, np.int64), side="right")])
+
+    def listed(self) -> list[list[float]]:
+        """The limits as [from_ns, to_ns, W], for a record of the run."""
+        return [[one.begin_ns, one.end_ns, one.power_mw / 1000] for one in self.limits]
 
     @cached_property
     def stairs(self) -> Stairs:
@@ -175,12 +167,9 @@ def joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return found
 
 
-def read_limits(
-    path: str | os.PathLike[str], full_mw: int, full_of: Callable[[str, str], int] | None = None
-) -> tuple[Limit, ...]:
-    """The limits of a file. Shares are relative to ``full_mw``, or for a part of the machine to ``full_of(name, where)``;
-    without it no part can be named. Raises InputError, in one line that names the file and the line, if the file is not
-    valid."""
+def read_limits(path: str | os.PathLike[str], full_mw: int, full_of: Callable[[str, str], int]) -> tuple[Limit, ...]:
+    """The limits of a file. Shares are relative to ``full_mw``, or for another domain to ``full_of(name, where)``. Raises
+    InputError, in one line that names the file and the line, if the file is not valid."""
     source = os.fspath(path)
     lines = read_csv(path, "file of limits")
     _, header = next(lines)
@@ -195,12 +184,8 @@ def read_limits(
         end = parse_instant_ns(values["to"], f"{where}: to") if values["to"].strip() else MAX_NS
         if end <= begin:
             raise InputError(f"{where}: to {values['to']} is not after from {values['from']}; allowed: from before to")
-        part, full = values.get(_WHERE, "").strip(), full_mw
-        if part:
-            if full_of is None:
-                allowed = "nothing, as no part of the machine is known"
-                raise InputError(f"{where}: {_WHERE}: {shown(part)}; allowed: {allowed}")
-            full = full_of(part, f"{where}: {_WHERE}")
+        part = values.get(_WHERE, "").strip()
+        full = full_of(part, f"{where}: {_WHERE}") if part else full_mw
         times = (parse_instant_ns(values.get(name, "").strip() or "0", f"{where}: {name}") for name in _OPTIONAL[1:])
         power = _power_mw(values["limit_w"].strip(), full, f"{where}: limit_w")
         found.append(_limit(where, begin, end, power, part, *times))
@@ -238,8 +223,10 @@ def given_limits(given: object) -> tuple[Limit, ...]:
         end = MAX_NS if one[1] is None else whole(f"{where}: to", one[1], 0, MAX_NS)
         part = one[3] if len(one) > 3 else ""
         if not isinstance(part, str):
-            allowed = "a text, as partition:NAME, switch:NAME or hosts:4-7"
-            raise InputError(f"{where}: where: {shown(part)}; allowed: {allowed}")
+            from bls.power.facts import FACTS  # loads what is based on this module
+
+            forms = ", ".join(one.domain_forms for one in FACTS if one.domain_forms)
+            raise InputError(f"{where}: where: {shown(part)}; allowed: a text, as {forms}")
         known = zip(_OPTIONAL[1:], one[4:], strict=False)
         times = (whole(f"{where}: {name}_ns", value, 0, MAX_NS) for name, value in known)
         power = round(real(f"{where}: W", one[2], 0, _MOST_W) * 1000)
@@ -255,97 +242,3 @@ def _power_mw(text: str, full_mw: int, where: str) -> int:
     if _WATTS.fullmatch(text):
         return milliwatts(where, float(text), most_w=_MOST_W)
     raise InputError(f"{where}: {shown(text)}; allowed: W, as 407000, or a share of full power, 0% to 100%, as 80%")
-
-
-_ALLOWED = "allowed: nothing, for the machine, partition:NAME, switch:NAME, or hosts:4-7"
-
-
-@dataclass(frozen=True, eq=False)
-class Domain(Columns):
-    """The machine, or a part of it that has its own limits: some of its hosts."""
-
-    name: str  # as in the file: ``partition:a``, ``switch:s0``, ``hosts:4-7``; empty: the machine
-    hosts: Array  # bool (H,): the hosts of the part
-    # int64 (k,): the same as half-open intervals, and their cores
-    host_lo: Array
-    host_hi: Array
-    core_lo: Array
-    core_hi: Array
-    idle_mw: int  # power if all cores are idle
-    full_mw: int  # power if all work at full speed
-    limits: Limits  # those of this domain
-
-    def clipped(self, lo: Array, hi: Array) -> tuple[Array, Array, Array]:
-        """The pieces of some intervals of cores that lie in the domain: the interval of each, and its bounds; int64 each."""
-        rows, los, his = [], [], []
-        for first, stop in zip(self.core_lo.tolist(), self.core_hi.tolist(), strict=True):
-            low, high = np.maximum(lo, first), np.minimum(hi, stop)
-            some = np.flatnonzero(low < high)
-            rows.append(some)
-            los.append(low[some])
-            his.append(high[some])
-        return np.concatenate(rows), np.concatenate(los), np.concatenate(his)
-
-
-def _intervals(text: str, platform: Platform, where: str) -> tuple[str, list[tuple[int, int]]]:
-    # The normalised name, and the hosts.
-    kind, _, name = text.partition(":")
-    kind, name = kind.strip(), name.strip()
-    if kind == "partition":
-        table = platform.partition_table
-        if name not in table.names:
-            raise one_of("partition", name, table.names, where)
-        row = table.names.index(name)
-        rows = slice(int(table.first[row]), int(table.first[row + 1]))
-        found = list(zip(table.host_lo[rows].tolist(), table.host_hi[rows].tolist(), strict=True))
-    elif kind == "switch":
-        names = platform.topology.names
-        if not names:
-            raise InputError(f"{where}: {shown(text)}: the platform has no switches; {_ALLOWED}")
-        if name not in names:
-            raise one_of("switch", name, names, where)
-        hosts = platform.topology.below(names.index(name))
-        runs = np.split(hosts, np.flatnonzero(np.diff(hosts) != 1) + 1)
-        found = [(int(run[0]), int(run[-1]) + 1) for run in runs]
-    elif kind == "hosts":
-        found = existing("host", name, platform.n_hosts, where)
-        if not found:
-            raise InputError(f"{where}: {shown(text)}: no hosts; {_ALLOWED}")
-        name = intervals_text(found)
-    else:
-        raise InputError(f"{where}: {shown(text)}; {_ALLOWED}")
-    return f"{kind}:{name}", found
-
-
-def domain_named(text: str, platform: Platform, table: PowerTable, where: str) -> Domain:
-    """The domain of a limit, ``partition:NAME``, ``switch:NAME`` or ``hosts:4-7``, without limits. Raises
-    InputError if there is no such partition, switch or host."""
-    return _domain(*_intervals(text, platform, where), platform, table)
-
-
-def _domain(name: str, intervals: Sequence[tuple[int, int]], platform: Platform, table: PowerTable) -> Domain:
-    lo, hi = (np.array(column, np.int64) for column in zip(*intervals, strict=True))
-    hosts = np.zeros(platform.n_hosts, np.bool_)
-    for first, stop in intervals:
-        hosts[first:stop] = True
-    group = table.group_of_host(np.flatnonzero(hosts))
-    idle_mw, full_mw = (int(each[group].sum()) for each in (table.host_idle_mw, table.host_full_mw))
-    return Domain(name, hosts, lo, hi, platform.first_core[lo], platform.first_core[hi], idle_mw, full_mw, Limits())
-
-
-def domains_of(limits: Sequence[Limit], platform: Platform, table: PowerTable) -> tuple[Domain, ...]:
-    """The machine, and its parts in the order of their first mention, with their limits. The instants of each include all
-    instants at which any of them changes."""
-    found = {"": _domain("", [(0, platform.n_hosts)], platform, table)}
-    mine: dict[str, list[Limit]] = {"": []}
-    for one in limits:
-        name = ""
-        if one.where:
-            domain = domain_named(one.where, platform, table, "limits: where")
-            name = domain.name
-            found.setdefault(name, domain)
-        mine.setdefault(name, []).append(one)
-    every, noticed = Limits(tuple(limits)).instants, any(one.notice_ns for one in limits)
-    also = tuple(every.tolist()) if len(found) > 1 else ()
-    made = {name: Limits(tuple(some), also, noticed) for name, some in mine.items()}
-    return tuple(replace(domain, limits=made[name]) for name, domain in found.items())

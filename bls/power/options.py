@@ -38,7 +38,7 @@ class Power(SleepRules):
     #: the active cores: none, held by jobs (also True), or working on a task; if not given, held with another option here
     of: str = holds(o.POWER, Implied(o.POWER.default))
     #: Rows (from_ns, to_ns, W), optionally followed by where, reaction_ns, notice_ns, or a CSV file (``bls.power.limits``);
-    #: ``to_ns`` None is for ever. ``where``: by default the machine, or ``partition:NAME``, ``switch:NAME``, ``hosts:4-7``.
+    #: ``to_ns`` None is for ever. ``where``: the domain (``bls.power.domains``), by default the machine.
     limits: str | os.PathLike[str] | Sequence[Sequence[float | str | None]] | None = holds(LIMITS)
     fallback: str = holds(FALLBACK)
     #: Jobs that may be slowed (``bls.power.job_power``); a number is a share of them, 0 to 1.

@@ -1,13 +1,12 @@
-"""Series over time: power above a limit and the reasons for it, power of parts of the machine, and slowed jobs."""
+"""Series over time: power above a limit and the reasons for it, and slowed jobs."""
 
-from dataclasses import replace
+from collections import defaultdict
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from bls.engine import state as b
 from bls.power import accounting as a
-from bls.power.limits import Domain, Limits
+from bls.power.limits import joined
 from traces.compiled import Array
 
 #: The reasons for power above a limit; the first that applies counts.
@@ -22,72 +21,14 @@ REASONS: Final = {
 
 
 class Excess(NamedTuple):
-    """From ``begin_ns`` up to ``end_ns`` the machine, or the part of it that ``where`` names, draws ``above_mw`` more than a
-    limit allows, for one of ``REASONS``."""
+    """From ``begin_ns`` up to ``end_ns`` the domain ``where`` (empty: the machine) draws ``above_mw`` more than a limit allows,
+    for one of ``REASONS``."""
 
     begin_ns: int
     end_ns: int
     above_mw: int
     reason: str
     where: str = ""
-
-
-class ExcessFacts(NamedTuple):
-    """Facts from which the reasons for excesses follow."""
-
-    at: Array  # int64 (n,): all instants at which something changes, ascending, ns
-    moving: Array  # bool (n,): whether any host is shutting down or booting from then on
-    until_ns: int
-    least_mw: int  # power of the idle machine
-    fallback: str  # without its parameters
-
-
-def excesses_of(
-    limits: Limits, series: a.PowerSeries, thought: a.PowerSeries | None, facts: ExcessFacts, where: str
-) -> list[Excess]:
-    """The times at which the power (``series``) was above the limits, with reasons. ``thought``: the predicted power; None
-    if it is the same. ``where``: the part of the machine; empty: the whole machine."""
-    at, moving, until_ns, least_mw, fallback = facts
-    ends, drawn = np.append(at[1:], until_ns), series.at(at)
-    known, limit = (limits.steps(at, b.NEVER, known=known) for known in (True, False))
-    planned = None if thought is None else thought.at(at)
-    found: list[Excess] = []
-    for k in np.flatnonzero(drawn > limit).tolist():
-        holds = {
-            "ignored": fallback == "none",
-            "reaction": known[k] > limit[k],
-            "infeasible": limit[k] < least_mw,
-            "stopping": moving[k],
-            "prediction": planned is not None and planned[k] <= limit[k],
-            "running": True,
-        }
-        reason = next(name for name in REASONS if holds[name])
-        one = Excess(int(at[k]), int(ends[k]), int(drawn[k] - limit[k]), reason, where)
-        if found and found[-1].end_ns == one.begin_ns and found[-1][2:] == one[2:]:
-            found[-1] = found[-1]._replace(end_ns=one.end_ns)
-        else:
-            found.append(one)
-    return found
-
-
-def domain_series(run: a.PowerRun, domain: Domain) -> a.PowerSeries:
-    """The power of the hosts of a domain over time; that of the machine is in its accounts."""
-    columns = [(one.start_ns, one.end_ns, one.more_mw) for one in a.job_pieces(run, clipped=domain.clipped)]
-    down, stopped = run.downtime.within(run.begin_ns, run.until_ns), run.stopped
-    down = replace(down, **{name: column[domain.hosts[down.host]] for name, column in vars(down).items()})
-    if stopped is not None:
-        some = domain.hosts[stopped.host]
-        stopped = a.HostPassages(stopped.instant_ns[some], stopped.host[some], stopped.state[some])
-    columns.append(a.away_hosts(run.table, down, stopped, run.until_ns))
-    start, end, more = (np.concatenate(column) for column in zip(*columns, strict=True))
-    return a.step_series(domain.idle_mw, start, end, more, run.begin_ns, run.until_ns)
-
-
-def every_instant(series: a.PowerSeries, limits: Array) -> Array:
-    """The instants at which the power or a limit changes: int64, ascending, from the begin on."""
-    found = np.unique(np.concatenate([series.instant_ns, limits]))
-    begin = int(series.instant_ns[0])
-    return np.asarray(found[(found >= begin) & ((found < series.until_ns) | (found == begin))])
 
 
 def slowed_over_time(run: a.PowerRun) -> tuple[a.PowerSeries, a.PowerSeries]:
@@ -112,15 +53,8 @@ def slowed_over_time(run: a.PowerRun) -> tuple[a.PowerSeries, a.PowerSeries]:
 
 def _of_jobs(job: Array, start: Array, end: Array) -> tuple[Array, Array]:
     # Spans of cores as disjoint spans of their jobs.
-    order = np.lexsort((start, job))
-    job, start, end = job[order], start[order], end[order]
-    firsts, lasts = list[int](), list[int]()
-    before = -1
+    spans = defaultdict[int, list[tuple[int, int]]](list)
     for one, begin, stop in zip(job.tolist(), start.tolist(), end.tolist(), strict=True):
-        if one == before and begin <= lasts[-1]:
-            lasts[-1] = max(lasts[-1], stop)
-        else:
-            firsts.append(begin)
-            lasts.append(stop)
-        before = one
-    return np.array(firsts, np.int64), np.array(lasts, np.int64)
+        spans[one].append((begin, stop))
+    found = np.array([span for some in spans.values() for span in joined(some)], np.int64).reshape(-1, 2)
+    return found[:, 0], found[:, 1]

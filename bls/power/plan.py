@@ -1,7 +1,7 @@
 """The power options applied to the jobs and the platform of a run."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
@@ -9,18 +9,19 @@ import numpy as np
 
 from bls import options as o
 from bls.conflicts import PLAN
+from bls.constraints.job_constraints import partitions_of
 from bls.engine import state as b
 from bls.engine.feature import RunColumns
-from bls.engine.features.domains.state import DomainState
-from bls.engine.features.draws.state import PowerState
+from bls.engine.features.draws.state import DomainState, PowerState
 from bls.engine.features.limits.options import FALLBACK, LIMITS, POWER_ESTIMATES
 from bls.engine.features.stops.state import StopState
 from bls.estimates import LAST_TWO, check_predicts, groups
 from bls.machine.partitions import PartitionTable
 from bls.machine.platform import Platform
+from bls.power.domains import Domain, domains_of
 from bls.power.facts import FACTS
 from bls.power.job_power import JobPower, PowerClasses, Said, allowed_jobs, job_power, power_classes
-from bls.power.limits import Domain, Limit, Limits, domain_named, domains_of, given_limits, read_limits
+from bls.power.limits import Limit, Limits, given_limits, read_limits
 from bls.power.options import Power
 from bls.power.signals import Signals, read_signals
 from bls.power.table import PowerTable, power_table
@@ -39,7 +40,7 @@ class PowerPlan:
     options: Power
     table: PowerTable
     partitions: PartitionTable
-    parts: tuple[Domain, ...]  # the machine, and parts of it that have their own limits
+    domains: tuple[Domain, ...]  # what has limits; the first is the machine
     fallback: str  # one of :data:`bls.power.options.FALLBACKS`
     allowed: Array  # bool (n,): jobs that may be slowed
     planned: Array  # int64 (n,): the planned state of each job
@@ -52,17 +53,17 @@ class PowerPlan:
     @property
     def limits(self) -> Limits:
         """The limits of the machine."""
-        return self.parts[0].limits
+        return self.domains[0].limits
 
     @property
-    def domains(self) -> tuple[Domain, ...]:
-        """The parts of the machine that have their own limits."""
-        return self.parts[1:]
+    def parts(self) -> tuple[Domain, ...]:
+        """The domains besides the machine."""
+        return self.domains[1:]
 
     @property
     def limited(self) -> bool:
         """Whether there are any limits."""
-        return any(one.limits for one in self.parts)
+        return any(one.limits for one in self.domains)
 
     @property
     def predicts(self) -> bool:
@@ -70,22 +71,13 @@ class PowerPlan:
         return self.options.estimates != POWER_ESTIMATES.default
 
     @property
-    def most_total_mw(self) -> int:
-        """The highest planned power of the machine: with all cores working for the job that draws most, or with the platform's
-        power if it is higher; if hosts are stopped, with the power that the scheduler knows."""
-        return self.most_mw_of(self.parts[0])
-
-    @property
     def _host_most_mw(self) -> Array:
+        # The highest planned power of a host of each group: with all cores working for the job that draws most, or with the
+        # platform's power if it is higher; if hosts are stopped, with the power that the scheduler knows.
         table = self.table
         if self.classes is None or (self.stops and self.predicts):
             return table.host_full_mw
         return np.asarray(table.base_mw + table.cores * self.classes.active_mw[:, 0].max(axis=0))
-
-    def most_mw_of(self, domain: Domain) -> int:
-        """The same for a part of the machine."""
-        group = self.table.group_of_host(np.flatnonzero(domain.hosts))
-        return int(self._host_most_mw[group].sum())
 
     @property
     def limits_jobs(self) -> bool:
@@ -105,16 +97,13 @@ class PowerPlan:
     @property
     def one_by_one(self) -> bool:
         """Whether each running job that may be slowed has its own state."""
-        return self.fallback == "dvfs" and (self.options.slow_order != b.TOGETHER or bool(self.domains))
+        return self.fallback == "dvfs" and (self.options.slow_order != b.TOGETHER or bool(self.parts))
 
     @property
     def least_mw(self) -> list[int]:
-        """The lowest power of each of the parts without jobs: all hosts idle, or off if they shut down."""
-        table = self.table
-        if self.fallback != "stop:off":
-            return [one.idle_mw for one in self.parts]
-        least = np.minimum(table.off_mw, table.host_idle_mw)
-        return [int(least[table.group_of_host(np.flatnonzero(one.hosts))].sum()) for one in self.parts]
+        """The lowest power of each domain without jobs: all hosts idle, or off if they shut down."""
+        off, idle = self.table.off_mw, self.table.host_idle_mw
+        return [one.total_mw(np.minimum(off, idle) if self.fallback == "stop:off" else idle) for one in self.domains]
 
     @property
     def alike(self) -> bool:
@@ -124,7 +113,7 @@ class PowerPlan:
 
     def by_cores(self) -> bool:
         """Whether counts of cores do not suffice for the limits, as it matters which cores a job has."""
-        return bool(self.domains) or any(one.by_cores(self) for one in FACTS)
+        return any(one.by_cores(self) for one in FACTS)
 
     def give(self, given: RunColumns) -> None:
         """Add the limits, and the input of features that need the power of hosts, to the input of the engine."""
@@ -141,8 +130,15 @@ class PowerPlan:
         given.settings["directs"] |= b.SLOWS * self.slows
         given.state["domains"] = self.domain_state()
         place = given.state["power"].amount = int(self.table.first_host[-1]) * given.settings["n_resources"]
-        most = [self.most_mw_of(one) - one.idle_mw for one in self.parts]
+        most = [one.total_mw(self._host_most_mw - self.table.host_idle_mw) for one in self.domains]
         given.state["totals"] = np.insert(given.state.get("totals", np.zeros(0, np.int64)), place, most)
+
+    def why_stuck(self, limits_mw: Sequence[int]) -> str:
+        """The reason why no job fits limits in force for ever, of each domain, mW (``NEVER``: none); empty without any."""
+        found = {one.name: mw for one, mw in zip(self.domains, limits_mw, strict=False) if mw < b.NEVER}
+        if found.keys() == {""}:
+            return f"it does not fit the permanent power limit, {found[''] / 1000:g} W, even on the idle machine"
+        return "".join(one.stuck(found) for one in FACTS if found)
 
     def stop_state(self) -> StopState:
         """The engine's state of hosts that are to be stopped."""
@@ -156,40 +152,25 @@ class PowerPlan:
             down_saves_mw=(self._host_most_mw - table.off_mw)[group],
             passages=off * np.stack([table.shutdown_ns[group], table.boot_ns[group]]),
             shuts_down=int(off),
-            max_mw=self.most_total_mw,
+            max_mw=self.domains[0].total_mw(self._host_most_mw),
         )
 
     def domain_state(self) -> DomainState:
-        """The engine's state of the machine and its parts with limits."""
-        n_cores, n = int(self.table.first_core[-1]), len(self.parts)
-        inside = np.zeros((n, n_cores + 1), np.int64)
-        for row, one in enumerate(self.parts):
-            for lo, hi in zip(one.core_lo.tolist(), one.core_hi.tolist(), strict=True):
-                inside[row, lo + 1 : hi + 1] = 1
-        before = np.cumsum(inside, axis=1)  # number of cores of each domain below each core number
-        ends = np.array([0, n_cores]) if self.alike else self.table.first_core
-        intervals = [_in_groups(one.core_lo, one.core_hi, ends) for one in self.parts]
-        partitions = self.partitions
-        covers = np.ones((len(partitions), n), np.int64)
-        for row in range(len(partitions)):
-            for k in range(int(partitions.first[row]), int(partitions.first[row + 1])):
-                lo, hi = int(partitions.core_lo[k]), int(partitions.core_hi[k])
-                covers[row] &= before[:, hi] - before[:, lo] == hi - lo
-        hosts = np.array([one.hosts for one in self.parts]).T[:, 1:]
+        """The engine's state of the domains."""
+        ends = self.table.first_core[[0, -1]] if self.alike else self.table.first_core
+        intervals = [one.in_groups(ends) for one in self.domains]
         return DomainState.new(
-            {"domains": n},
+            {"domains": len(self.domains)},
             first=np.cumsum([0] + [part.shape[1] for part in intervals]),
             **dict(zip(("lo", "hi", "group"), np.concatenate(intervals, axis=1), strict=True)),
-            idle_mw=np.array([one.idle_mw for one in self.parts], np.int64),
-            covers=covers,
-            of_first=np.append(0, np.cumsum(hosts.sum(axis=1))),
-            of_host=1 + np.nonzero(hosts)[1],
+            idle_mw=np.array([one.idle_mw for one in self.domains], np.int64),
+            covers=np.stack([one.in_partitions(self.partitions)[1] for one in self.domains], axis=1).astype(np.int64),
         )
 
     def state(self) -> PowerState:
         """The engine's state of power."""
         table = self.table
-        limits = [(one.limits, self.most_mw_of(one)) for one in self.parts]
+        limits = [(one.limits, one.total_mw(self._host_most_mw)) for one in self.domains]
         stairs = [_steps(*one) for one in limits]
         offset = np.cumsum([0] + [int(first[-1]) for first, _ in stairs])
         groups = slice(0, 1) if self.alike else slice(None)
@@ -229,24 +210,17 @@ class PowerPlan:
         )
 
 
-def _in_groups(lo: Array, hi: Array, first_core: Array) -> Array:
-    # Intervals of cores, cut where groups end: begins, ends and groups.
-    begin, end = np.maximum(lo, first_core[:-1, None]), np.minimum(hi, first_core[1:, None])
-    group, at = np.nonzero(begin < end)
-    return np.stack([begin[group, at], end[group, at], group])
-
-
 class PlannedLimits(NamedTuple):
     """Power limits and their fallback, for the table of conflicts ``bls.conflicts.PLAN``."""
 
     fallback_of: tuple[str, int]
-    domains: tuple[Domain, ...]
+    parts: tuple[Domain, ...]  # with limits, besides the machine
     noticed: bool
 
 
 def power_plan(
     options: Power, workload: Workload, platform: Platform, *, known_jobs: Array, seed: int,
-    said: Callable[[Array], Array] | None = None, drawn: Said | None = None, partition: Array | None = None,
+    said: Callable[[Array], Array] | None = None, drawn: Said | None = None,
 ) -> PowerPlan:  # fmt: skip
     """Apply the options to the jobs of a run.
 
@@ -254,7 +228,6 @@ def power_plan(
     - ``seed``: the seed with which a share of the jobs is drawn
     - ``said``, ``drawn``: functions from the values by the options to those with the values of applications: the jobs that may
       be slowed, bool (n,); and their power (:func:`bls.power.job_power.job_power`)
-    - ``partition``, int64 (n,): of each job; by default the first
 
     Raises InputError if the platform has no power data, or a limit, a state, the jobs or a signal cannot be used.
     """
@@ -263,9 +236,20 @@ def power_plan(
     partitions = platform.partition_table
     table = power_table(platform, str(needing[0]))
     name, state = options.fallback_of
-    limits = () if options.limits is None else _limits(options.limits, platform, table)
-    parts = domains_of(limits, platform, table)
-    check(PLAN, PlannedLimits(options.fallback_of, parts[1:], parts[0].limits.noticed))
+
+    def domain(text: str, where: str) -> Domain:
+        find = next((one.domain for one in FACTS if one.domain is not None), None)
+        if find is None:
+            raise InputError(f"{where}: {shown(text)}; allowed: nothing, as no part of the machine is known")
+        return find(text, platform, table, where)
+
+    limits: tuple[Limit, ...] = ()
+    if isinstance(options.limits, str | os.PathLike):
+        limits = read_limits(options.limits, table.full_total_mw, lambda text, where: domain(text, where).full_mw)
+    elif options.limits is not None:
+        limits = given_limits(options.limits)
+    domains = domains_of(limits, table, domain)
+    check(PLAN, PlannedLimits(options.fallback_of, domains[1:], domains[0].limits.noticed))
     if name == "submit" and not 1 <= state < table.n_states:
         allowed = f"1 to {table.n_states - 1}" if table.n_states > 1 else "none, as the platform's cores have one state"
         raise InputError(f"{FALLBACK}: {shown(options.fallback)}: state {state}; allowed: {allowed}")
@@ -275,12 +259,9 @@ def power_plan(
     if name == "dvfs":
         planned[allowed_rows] = table.n_states - 1
     elif name == "submit":
-        known = np.zeros(len(workload), np.bool_)
-        mine = np.zeros(len(workload), np.int64) if partition is None else partition
-        of_partitions = [partitions.hosts(row, platform.n_hosts) for row in range(len(partitions))]
-        for part in parts:
-            met = [bool((hosts & part.hosts).any()) for hosts in of_partitions]
-            known |= part.limits.any_known(workload.submit_ns) & np.array(met)[mine]
+        known, partition = np.zeros(len(workload), np.bool_), partitions_of(workload, platform)[0]
+        for one in domains:
+            known |= one.limits.any_known(workload.submit_ns) & one.in_partitions(partitions)[0][partition]
         planned[allowed_rows & known] = state
     signals = None if options.signals is None else read_signals(options.signals)
     draws = job_power(cast(Any, options.job_power), workload, known_jobs, drawn)  # its columns are lists
@@ -289,22 +270,12 @@ def power_plan(
     if options.estimates == "last-two":
         check_predicts(LAST_TWO, workload, where=str(POWER_ESTIMATES), allowed=("exact", "platform"))
         of_user = groups(LAST_TWO, workload)[0][0]
-    return PowerPlan(options, table, partitions, parts, name, allowed_rows, planned, signals, draws, classes, of_user)
+    return PowerPlan(options, table, partitions, domains, name, allowed_rows, planned, signals, draws, classes, of_user)
 
 
 def _by_class(values: Array) -> Array:
     # The states of all classes in sequence.
     return np.ascontiguousarray(values.reshape(-1, values.shape[-1]))
-
-
-def _limits(given: Any, platform: Platform, table: PowerTable) -> tuple[Limit, ...]:
-    if isinstance(given, str | os.PathLike):
-
-        def full_of(text: str, where: str) -> int:
-            return domain_named(text, platform, table, where).full_mw
-
-        return read_limits(given, table.full_total_mw, full_of)
-    return given_limits(given)
 
 
 def _steps(limits: Limits, full: int) -> tuple[Array, Array]:
@@ -318,8 +289,8 @@ def _steps(limits: Limits, full: int) -> tuple[Array, Array]:
     first = np.append(0, np.cumsum(some))[stairs.first]
     steps = np.stack([_never(stairs.until_ns), above - power, np.zeros_like(power)])[:, some].copy()
     if limits.noticed:
-        lower = limits.lowerings(full)
-        first, steps = lower.first, np.stack([_never(lower.until_ns), lower.less_mw, lower.since_ns])
+        first, since, until, less = limits.lowerings(full)
+        steps = np.stack([_never(until), less, since])
     return first, steps
 
 

@@ -1,7 +1,7 @@
 """Power and energy of a finished run: over time, in total, and the times above a limit with their reasons."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -12,10 +12,11 @@ from bls.metrics.exact import exact_mean
 from bls.metrics.schedule import Downtime
 from bls.power import accounting as a
 from bls.power.costs import FinishedPower
+from bls.power.domains import Domain
 from bls.power.facts import FACTS
 from bls.power.job_power import JobPower, PowerClasses, power_classes
-from bls.power.limits import Domain, Limits, joined
-from bls.power.over_time import Excess, ExcessFacts, domain_series, every_instant, excesses_of, slowed_over_time
+from bls.power.limits import NO_LIMIT, joined
+from bls.power.over_time import REASONS, Excess, slowed_over_time
 from bls.power.plan import PowerPlan
 from bls.power.words import LIMIT_METRICS, PREDICTION_METRICS, summary_of
 from traces.base.scale import WHOLE
@@ -25,7 +26,6 @@ from traces.holdings import Holdings, holdings
 from traces.ledger import STATES, WHY, Ledger, PowerRecords
 from traces.tables import ALLOWED, ENERGY, PREDICTED_POWER
 
-NO_LIMIT: Final = -1  #: entry of tables for no limit
 _LISTED: Final = 1000  #: largest number of times above a limit that the record of a run lists
 
 
@@ -53,7 +53,7 @@ class PowerReport:
         """The run with the actual power of its jobs."""
         parts = self.ledger, self.plan.table, self.downtime, self.stopped
         classes = self.plan.classes
-        of_rows = None if classes is None else classes.of_rows(self._origin)
+        of_rows = None if classes is None else replace(classes, kind=classes.kind[self._origin])
         return a.PowerRun(*parts, self.plan.options.of, self.begin_ns, self.until_ns, of_rows)
 
     @cached_property
@@ -97,18 +97,17 @@ class PowerReport:
     @cached_property
     def _instants(self) -> Array:
         # The instants at which any column changes.
-        found = [self.series.instant_ns, self.plan.limits.instants, self._levels.instant_ns]
+        found = [self.series.instant_ns, self.plan.limits.instants, self._levels.instant_ns, self._host_spans[2]]
         if self._slowed is not None:
             found.append(self._slowed[1].instant_ns)
-        if self._host_spans is not None:
-            found.append(self._host_spans[2])
         down = self.downtime.within(self.begin_ns, self.until_ns)
         every = a.ascending(*found, down.down_ns, down.up_ns)
         return np.asarray(every[(every >= self.begin_ns) & ((every < self.until_ns) | (every == self.begin_ns))])
 
     @cached_property
-    def _host_spans(self) -> tuple[Array, Array, Array, Array] | None:
-        return None if self.stopped is None else self.stopped.spans(self.until_ns)
+    def _host_spans(self) -> tuple[Array, Array, Array, Array]:
+        nothing = np.zeros(0, np.int64)
+        return (nothing,) * 4 if self.stopped is None else self.stopped.spans(self.until_ns)
 
     @cached_property
     def _levels(self) -> a.PowerSeries:
@@ -164,7 +163,8 @@ class PowerReport:
     def columns(self) -> dict[str, Array]:
         """The table of power over time; each row is valid from its instant on."""
         at = self._instants
-        rows = {"instant_ns": at, "power_mw": self.series.at(at), "limit_mw": _lowest(self.plan.limits, at)}
+        limit = self.plan.limits.steps(at, NO_LIMIT, known=False)
+        rows = {"instant_ns": at, "power_mw": self.series.at(at), "limit_mw": limit}
         rows |= {"level": self._levels.at(at), **self._host_counts(at)}
         if self.plan.one_by_one:
             rows["jobs_slowed"] = np.zeros(len(at), np.int64) if self._slowed is None else self._slowed[1].at(at)
@@ -183,62 +183,65 @@ class PowerReport:
             level=columns["level"] if plan.limits_jobs and plan.fallback == "dvfs" else None,
         )
 
-    def _moving(self, at: Array, part: Domain) -> Array:
-        # Whether any host of a part of the machine is shutting down or booting: bool.
-        if self._host_spans is None:
-            return np.zeros(len(at), np.bool_)
+    def _moving(self, at: Array, domain: Domain) -> Array:
+        # Whether any host of a domain is shutting down or booting: bool.
         host, state, start, end = self._host_spans
-        some = ((state == b.SHUTTING) | (state == b.BOOTING)) & part.hosts[host]
+        some = ((state == b.SHUTTING) | (state == b.BOOTING)) & domain.has(host)
         return np.asarray(a.covered(at, start[some], end[some]) > 0)
 
     def _host_counts(self, at: Array) -> dict[str, Array]:
         n_hosts = int(self.plan.table.first_host[-1])
         down = self.downtime.within(self.begin_ns, self.until_ns)
         away = a.covered(at, down.down_ns, down.up_ns)
-        found, none = {}, np.zeros(0, np.int64)
-        _, state, start, end = self._host_spans or (none,) * 4
+        found, (_, state, start, end) = {}, self._host_spans
         for name, what in (("out", b.OUT), ("stopping", b.SHUTTING), ("off", b.OFF), ("booting", b.BOOTING)):
             found[f"hosts_{name}"] = a.covered(at, start[state == what], end[state == what])
         return {"hosts_up": n_hosts - away - sum(found.values()), **found, "hosts_down": away}
 
     @cached_property
     def domain_series(self) -> tuple[a.PowerSeries, ...]:
-        """The power over time of each part of the machine with limits."""
-        return tuple(domain_series(self.run, one) for one in self.plan.domains)
+        """The power over time of each domain, the machine first."""
+        return (self.series, *(one.series(self.run) for one in self.plan.parts))
 
     @cached_property
-    def domain_columns(self) -> dict[str, Any]:
-        """The table of power over time of parts of the machine, part by part; each row is valid from its instant on."""
-        names, parts = list[str](), []
-        for domain, series in zip(self.plan.domains, self.domain_series, strict=True):
-            at = every_instant(series, domain.limits.instants)
-            drawn, limit = series.at(at), _lowest(domain.limits, at)
-            another = np.append(True, (drawn[1:] != drawn[:-1]) | (limit[1:] != limit[:-1]))
-            parts.append((at[another], drawn[another], limit[another]))
-            names += [domain.name] * int(another.sum())
-        instant, drawn, limit = (np.concatenate(column) for column in zip(*parts, strict=True))
-        return {"instant_ns": instant, "domain": names, "power_mw": drawn, "limit_mw": limit}
-
-    @property
     def tables(self) -> dict[str, dict[str, Any]]:
         """The tables of power over time, by name."""
-        return {"power": self.columns} | ({"power_domains": self.domain_columns} if self.plan.domains else {})
+        return {"power": self.columns, **{name: dict(one) for some in FACTS for name, one in some.tables(self).items()}}
 
     @cached_property
     def excesses(self) -> list[Excess]:
-        """The times above a limit and their reasons: first of the machine, then of its parts."""
-        plan, found = self.plan, list[Excess]()
-        for part, series, least_mw in zip(plan.parts, (self.series, *self.domain_series), plan.least_mw, strict=True):
-            at = a.ascending(self._instants, series.instant_ns, part.limits.instants)
-            at = at[(at >= self.begin_ns) & (at < self.until_ns)]
-            if not part.limits or not len(at):
-                continue
-            thought = None
-            if self._thought is not None:
-                run = self.run._replace(classes=self._thought)
-                thought = domain_series(run, part) if part.name else a.account(run).series
-            facts = ExcessFacts(at, self._moving(at, part), self.until_ns, least_mw, plan.fallback)
-            found += excesses_of(part.limits, series, thought, facts, part.name)
+        """The times above a limit and their reasons, domain by domain."""
+        domains = zip(self.plan.domains, self.domain_series, self.plan.least_mw, strict=True)
+        return [
+            one
+            for domain, series, least_mw in domains
+            if domain.limits
+            for one in self._above(domain, series, least_mw)
+        ]
+
+    def _above(self, domain: Domain, series: a.PowerSeries, least_mw: int) -> list[Excess]:
+        # When a domain, which draws this without jobs, was above its limits.
+        at = a.ascending(self._instants, series.instant_ns, domain.limits.instants)
+        at = at[(at >= self.begin_ns) & (at < self.until_ns)]
+        ends, drawn, moving = np.append(at[1:], self.until_ns), series.at(at), self._moving(at, domain)
+        known, limit = (domain.limits.steps(at, b.NEVER, known=known) for known in (True, False))
+        planned = drawn if self._thought is None else domain.series(self.run._replace(classes=self._thought)).at(at)
+        found: list[Excess] = []
+        for k in np.flatnonzero(drawn > limit).tolist():
+            holds = {
+                "ignored": self.plan.fallback == "none",
+                "reaction": known[k] > limit[k],
+                "infeasible": limit[k] < least_mw,
+                "stopping": moving[k],
+                "prediction": planned[k] <= limit[k],
+                "running": True,
+            }
+            reason = next(name for name in REASONS if holds[name])
+            one = Excess(int(at[k]), int(ends[k]), int(drawn[k] - limit[k]), reason, domain.name)
+            if found and found[-1].end_ns == one.begin_ns and found[-1][2:] == one[2:]:
+                found[-1] = found[-1]._replace(end_ns=one.end_ns)
+            else:
+                found.append(one)
         return found
 
     @cached_property
@@ -285,7 +288,7 @@ class PowerReport:
     def _indexes(self) -> dict[str, Any]:
         # The power while limits are in force, from the first submit on, with an idle machine after the last end; and the
         # waits and run times of the measured jobs that may be slowed, and of the others.
-        limited = joined((one.begin_ns, one.end_ns) for part in self.plan.parts for one in part.limits.limits)
+        limited = joined((one.begin_ns, one.end_ns) for part in self.plan.domains for one in part.limits.limits)
         windows = joined((max(begin, self.begin_ns), self.until_ns if end >= MAX_NS else end) for begin, end in limited)
         lasts = sum(end - begin for begin, end in windows)
         used = 0
@@ -313,18 +316,14 @@ class PowerReport:
     def record(self) -> dict[str, Any]:
         """The entry in the record of a run: the metrics, the power of the machine, and the first times above a limit."""
         table, above = self.plan.table, self.excesses
-        domains = {
-            one.name: {"idle_w": one.idle_mw / 1000, "full_w": one.full_mw / 1000, "limits": _listed(one.limits)}
-            for one in self.plan.domains
-        }
         return {
             **self.metrics,
             "idle_w": table.idle_total_mw / 1000,
             "full_w": table.full_total_mw / 1000,
             **{name: value for one in FACTS for name, value in one.record(self).items()},
             "allowed_jobs": int(self.plan.allowed.sum()),
-            "limits": _listed(self.plan.limits),
-            **({"domains": domains} if domains else {}),
+            "limits": self.plan.limits.listed(),
+            **{name: value for one in FACTS for name, value in one.limit_record(self.plan).items()},
             "above_limit": [
                 {"begin_ns": one.begin_ns, "end_ns": one.end_ns, "above_w": one.above_mw / 1000, "reason": one.reason}
                 | ({"where": one.where} if one.where else {})
@@ -332,15 +331,6 @@ class PowerReport:
             ],
             "above_limit_times": len(above),
         }
-
-
-def _listed(limits: Limits) -> list[list[float]]:
-    return [[one.begin_ns, one.end_ns, one.power_mw / 1000] for one in limits.limits]
-
-
-def _lowest(limits: Limits, at: Array) -> Array:
-    limit = limits.steps(at, b.NEVER, known=False)
-    return np.where(limit == b.NEVER, NO_LIMIT, limit)
 
 
 def _by_state(run: a.PowerRun, held: Holdings, state: Array) -> Array:

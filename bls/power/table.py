@@ -70,20 +70,6 @@ class PowerTable(Columns):
         """The power of the machine if all its cores work at full speed."""
         return int((self.n_hosts * self.host_full_mw).sum())
 
-    @property
-    def break_even_ns(self) -> list[int | None]:
-        """The shortest idle time for which shutting down a host of each group uses no more energy; None if there is none.
-
-        After this time the energy saved while the host is off equals the additional energy of its shutdown and its boot. The
-        whole energy of the boot is additional, because a job waits for it.
-        """
-        columns = (self.host_idle_mw, self.off_mw, self.shutdown_ns, self.shutdown_mw, self.boot_ns, self.boot_mw)
-        found: list[int | None] = []
-        for idle, off, down_ns, down, up_ns, up in zip(*(column.tolist() for column in columns), strict=True):
-            costs = (down - off) * down_ns + up * up_ns
-            found.append(max(down_ns, -(-costs // (idle - off))) if off < idle else None)
-        return found
-
     def group_of_host(self, host: Array) -> Array:
         """The group of each host: int64."""
         return np.asarray(np.searchsorted(self.first_host, host, side="right") - 1)

@@ -44,12 +44,11 @@ def summary_of(report: PowerReport) -> list[tuple[str, str]]:
     if not report.plan.limited:
         return rows
     plan = report.plan
-    n, parts = sum(len(one.limits.limits) for one in plan.parts), len(plan.parts) - 1
-    of = f" of the machine and {parts} part{'s' if parts > 1 else ''} of it" if parts else ""
+    n, of = sum(len(one.limits.limits) for one in plan.domains), "".join(one.domain_words(plan) for one in FACTS)
     rows.append(("limits", f"{n}{of}, fallback {plan.options.fallback}"))
     if plan.fallback in ("submit", "dvfs"):
         rows.append(("may be slowed", f"{plan.allowed.sum()} of {len(plan.allowed)} jobs"))
-    for where in (one.name for one in plan.parts):
+    for where in (one.name for one in plan.domains):
         why: dict[str, int] = {}
         for one in above:
             if one.where == where:

@@ -6,20 +6,17 @@ from heapq import heappop, heappush
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
 
-import numpy as np
-
 from bls.constraints.advance_reservations import Windows
 from bls.engine import state as b
-from bls.engine.features.directions.state import Directed
+from bls.engine.features.directions.given import ALL, Commands, Entry
+from bls.engine.features.python.choice import cores_text, named_refusal
 from bls.machine.platform import Platform
 from bls.seen.jobs import SeenJob
 from traces.base.errors import InputError, PluginError, printable, shown, whole
 from traces.base.scale import scale_of
-from traces.base.time import format_ns
-from traces.intervals import intervals_text, joined_numbers
+from traces.intervals import joined_numbers
 
 Cores = list[tuple[int, int]]  #: cores as half-open intervals, ascending and disjoint
-_SHOWN = 80  #: length up to which a list of cores is shown
 LONGEST_REASON = 200  #: the longest reason for a start, or a rejection
 
 
@@ -45,13 +42,6 @@ class AnswerError(PluginError):
     def __init__(self, did: str) -> None:
         super().__init__(f"decide() {did}")
         self.did = did
-
-
-def cores_text(cores: Iterable[tuple[int, int]]) -> str:
-    """Cores in the form of errors: ``core 3``, ``cores 0-3 8``."""
-    text = intervals_text(cores)
-    short = text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
-    return f"core {short}" if text.isdigit() else f"cores {short}"
 
 
 def _intervals(job: SeenJob, cores: Any, n_cores: int, whole_hosts: bool) -> Cores:
@@ -113,24 +103,6 @@ def check_apart(jobs: Mapping[int, SeenJob], rows: Sequence[int], named: Mapping
             raise AnswerError(f"placed job {second} on {where}: core {begin} is named for job {first}, too")
 
 
-def put_answer(state: b.BatchState, rows: Sequence[int], named: Mapping[int, Cores], rejected: Iterable[int]) -> None:
-    """Pass the rows of rejected and of starting jobs to the engine, with the cores of some of the latter."""
-    entries = [-1 - row for row in rejected]
-    before = len(entries)
-    entries += rows
-    state.n_chosen = len(entries)
-    state.choice.rows[: len(entries)] = entries
-    if named:
-        first = [0] * (before + 1)
-        spans: list[tuple[int, int]] = []
-        for place in range(len(rows)):
-            spans += named.get(place, ())
-            first.append(len(spans))
-        state.choice.first[: len(first)] = first
-        state.choice.lo[: len(spans)], state.choice.hi[: len(spans)] = zip(*spans, strict=True)
-        state.choice.n_named = len(spans)
-
-
 class WakeUps:
     """Future instants, each once, the earliest first. ``pending``: a heap of them."""
 
@@ -151,9 +123,6 @@ class WakeUps:
         return self.pending[0] if self.pending else None
 
 
-_ALL = -1  #: stands for all cores of a job
-
-
 class Directions:
     """Commands of a policy to running jobs in the present pass, by their rows."""
 
@@ -163,7 +132,7 @@ class Directions:
         self._of_some: dict[int, dict[int, int]] = {}  # scales of single cores
         self._ends: dict[int, int] = {}
         self._widths: dict[int, int] = {}
-        self._hints: dict[int, tuple[list[int], int]] = {}  # wanted cores, and the job that waits for them, -1 for none
+        self._hints: dict[int, tuple[list[int], SeenJob | None]] = {}  # wanted cores, and the job that waits for them
 
     def __bool__(self) -> bool:
         return bool(self._job_ids)
@@ -224,52 +193,37 @@ class Directions:
         if job.row in self._hints:
             raise PluginError(f"{where} twice in one pass; allowed: once")
         self._job_ids[job.row] = job.job_id
-        self._hints[job.row] = sorted(named), -1 if waiting is None else waiting.row
+        self._hints[job.row] = sorted(named), waiting
 
-    def put(self, state: b.BatchState, running: Set[int], started: Sequence[int], rejected: Set[int]) -> None:
-        """Pass the commands to the engine, and clear them. Raises AnswerError if a job neither runs nor starts in this pass; or
+    def take(self, running: Set[int], started: Sequence[int], rejected: Set[int]) -> Commands:
+        """The commands for the engine, which are cleared. Raises AnswerError if a job neither runs nor starts in this pass; or
         if a hint names a waiting job that is started or rejected."""
         if strange := self._job_ids.keys() - running - set(started):
             job_id = next(job_id for row, job_id in self._job_ids.items() if row in strange)
             raise AnswerError(f"directs job {shown(job_id)}, which does not run, and which it does not start")
-        hints = self._hint_entries(state, set(started), rejected)
-        if self._widths:
-            state.requests.of_row.width[list(self._widths)] = list(self._widths.values())
-        # First jobs whose only command is a scale of all cores: one assignment per column.
+        hints = self._hint_entries(set(started), rejected)
         alone = self._of_all.keys() - self._of_some.keys() - self._ends.keys()
         plain = {row: scale for row, scale in self._of_all.items() if row in alone}
-        entries: list[tuple[int, int, int, int]] = []
+        entries: list[Entry] = []
         for row in (self._of_all.keys() | self._of_some.keys() | self._ends.keys()) - alone:
             if row in self._of_all:
-                entries.append((row, b.SCALED, _ALL, self._of_all[row]))
+                entries.append((row, b.SCALED, ALL, self._of_all[row]))
             entries += [(row, b.SCALED, core, scale) for core, scale in sorted(self._of_some.get(row, {}).items())]
             if row in self._ends:
-                entries.append((row, b.ENDED_BY, _ALL, self._ends[row]))
-        at, directed = len(hints), state.directions.decided
-        if hints:
-            _put(directed, 0, hints)
-        if plain:
-            stop = at + len(plain)
-            directed.job[at:stop], directed.value[at:stop] = list(plain), list(plain.values())
-            directed.what[at:stop], directed.core[at:stop] = b.SCALED, _ALL
-            at = stop
-        if entries:
-            _put(directed, at, sorted(entries, key=lambda one: one[0]))
-        state.directions.n_decided = at + len(entries)
+                entries.append((row, b.ENDED_BY, ALL, self._ends[row]))
+        found = dict(self._widths), hints, plain, sorted(entries, key=lambda one: one[0])
         for commands in (self._job_ids, self._of_all, self._of_some, self._ends, self._widths, self._hints):
             commands.clear()
+        return found
 
-    def _hint_entries(
-        self, state: b.BatchState, started: Set[int], rejected: Set[int]
-    ) -> list[tuple[int, int, int, int]]:
+    def _hint_entries(self, started: Set[int], rejected: Set[int]) -> list[Entry]:
         # Entries for the engine of all hints.
-        entries: list[tuple[int, int, int, int]] = []
+        entries: list[Entry] = []
         for row, (cores, waiting) in self._hints.items():
-            if waiting in started or waiting in rejected:
-                does = "starts" if waiting in started else "rejects"
-                number = state.jobs.number.item(waiting)
-                raise AnswerError(f"hints to job {self._job_ids[row]} that job {number} waits, which it {does}")
-            entries += [(row, b.HINTED, core, waiting) for core in cores or [-1]]
+            if waiting is not None and (waiting.row in started or waiting.row in rejected):
+                does = "starts" if waiting.row in started else "rejects"
+                raise AnswerError(f"hints to job {self._job_ids[row]} that job {waiting.job_id} waits, which it {does}")
+            entries += [(row, b.HINTED, core, -1 if waiting is None else waiting.row) for core in cores or [-1]]
         return entries
 
 
@@ -290,69 +244,14 @@ def _numbered(where: str, cores: Iterable[Any]) -> list[int]:
         raise PluginError(f"{where}: {error.text}") from None
 
 
-def _put(directed: Directed, at: int, entries: Sequence[tuple[int, int, int, int]]) -> None:
-    # Write entries (job, command, core, value), beginning at position ``at``.
-    for column, values in zip(directed, zip(*entries, strict=True), strict=True):
-        column[at : at + len(entries)] = values
-
-
-def refusal(
-    state: b.BatchState, row: int, platform: Platform, windows: Windows | None, domains: Sequence[str] = ()
-) -> str:
+def refusal(state: b.BatchState, row: int, platform: Platform, windows: Windows | None, domains: Sequence[str]) -> str:
     """The reason why a job cannot have the cores named for it, from the notes of ``bls.engine.features.python.decided`` in
-    ``state``. ``domains``: names of the parts of the machine with their own power limits."""
+    ``state``. ``domains``: the names of the domains; the first, of the machine, is empty."""
     jobs = state.jobs
     why = int(state.choice.refused)
     if why == b.NO_POWER:
         more, room, where = state.choice.refused_at, state.choice.refused_of, state.choice.refused_where
         draws = f"gave job {jobs.number[row]}, which would draw {more / 1000:g} W more than idle cores"
-        there = f" of {domains[where - 1]}" if where else ""
+        there = f" of {domains[where]}" if domains[where] else ""
         return f"{draws}; under the limit to power{there} {max(room, 0) / 1000:g} W are left"
-    first = next(k for k in range(int(state.n_chosen)) if state.choice.rows[k] == row)
-    named = slice(int(state.choice.first[first]), int(state.choice.first[first + 1]))
-    cores = cores_text(zip(state.choice.lo[named].tolist(), state.choice.hi[named].tolist(), strict=True))
-    return f"placed job {jobs.number[row]} on {cores}: {_why(state, row, platform, windows, why)}"
-
-
-def _why(state: b.BatchState, row: int, platform: Platform, windows: Windows | None, why: int) -> str:
-    at, of = state.choice.refused_at, state.choice.refused_of
-    if why == b.TAKEN:
-        return f"core {at} {_holder(state, at)}"
-    if why == b.OUTSIDE:
-        return f"core {at} is not of its partition, {shown(platform.partitions[state.jobs.partition[row]].name)}"
-    if why in (b.IN_WINDOW, b.OUT_OF_WINDOW):
-        assert windows is not None
-        window = windows.windows[at]
-        lasts = f"{window}, from {format_ns(window.begin_ns)} to {format_ns(window.end_ns)}"
-        if why == b.IN_WINDOW:
-            return f"it would meet {lasts}, on core {of}"
-        return f"it may only run inside {lasts}" if of < 0 else f"core {of} is not of its {window}"
-    if why == b.NO_RESOURCE:
-        n, names = int(state.settings.n_resources), platform.resource_names
-        left = max(0, int(state.cores_profile.now.amounts[at * n + of]))
-        return f"host {at} has {left} {names[of]} left, and each unit needs {state.needs[of, row]}"
-    if why == b.NO_LICENCE:
-        n, amounts = int(state.settings.n_resources), state.cores_profile.now.amounts
-        left = int(amounts[len(amounts) - len(platform.licence_names) + at])
-        return f"{left} {platform.licence_names[at]} are left, and it needs {state.needs[n + at, row]}"
-    texts: dict[int, str] = {
-        b.TOO_FEW: f"its units can use {at} of them, and it requests {state.jobs.cores[row]}",
-        b.TOO_MANY: f"it does not need host {at}; allowed: as many whole hosts as it needs",
-        b.BROKEN_UNIT: f"{of} cores on host {at} are no multiple of the {state.jobs.unit_cores[row]} of a unit",
-        b.NO_PARTS: f"the free GPUs of host {at} suffice for {of} of its units there",
-        b.SHARED_HOST: f"{of} of the cores of host {at}; allowed: whole hosts, which jobs do not share",
-        b.HELD_BACK: "a limit of its partition on what runs at once does not let it start now",
-        b.SWITCHES: f"they are on {at} leaf switches, and it accepts {state.jobs.switch_limit[row]}",
-    }
-    return texts[why]
-
-
-def _holder(state: b.BatchState, core: int) -> str:
-    jobs = state.jobs
-    for row in np.flatnonzero((jobs.start_ns >= 0) & (jobs.state < 0)).tolist():
-        first = int(jobs.held_first[row])
-        for k in range(first, first + int(jobs.held_count[row])):
-            released = len(state.releases.holder) > 0 and state.releases.holder[core] != row
-            if state.pool.lo[k] <= core < state.pool.hi[k] and not released:
-                return f"is held by job {jobs.number[row]}"
-    return f"is on host {state.host_of[core]}, which is down"
+    return named_refusal(state, row, platform, () if windows is None else [str(window) for window in windows.windows])

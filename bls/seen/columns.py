@@ -10,9 +10,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from bls.running_jobs import RunView
 from bls.seen.jobs import JobFacts, SeenJob
 from bls.seen.machine import Present
-from bls.seen.run_view import RunView
 from traces.base.columns import read_only
 from traces.compiled import Array
 
@@ -28,7 +28,6 @@ class _Columns:
     #: Columns of the engine, and their names there.
     _OF_STATE: ClassVar = {
         "eligible_ns": "eligible_ns", "attempt": "attempt", "partition_place": "partition", "unit_cores": "unit_cores",
-        "switches": "switch_limit",
     }  # fmt: skip
 
     # int64 (n,): as in the workload; -1 unknown
@@ -47,7 +46,6 @@ class _Columns:
     attempt: Array  # numbers of earlier attempts that were cut
     partition_place: Array  # indices of their partitions in ``View.partitions``
     unit_cores: Array  # cores per unit
-    switches: Array  # largest accepted number of leaf switches; 0 for any
 
     def __init__(self, run: RunView, facts: JobFacts, jobs: Mapping[int, SeenJob]) -> None:
         self._run, self._facts, self._jobs = run, facts, jobs
@@ -108,20 +106,20 @@ class _Columns:
         return read_only(self.cores // self.unit_cores)
 
     @cached_property
+    def switches(self) -> Array:
+        """Largest accepted numbers of leaf switches; 0 for any."""
+        limit = self._run.state.switch_limit
+        return read_only(limit[self.origin] if len(limit) else np.zeros(self._n, np.int64))
+
+    @cached_property
     def resources(self) -> Array:
         """Requests per unit: int64 (n, R), in the order of ``view.platform.resource_names``; memory in KB."""
-        return self._needs(0, len(self._facts.platform.resource_names))
+        return read_only(self._facts.per_unit[self.origin])
 
     @cached_property
     def licences(self) -> Array:
         """Requested licences: int64 (n, L), in the order of ``view.platform.licence_names``."""
-        first = len(self._facts.platform.resource_names)
-        return self._needs(first, first + len(self._facts.platform.licence_names))
-
-    def _needs(self, first: int, stop: int) -> Array:
-        if not self._facts.asks:
-            return read_only(np.zeros((self._n, stop - first), np.int64))
-        return read_only(np.ascontiguousarray(self._run.state.needs[first:stop][:, self._rows].T))
+        return read_only(self._facts.licences[self.origin])
 
 
 class WaitingColumns(_Columns):

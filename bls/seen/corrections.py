@@ -7,7 +7,8 @@ the instants at which it exceeds the expectation, so that the result does not de
 from collections.abc import Iterator, Mapping
 from heapq import heapify, heappop, heappush
 
-from bls.seen.run_view import RunView
+from bls.estimates import CORRECTIONS_NS
+from bls.running_jobs import RunView
 
 
 class Corrections:
@@ -51,10 +52,10 @@ class Corrections:
 
 def _corrected(run: RunView, row: int, now: int) -> int:
     # As ``bls.engine.scheduling_pass`` does it, for jobs that the engine has not corrected.
-    steps, last = run.state.corrections_ns, _last(run, row)
+    steps, last = CORRECTIONS_NS, _last(run, row)
     end, times = run.jobs.expected_end_ns.item(row), run.jobs.corrections.item(row)
     while end <= now and end < last:
-        step = steps.item(min(times, len(steps) - 1))
+        step = steps[min(times, len(steps) - 1)]
         end = end + step if step < last - end else last
         times += 1
     return int(end)

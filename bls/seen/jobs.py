@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bls.options import STREAM
-from bls.seen.run_view import RunView
+from bls.running_jobs import RunView
 from traces.base.columns import read_only
 from traces.base.errors import PluginError
 from traces.compiled import Array
@@ -57,8 +57,11 @@ class JobFacts:
         self._workload, self._constraints, self.platform = run.workload, run.constraints, run.platform
         #: The number of jobs of the workload (later rows are later attempts), and columns of all jobs.
         self.n_jobs, self.deadlines_ns, self.more_mw = len(run.workload), run.deadline_ns, run.more_mw
-        #: Whether a job may have requests besides cores.
-        self.asks = run.constraints.requests is not None
+        asked, names = run.constraints.requests, (run.platform.resource_names, run.platform.licence_names)
+        nothing: list[Array] = [np.broadcast_to(np.int64(0), (self.n_jobs, len(each))) for each in names]
+        #: Whether a job may have requests besides cores; the resources per unit, int64 (n, R), and the licences, (n, L).
+        self.asks = asked is not None
+        self.per_unit, self.licences = nothing if asked is None else [asked.per_unit, asked.licences]
         self._numbers = numbers  # of the rows, ascending; None: a row is its own number
 
     def number(self, row: int) -> int:
@@ -113,18 +116,14 @@ class JobFacts:
 
     def request(self, origin: int) -> JobRequest:
         """The job's request."""
-        asked, platform, cores = self._constraints.requests, self.platform, self.column("cores", origin)
-        if asked is None:
-            resources, licences = dict.fromkeys(platform.resource_names, 0), dict.fromkeys(platform.licence_names, 0)
-            return JobRequest(cores, 1, MappingProxyType(resources), MappingProxyType(licences), 0)
-        origin = self.at(origin)
-        unit = int(asked.unit_cores[origin])
+        row, platform, asked = self.at(origin), self.platform, self._constraints.requests
+        unit, switches = (1, 0) if asked is None else (int(asked.unit_cores[row]), int(asked.switches[row]))
         return JobRequest(
-            units=cores // unit,
+            units=int(self._workload.cores[row]) // unit,
             unit_cores=unit,
-            resources=MappingProxyType(dict(zip(asked.resource_names, asked.per_unit[origin].tolist(), strict=True))),
-            licences=MappingProxyType(dict(zip(asked.licence_names, asked.licences[origin].tolist(), strict=True))),
-            switches=int(asked.switches[origin]),
+            resources=MappingProxyType(dict(zip(platform.resource_names, self.per_unit[row].tolist(), strict=True))),
+            licences=MappingProxyType(dict(zip(platform.licence_names, self.licences[row].tolist(), strict=True))),
+            switches=switches,
         )
 
     def name(self, origin: int) -> str | None:

@@ -15,8 +15,8 @@ from bls.constraints.advance_reservations import Windows
 from bls.engine import state as b
 from bls.machine.partitions import Partition
 from bls.machine.platform import Platform
+from bls.running_jobs import RunView
 from bls.seen.jobs import JobFacts, SeenJob
-from bls.seen.run_view import RunView
 from traces.base.columns import read_only
 from traces.compiled import Array
 from traces.intervals import intervals_of
@@ -25,37 +25,34 @@ from traces.intervals import intervals_of
 class Present:
     """Free resources and running jobs, as the engine left them; each column is computed at first use."""
 
-    def __init__(self, jobs: RunView, facts: JobFacts, running: Mapping[int, SeenJob]) -> None:
-        self._jobs, self._state, self._facts, self._running = jobs, jobs.state, facts, running
+    def __init__(self, run: RunView, facts: JobFacts, running: Mapping[int, SeenJob]) -> None:
+        self._run, self._platform, self._facts, self._running = run, run.platform, facts, running
 
     @cached_property
     def is_free(self) -> Array:
         """Free cores on hosts that are up: bool (M,), read-only."""
-        state, n_cores = self._state, len(self._state.host_of)
-        words = state.free_words[: state.free_starts[1]].astype("<u4")
-        return read_only(np.unpackbits(words.view(np.uint8), bitorder="little")[:n_cores].astype(bool))
+        return read_only(self._run.is_free())
 
     @cached_property
     def free_by_host(self) -> Array:
         """Number of free cores on each host: int64 (H,), read-only; 0 for a host that is down."""
-        return read_only(np.add.reduceat(self.is_free, self._state.host_first[:-1], dtype=np.int64))
+        return read_only(np.add.reduceat(self.is_free, self._platform.first_core[:-1], dtype=np.int64))
 
     @cached_property
     def up_again_ns(self) -> Array:
         """Known instants at which hosts that are down will be up again: int64 (H,), read-only; 0 up, ``NEVER`` unknown."""
-        return read_only(self._jobs.up_again_ns())
+        return read_only(self._run.up_again_ns())
 
     @cached_property
     def held(self) -> tuple[Array, Array, Array]:
         """For each running job on each of its hosts: row, host, number of the host's cores that it holds; by (row, host)."""
-        state = self._state
-        row, lo, hi = self._jobs.held(np.fromiter(self._running, np.int64, len(self._running)))
-        first = state.host_of[lo]
-        several = state.host_of[hi - 1] - first + 1  # an interval may span several hosts
+        host_of, first_core, n_hosts = self._platform.core_host, self._platform.first_core, self._platform.n_hosts
+        row, lo, hi = self._run.held(np.fromiter(self._running, np.int64, len(self._running)))
+        first = host_of[lo]
+        several = host_of[hi - 1] - first + 1  # an interval may span several hosts
         host = intervals_of(first, several)
         row, lo, hi = (np.repeat(column, several) for column in (row, lo, hi))
-        cores = np.minimum(hi, state.host_first[host + 1]) - np.maximum(lo, state.host_first[host])
-        n_hosts = len(state.host_first) - 1
+        cores = np.minimum(hi, first_core[host + 1]) - np.maximum(lo, first_core[host])
         pairs, place = np.unique(row * n_hosts + host, return_inverse=True)
         together = np.zeros(len(pairs), np.int64)
         np.add.at(together, place, cores)
@@ -64,21 +61,21 @@ class Present:
     @cached_property
     def free_resources(self) -> Array:
         """Free resources of each host: int64 (H, R), read-only; memory in KB."""
-        left = self._facts.platform.host_resources.copy()
+        left = self._platform.host_resources.copy()
         if self._facts.asks and len(self._running):
             row, host, cores = self.held
-            units = cores // self._state.jobs.unit_cores[row]
-            np.subtract.at(left, host, units[:, None] * self._state.needs[: left.shape[1], row].T)
+            jobs = self._run.jobs
+            units = cores // jobs.unit_cores[row]
+            np.subtract.at(left, host, units[:, None] * self._facts.per_unit[jobs.origin[row]])
         return read_only(left)
 
     @cached_property
     def free_licences(self) -> Array:
         """Free licences of the machine: int64 (L,), read-only."""
-        platform = self._facts.platform
-        left = platform.licence_amounts.copy()
+        left = self._platform.licence_amounts.copy()
         if self._facts.asks and len(self._running):
             rows = np.fromiter(self._running, np.int64, len(self._running))
-            left -= self._state.needs[len(platform.resource_names) :, rows].sum(axis=1)
+            left -= self._facts.licences[self._run.jobs.origin[rows]].sum(axis=0)
         return read_only(left)
 
     @cached_property
@@ -89,7 +86,7 @@ class Present:
             place = self._facts.partition(job.origin)
             for user in (None, job.user):
                 found[place, user, False] += 1
-                found[place, user, True] += job.cores - int(self._state.jobs.released[row])
+                found[place, user, True] += job.cores - self._run.released(row)
         return found
 
 

@@ -10,9 +10,9 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from bls.engine.jobs import Jobs
-from bls.engine.state import NEVER, BatchState
+from bls.engine.state import NEVER
+from bls.running_jobs import RunView
 from bls.seen.jobs import SeenJob
-from bls.seen.run_view import RunView
 from traces.compiled import Array
 from traces.intervals import joined_numbers
 from traces.ledger import STATES
@@ -113,14 +113,14 @@ class News:
 
     def take(self, run: RunView, running: Mapping[int, SeenJob]) -> list[AnyNews]:
         """All kept events, and further ones found by comparison; clears them."""
-        found = [*self._held_since(run.state), *self._kept, *self._released(run, running), *self._hosts(run)]
+        found = [*self._held_since(run), *self._kept, *self._released(run, running), *self._hosts(run)]
         self._kept = []
         return found
 
-    def _held_since(self, state: BatchState) -> Iterator[AnyNews]:
+    def _held_since(self, run: RunView) -> Iterator[AnyNews]:
         # Held jobs are not queued, so the engine logs neither their submit nor their withdrawal.
-        rows, jobs = self._waits_for, state.jobs
-        while self._came < len(rows) and self._submit_ns[rows[self._came]] <= state.now_ns:
+        rows, jobs = self._waits_for, run.jobs
+        while self._came < len(rows) and self._submit_ns[rows[self._came]] <= run.now_ns:
             row = int(rows[self._came])
             self._came += 1
             if jobs.eligible_ns.item(row) < 0:

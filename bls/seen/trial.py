@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Mapping
 
 from bls.engine.features.python import decided as kernels
 from bls.engine.state import BY_ROW, OF_JOBS
+from bls.running_jobs import RunView
 from bls.seen.answers import placed
 from bls.seen.jobs import SeenJob
-from bls.seen.run_view import RunView
 from traces.base.errors import PluginError, shown
 from traces.intervals import intervals_of
 
@@ -20,11 +20,10 @@ class Trial:
     """
 
     def __init__(
-        self, run: RunView, waiting: Mapping[int, SeenJob], row_of: Callable[[int], int], n_cores: int,
-        whole_hosts: bool, goes_on: Callable[[], bool],
-    ) -> None:  # fmt: skip
-        self._waiting, self._row_of, self._n_cores = waiting, row_of, n_cores
-        self._whole_hosts, self._goes_on = whole_hosts, goes_on
+        self, run: RunView, waiting: Mapping[int, SeenJob], row_of: Callable[[int], int], goes_on: Callable[[], bool]
+    ) -> None:
+        self._waiting, self._row_of, self._goes_on = waiting, row_of, goes_on
+        self._limits = run.platform.n_cores, run.allocator.whole_hosts  # for named cores
         self._placed: set[int] = set()
         # Facts about jobs and hosts are shared: they may be large, and a trial does not change them.
         self._state = run.state.fork(BY_ROW | OF_JOBS | {"host_log"})
@@ -78,7 +77,7 @@ class Trial:
             As :meth:`place`, or if the cores are invalid or not of the requested number.
         """
         self._check("take", job)
-        named = placed((job, cores), self._n_cores, self._whole_hosts)[1]
+        named = placed((job, cores), *self._limits)[1]
         assert named is not None
         state, count = self._state, len(named)
         state.choice.lo[:count], state.choice.hi[:count] = zip(*named, strict=True)

@@ -15,14 +15,10 @@ from pathlib import Path
 from typing import Any, Protocol, cast, runtime_checkable
 
 from bls.options import CANCELLED
-from bls.workloads.readers.batsim import read_batsim
-from bls.workloads.readers.gwf import read_gwf
-from bls.workloads.readers.sacct import read_sacct
-from bls.workloads.readers.swf import read_swf, swf_blocks
 from bls.workloads.workload import OTHER_FORMAT, Workload
 from traces.base.errors import InputError, Mention, PluginError, blamed_on, shown
 from traces.base.given_file import GivenFile, without_ending
-from traces.base.plugins import entry_points, resolve
+from traces.base.plugins import Registry, entry_points, resolve
 
 _GROUP = "twolevel.readers"
 _DEFAULT = "swf"
@@ -41,25 +37,20 @@ class WorkloadReader(Protocol):
         """
 
 
-def _read_table(path: str | os.PathLike[str], /, *, columns: str = "", cancelled: bool = False) -> Workload:
-    """Read a table with a map of its columns; see :func:`bls.workloads.readers.tables.reader.read_table`."""
-    from bls.workloads.readers.tables.reader import read_table  # pyarrow, which no other reader needs
-
-    return read_table(path, columns=columns, cancelled=cancelled)
-
-
-READERS: dict[str, WorkloadReader] = {
-    "swf": read_swf,
-    "sacct": read_sacct,
-    "batsim": read_batsim,
-    "gwf": read_gwf,
-    "table": _read_table,
-}
+READERS = Registry[WorkloadReader](
+    {
+        "swf": "bls.workloads.readers.swf:read_swf",
+        "sacct": "bls.workloads.readers.sacct:read_sacct",
+        "batsim": "bls.workloads.readers.batsim:read_batsim",
+        "gwf": "bls.workloads.readers.gwf:read_gwf",
+        "table": "bls.workloads.readers.tables.reader:read_table",
+    }
+)
 _TABLE = "table"
 _TEXTS = ("csv", "tsv")  # endings of text in any format
 ENDINGS = {"json": "batsim"} | dict.fromkeys(
     ("csv", "tsv", "jsonl", "ndjson", "parquet", "toml"), _TABLE
-)  #: further endings
+)  #: further endings of file names
 _LOOKED_AT = 1 << 16
 _GWF_FIELDS = 29
 _NAMES_A_JOB = re.compile(r"(?:^|[^a-z0-9_])jobid(?:raw)?(?:[^a-z0-9_]|$)", re.IGNORECASE)
@@ -220,6 +211,8 @@ def workload_blocks(path: str | os.PathLike[str]) -> Iterator[Workload] | None:
     whole."""
     name = format_of(path)
     if name == _DEFAULT:
+        from bls.workloads.readers.swf import swf_blocks
+
         return swf_blocks(path)
     if name == _TABLE:
         from bls.workloads.readers.tables.reader import table_blocks

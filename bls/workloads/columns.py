@@ -139,6 +139,11 @@ def first_rejects(rejected: Iterable[RejectedLine]) -> tuple[RejectedLine, ...]:
     return tuple(one for kept in found.values() for one in kept)
 
 
+def lines_text(n_lines: int, rejects: Mapping[str, int], rejected: Iterable[RejectedLine] = ()) -> str:
+    """How many lines a log has, and :func:`rejects_text`."""
+    return f"{n_lines} lines, {'rejected: ' * any(rejects.values())}{rejects_text(rejects, rejected)}"
+
+
 def rejects_text(rejects: Mapping[str, int], rejected: Iterable[RejectedLine] = ()) -> str:
     """The reasons that occurred, as ``malformed 3 (line 7: field 5, '4x'), no run time 1``, or ``no rejects``."""
     first = {one.reason: one for one in reversed([*rejected]) if one.reason == "malformed"}

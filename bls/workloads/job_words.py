@@ -102,16 +102,18 @@ class JobWords:
             for lo, hi in parse_intervals(part, where):
                 first, stop = np.searchsorted(self.numbers, [lo, hi]).tolist()
                 if first == stop:
-                    raise InputError(f"{where}: {shown(word)}: there is no such job; allowed: {_list(self.numbers)}")
+                    raise InputError(
+                        f"{where}: {shown(word)}: there is no such job; allowed: {number_ranges(self.numbers)}"
+                    )
                 if OPEN != hi > self.numbers[-1] + 1:
                     raise InputError(f"{where}: {shown(word)} is out of range: the last job is {self.numbers[-1]}")
         return [part]
 
 
-def _list(numbers: Array) -> str:
-    # The job numbers as ranges, shortened to one line.
+def number_ranges(numbers: Array, none: str = "none, there are no jobs") -> str:
+    """Ascending job numbers, int64 (n,), as ranges, shortened to one line; ``none`` if there are none."""
     if not len(numbers):
-        return "none, there are no jobs"
+        return none
     first = np.flatnonzero(np.diff(numbers, prepend=numbers[0] - 2) != 1)
     stop = np.append(first[1:], len(numbers)) - 1
     text = intervals_text(zip(numbers[first].tolist(), (numbers[stop] + 1).tolist(), strict=True))

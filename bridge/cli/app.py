@@ -9,6 +9,7 @@ import signal
 import sys
 import threading
 import time
+from difflib import get_close_matches
 from types import FrameType
 from typing import Any
 
@@ -19,6 +20,7 @@ from bridge.cli.run_commands import command_line
 from bridge.standard_error import say
 from traces.base.errors import TwolevelError
 from traces.base.process import INTERRUPTS
+from traces.base.retired import retired
 from traces.base.written_file import code_of, of_system
 
 _STDOUT = 1
@@ -140,9 +142,6 @@ _NEAR = 0.75  #: least similarity of an option or a command that the error about
 
 def _usage(error: Any) -> str:
     # The message about a wrong command line; for a retired option, its replacement.
-    from difflib import get_close_matches
-
-    from traces.base.retired import retired
 
     message, context = str(error.format_message()), error.ctx
     command = (

@@ -44,10 +44,10 @@ def compare_command(
 
     Differences are B minus A.
     """
-    from bridge.compare.comparison import ranked
+    from bridge.compare.comparison import most_moved
     from bridge.compare.power import parse_rates
     from bridge.compare.record import METRICS, compare_runs, differing, job_rows, read_run, write_comparison
-    from bridge.compare.words import ONE_SAMPLE, chain_table, delay_lines, overrun_lines, runs_rows, summary_rows
+    from bridge.compare.words import ONE_SAMPLE, chain_table, delay_lines, overrun_lines, summary_rows
     from bridge.scenarios.randomness import draws
 
     top = TOP.check(top)
@@ -63,7 +63,7 @@ def compare_command(
     runs = read_run(Path(a)), read_run(Path(b))
     compared = compare_runs(*runs)
     rows = [] if job is None else job_rows(compared, job, *runs)
-    described = runs_rows((a, b), differing(*runs))
+    described = [("A", a), ("B", b), *((name, " → ".join(pair)) for name, pair in differing(*runs).items())]
     power_rows, power = _power(compared, *runs, rates, afterwards)
     if job is None:
         metrics = {name: [run.metric(name) for run in runs] for name in METRICS}
@@ -82,8 +82,7 @@ def compare_command(
         print(lined_up(described), *(chain_table(compared, row) for row in rows), sep="\n\n")
     if target is not None:
         with fresh_directory(target, force) as folder, paper.drawing():
-            moved = [ranked(compared, "start_delta_ns", 1, later=later) for later in (True, False)]
-            drawn = next((found[-1] for found in (rows, *moved) if found), None)
+            drawn = rows[-1] if rows else most_moved(compared)
             write_comparison(compared, *runs, folder, row=drawn, top=top, power=power)
         say(f"comparison: {target}")
 

@@ -16,7 +16,7 @@ from bridge.options.output import PaperOptions
 from bridge.options.slurm import ReportOptions, SlurmOptions
 from bridge.runs.directory import check_target, fresh_directory, named_folder
 from bridge.scenarios.conflicts import REPLAY, REPLAYED, TYPED, check_used
-from bridge.scenarios.scenario import RECORDED, Scenario
+from bridge.scenarios.scenario import RECORDED, Scenario, given_platform, platform_for
 from bridge.standard_error import lined_up, say
 from traces.base.options import SEED, check, values
 
@@ -62,7 +62,6 @@ def replay_command(
     from bridge.runs.kernels import prepare_run
     from bridge.runs.tracing import further_traces
     from bridge.scenarios.ready import ReadyScenario
-    from bridge.scenarios.scenario import given_platform
 
     planned, only = given_plan(report, slurm.rate, slurm.phase, **vars(paper)), report.report == "only"
     target = named_folder(out)
@@ -140,8 +139,6 @@ def _replay(
 
 
 def _machine(log: Workload, shared: Scenario, chosen: SlurmChoice, *, replayed: bool) -> Platform:
-    from bridge.scenarios.scenario import platform_for
-
     machine = chosen.machine()
     check(REPLAY, {"platform": shared.machine.platform, "slurm_conf": chosen.slurm_conf})
     if machine is None:

@@ -16,6 +16,7 @@ from bridge.runs.afterwards import OF_POWER, QUANTITIES, Afterwards, StoredRun, 
 from bridge.runs.directory import check_file, fresh_file, named_folder
 from bridge.standard_error import lined_up, put, put_text, say
 from traces.base.errors import InputError, one_of, parse_list
+from traces.base.written_file import write_text
 
 
 @bundled
@@ -127,7 +128,6 @@ def _write_jobs(path: str | None, run: StoredRun, columns: Mapping[str, Any]) ->
     # One row per row of jobs.parquet.
     if path is None:
         return
-    from traces.base.written_file import write_text
     from traces.tables import rows_frame, write_rows
 
     named = {name: run.stored_jobs[name].to_numpy() for name in ("job_id", "attempt")} | dict(columns)

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import wraps
-from importlib import import_module
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,7 +20,7 @@ from bridge.options.output import RunOutput
 from bridge.scenarios.scenario import Execution, Scenario, given_platform, platform_for
 from bridge.standard_error import lined_up, say
 from traces.base.errors import InputError, TwolevelError
-from traces.base.options import check, values
+from traces.base.options import check, named, values
 
 if TYPE_CHECKING:
     from bls.workloads.workload import Workload
@@ -38,7 +37,7 @@ class _Command:
     example: str = ""
 
     def function(self, name: str) -> Any:
-        return getattr(import_module(f"bridge.cli.{self.home}_commands"), f"{name.replace('-', '_')}_command")
+        return named(f"bridge.cli.{self.home}_commands:{name.replace('-', '_')}_command")
 
 
 #: Name → command; the function is called ``NAME_command``. ``workload`` and ``trace`` are groups of commands.
@@ -77,7 +76,7 @@ COMMANDS: dict[str, _Command] = {
     "power": _Command(
         "result",
         "Show the power of a run, its costs and emissions.",
-        "results --signals signals.csv --pue 1.4 -o power.svg",
+        "results --signals signals.csv -o power.svg",
     ),
     "metrics": _Command("result", "Print the metrics of a run.", "results --fair-start"),
     "figures": _Command(
@@ -121,7 +120,7 @@ def command_line(first_word: str) -> typer.Typer:
             add(_unused if first_word in _OF_ALL else command.function(name))
     for name in _GROUPS:
         if alone in (None, name):
-            several = getattr(import_module(f"bridge.cli.{name}_commands"), f"{name}_app")
+            several = named(f"bridge.cli.{name}_commands:{name}_app")
             for one in several.registered_commands:
                 one.cls = QuickCommand
             app.add_typer(several, name=name)
@@ -152,10 +151,9 @@ def _root(
 def say_jobs(jobs: Any) -> None:
     """Report how many jobs were read, selected and rejected, with remarks on them."""
     # Every line of the file is accounted for, also the rejected ones.
-    from bls.workloads.columns import rejects_text
+    from bls.workloads.columns import lines_text
 
-    rejected = "rejected: " if any(jobs.rejects.values()) else ""
-    say(f"workload: {jobs.selected_text}; {jobs.n_lines} lines, {rejected}{rejects_text(jobs.rejects, jobs.rejected)}")
+    say(f"workload: {jobs.selected_text}; {lines_text(jobs.n_lines, jobs.rejects, jobs.rejected)}")
     for remark in jobs.remarks:
         say(f"workload: {remark}")
     if jobs.window_words:
@@ -284,7 +282,7 @@ def _stream_run(target: Path, force: bool, options: Scenario, arguments: Mapping
     used."""
     from bls.stream import ArrivingJobs, check_streamed, in_blocks
     from bls.workloads import format_of, read_workload, sample_path, workload_blocks
-    from bls.workloads.columns import rejects_text
+    from bls.workloads.columns import lines_text
     from bridge.live.progress import Progress
     from bridge.runs.directory import fresh_directory, write_record
     from bridge.runs.record import run_record
@@ -316,8 +314,7 @@ def _stream_run(target: Path, force: bool, options: Scenario, arguments: Mapping
         record |= {"decisions": result.decisions, "coupling": result.coupling}
         write_record(folder / "run.json", record)
     account = result.workload
-    rejected = "rejected: " if any(account["rejects"].values()) else ""
-    say(f"workload: {account['jobs']} jobs; {account['lines']} lines, {rejected}{rejects_text(account['rejects'])}")
+    say(f"workload: {account['jobs']} jobs; {lines_text(account['lines'], account['rejects'])}")
     for remark in begin.remarks:
         say(f"workload: {remark}")
     whole = replace(begin, n_lines=arrivals.n_lines, rejects=arrivals.rejects)

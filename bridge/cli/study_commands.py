@@ -99,7 +99,7 @@ def _executor(study: Study, workers: int | None, cluster: str | None) -> Callabl
 
 def _say_prepared(preparation: Preparation) -> None:
     # Every line of a file is accounted for, also the rejected ones.
-    from bls.workloads.columns import rejects_text
+    from bls.workloads.columns import lines_text
     from bridge.scenarios.remarks import balance_words, log_words, time_limit_words
     from bridge.studies.replicates import replicates_words
 
@@ -112,11 +112,9 @@ def _say_prepared(preparation: Preparation) -> None:
         jobs = ready.workload
         windows = bool(preparation.study.replicates.length_ns)
         first = f"window {preparation.study.seeds[0]}: " * windows
-        rejected = "rejected: " if any(jobs.rejects.values()) else ""
-        say(
-            f"workload {Path(jobs.source).name}: {first}{jobs.selected_text} for {ready.platform.n_cores} cores; "
-            f"{jobs.n_lines} lines, {rejected}{rejects_text(jobs.rejects, jobs.rejected)}"
-        )
+        lines = lines_text(jobs.n_lines, jobs.rejects, jobs.rejected)
+        selected = f"{first}{jobs.selected_text} for {ready.platform.n_cores} cores"
+        say(f"workload {Path(jobs.source).name}: {selected}; {lines}")
         options = preparation.options.get(place, ())
         window = "" if windows else jobs.window_words
         of_log = log_words(jobs, ready.platform, options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -62,15 +63,11 @@ def info_command(
     from bls.analysis.description import as_text, describe
     from bls.workloads.reshape import cut
     from bls.workloads.selection import fit
-    from bridge.cli.workload_files import machine_of_log, read, rejects_lines
+    from bridge.cli.workload_files import check_plot, machine_of_log, read, rejects_lines
     from bridge.scenarios.remarks import log_words
     from bridge.scenarios.scenario import given_platform, platform_for
 
-    if plot is not None:
-        from traces.figures.drawing.canvas import figure_format
-
-        figure_format(Path(plot))  # before a long log is read
-        check_file(Path(plot), True, "--plot")
+    check_plot(plot)  # before a long log is read
     given_platform(platform)  # a file is checked before a long log is read
     log = read(workload, reader)
     machine = machine_of_log(log) if platform is None else platform_for(platform, log, replayed=True)
@@ -250,7 +247,6 @@ def fetch_command(
     force: Annotated[bool, d.REPLACE] = False,
 ) -> None:
     """Download a log of the Parallel Workloads Archive, check it, and print how to cite it; or list the logs."""
-    from contextlib import ExitStack
 
     from bls.workloads.archive import catalogue_rows, catalogue_table
     from bridge.archive.fetch import download, summary

@@ -86,15 +86,24 @@ def machine_of_log(log: Workload) -> Platform:
     return Platform((HostGroup(count=1, cores=min(wanted, MAX_CORES), speed_gflops=1.0),), name=name)
 
 
-def checked_output(output: str, force: bool, form: str = "", where: str = "-o") -> Path:
+def checked_output(output: str, force: bool, form: str = "") -> Path:
     """The file that a user names for a workload, or for a result in a form of :data:`EXPORTS`. Raises InputError if its ending
     is wrong, or it cannot be written."""
     endings = EXPORTS.get(form, _WORKLOADS)
     target = Path(output)
     if not target.name.lower().endswith(endings):
-        raise InputError(f"{where}: {shown(output)}; allowed: a name that ends in {' or '.join(endings)}")
-    check_file(target, force, where)
+        raise InputError(f"-o: {shown(output)}; allowed: a name that ends in {' or '.join(endings)}")
+    check_file(target, force)
     return target
+
+
+def check_plot(plot: str | None) -> None:
+    """Check the file that a user names for a figure, if any. Raises InputError if it is no figure, or cannot be written."""
+    if plot is not None:
+        from traces.figures.drawing.canvas import figure_format
+
+        figure_format(Path(plot))
+        check_file(Path(plot), True, "--plot")
 
 
 def save(workload: Workload, target: Path, force: bool, *, made: bool = False) -> None:
@@ -230,11 +239,7 @@ def check_wanted(wanted: GenerationRequest) -> None:
     for entry in fields(wanted):
         if wanted.like in MODELS and entry.name in _OF_LIKENESS and getattr(wanted, entry.name) != entry.default:
             raise InputError(f"--{entry.name.replace('_', '-')}: not with --like {wanted.like}, which has no source")
-    if wanted.plot is not None:
-        from traces.figures.drawing.canvas import figure_format
-
-        figure_format(Path(wanted.plot))  # before anything is drawn
-        check_file(Path(wanted.plot), True, "--plot")
+    check_plot(wanted.plot)
 
 
 def generated(wanted: GenerationRequest, form: str | None = None) -> tuple[Workload | None, Workload]:

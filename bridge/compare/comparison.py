@@ -253,3 +253,9 @@ def ranked(compared: Comparison, column: str, top: int, *, later: bool) -> list[
     value = compared.delays[column].to_numpy() * (1 if later else -1)
     order = np.argsort(-value, kind="stable")[:top]
     return [int(row) for row in order if value[row] > 0]
+
+
+def most_moved(compared: Comparison) -> int | None:
+    """The row of the job that starts the longest time later in B, or else earlier; None if all start at the same time."""
+    moved = (ranked(compared, "start_delta_ns", 1, later=later) for later in (True, False))
+    return next((found[0] for found in moved if found), None)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bls.engine.features.records import START_DELAY
-from bridge.compare.comparison import RUNS, Comparison, ranked
+from bridge.compare.comparison import RUNS, Comparison, most_moved
 from bridge.compare.record import FIGURES, METRICS, compare_runs, rankings, read_run, write_comparison
 from bridge.report import parts as p
 from bridge.report.metric_texts import Metric, metric_of
@@ -81,10 +81,8 @@ def page_of_two(a: Path, b: Path) -> Page:
     """Compare two results of ``twolevel run`` and return their page; errors as ``twolevel compare``."""
     runs = read_run(a), read_run(b)
     compared = compare_runs(*runs)
-    moved = [ranked(compared, "start_delta_ns", 1, later=later) for later in (True, False)]
-    drawn = next((found[-1] for found in moved if found), None)
     with scratch_folder() as place:
-        write_comparison(compared, *runs, place, row=drawn, top=_TOP)
+        write_comparison(compared, *runs, place, row=most_moved(compared), top=_TOP)
         return comparison_page(place)
 
 

@@ -6,7 +6,7 @@ Here it is linear and never negative: one rate per core-hour by which an allowed
 which it waits longer, with its requested cores."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -14,14 +14,15 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from bls.metrics.exact import exact_mean, exact_product_sum, exact_quantiles, exact_sum
-from bls.metrics.quantity import named
-from bls.power.accounting import PJ_PER_J
+from bls.power.accounting import PJ_PER_J, PowerSeries
+from bls.power.facts import FACTS
 from bls.power.limits import joined
 from bls.power.table import MOST_MW
 from bls.power.words import joules_text, watts_text
 from bridge.compare.delay_causes import Pair
 from bridge.runs.afterwards import QUANTITIES
 from traces.base.errors import InputError, real, shown, whole
+from traces.base.options import named
 from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array
 from traces.tables import DataFrame, read_power
@@ -94,14 +95,15 @@ def _check_record(power: Any, where: str) -> None:
     if not isinstance(power, Mapping):
         raise InputError(f"{where}: {shown(power)}; allowed: as twolevel run has written it, with idle_w and limits")
     real(f"{where}: idle_w", power.get("idle_w"), 0, MOST_MW / 1000)
-    domains = power.get("domains", {})
-    if not isinstance(domains, Mapping):
-        raise InputError(f"{where}: domains: {shown(domains)}; allowed: parts of the machine by name, with limits")
-    for name, domain in domains.items():
-        if not isinstance(domain, Mapping) or "limits" not in domain:
-            raise InputError(f"{where}: domains.{name}: {shown(domain)}; allowed: a part of the machine with limits")
-        _check_limits(domain["limits"], f"{where}: domains.{name}")
-    _check_limits(power.get("limits", []), where)
+    for limits, place in _limits_in(power, where):
+        _check_limits(limits, place)
+
+
+def _limits_in(power: Mapping[str, Any], where: str = "") -> Iterator[tuple[Any, str]]:
+    # The lists of limits in a record, and where they are.
+    for one in FACTS:
+        yield from one.recorded_limits(power, where)
+    yield power.get("limits", []), where
 
 
 def _check_limits(limits: Any, where: str) -> None:
@@ -128,11 +130,11 @@ def indexes_of(
     begin, end = min(int(table["instant_ns"].iloc[0]) for table in powers), max(ends)
     idle_mw = [round(one["idle_w"] * 1000) for one in records]
     steps = [_steps(*one) for one in zip(powers, idle_mw, ends, strict=True)]
-    whole = [_energy_pj(*one, begin, end) for one in steps]
+    whole = [one.energy_pj(begin, end) for one in steps]
     # Before the first submit and after the later end no job runs in either run.
-    parts = [one for part in records[1].get("domains", {}).values() for one in part["limits"]]
-    windows = joined((max(a, begin), min(z, end)) for a, z, *_ in [*records[1].get("limits", []), *parts])
-    saved = sum(_energy_pj(*steps[0], a, z) - _energy_pj(*steps[1], a, z) for a, z in windows)
+    limits = (limit for found, _ in _limits_in(records[1]) for limit in found)
+    windows = joined((max(a, begin), min(z, end)) for a, z, *_ in limits)
+    saved = sum(steps[0].energy_pj(a, z) - steps[1].energy_pj(a, z) for a, z in windows)
     length = sum(z - a for a, z in windows)
     return PowerIndexes(
         run={name: _increase(*(one[some] for one in runs)) for name, some in groups.items()},
@@ -157,17 +159,10 @@ def _increase(before: Array, after: Array) -> Increase:
     return Increase(len(more), exact_mean(more), exact_quantiles(more, 95)[0], ratio)
 
 
-def _steps(table: DataFrame, idle_mw: int, last_ns: int) -> Pair[Array]:
+def _steps(table: DataFrame, idle_mw: int, last_ns: int) -> PowerSeries:
     # After the last end the machine is idle.
     at, power = table["instant_ns"].to_numpy(), table["power_mw"].to_numpy()
-    return np.append(at, max(last_ns, int(at[-1]))), np.append(power, idle_mw)
-
-
-def _energy_pj(at: Array, power: Array, begin: int, end: int) -> int:
-    until = np.append(at[1:], MAX_NS)
-    lasts = np.minimum(until, end) - np.maximum(at, begin)
-    some = lasts > 0
-    return exact_product_sum(lasts[some], power[some]) if some.any() else 0
+    return PowerSeries(np.append(at, max(last_ns, int(at[-1]))), np.append(power, idle_mw), MAX_NS)
 
 
 def index_rows(indexes: PowerIndexes, metrics: Mapping[str, list[float | None]]) -> list[tuple[str, str]]:

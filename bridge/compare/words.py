@@ -9,6 +9,7 @@ from bridge.compare.comparison import DELAY_COLUMNS, RUNS, Comparison, Link, cha
 from bridge.compare.delay_causes import LINKS
 from bridge.standard_error import text_table
 from traces.base.time import NS_PER_S, format_ns
+from traces.records.events import counted
 from traces.tables import CUT_BECAUSE, STARTED_BECAUSE
 
 #: Last line of a comparison of runs that depend on the seed.
@@ -26,20 +27,10 @@ def _seconds(ns: int) -> str:
     return f"{'+' if ns > 0 else '−' if ns < 0 else ''}{whole}.{part:09d}"
 
 
-def _jobs(n: int) -> str:
-    return f"{n} job" if n == 1 else f"{n} jobs"
-
-
-def runs_rows(folders: tuple[str, str], differing: Mapping[str, tuple[str, str]]) -> list[tuple[str, str]]:
-    """Rows of a table: the two folders, and the differences between their records."""
-    named = [(name, f"{in_a} → {in_b}") for name, (in_a, in_b) in differing.items()]
-    return [*zip(RUNS, folders, strict=True), *named]
-
-
 def summary_rows(compared: Comparison, metrics: Mapping[str, Sequence[float | None]]) -> list[tuple[str, str]]:
     """Rows of the summary table. ``metrics`` are the values of A and B, None if a record lacks them."""
     counts, delta = compared.counts, compared.delays["start_delta_ns"]
-    rows = [("compared", _jobs(counts["compared"]))]
+    rows = [("compared", counted(counts["compared"], "job"))]
     for name, words in (
         ("only_a", "only in A"),
         ("only_b", "only in B"),
@@ -48,11 +39,11 @@ def summary_rows(compared: Comparison, metrics: Mapping[str, Sequence[float | No
         ("never_started", "started in neither"),
     ):
         if counts[name]:
-            rows.append(("not compared", f"{_jobs(counts[name])} {words}"))
+            rows.append(("not compared", f"{counted(counts[name], 'job')} {words}"))
     for name, far in (("later", delta.max()), ("earlier", delta.min())):
         most = f", at most {format_ns(abs(int(far)))}" if counts[name] else ""
-        rows.append((f"{name} in B", f"{_jobs(counts[name])}{most}"))
-    rows.append(("same start", _jobs(counts["same"])))
+        rows.append((f"{name} in B", f"{counted(counts[name], 'job')}{most}"))
+    rows.append(("same start", counted(counts["same"], "job")))
     for name, words in (("makespan_ns", "makespan"), ("mean_wait_ns", "mean wait")):
         known = ["unknown" if x is None else f"{format_ns(round(x))} ({round(x)} ns)" for x in metrics[name]]
         rows.append((words, f"A {known[0]}, B {known[1]}"))
@@ -138,7 +129,7 @@ def _delay_line(compared: Comparison, row: int) -> str:
         causes = [_cause_text(compared, link, cause.row, run) for link, cause in pairs]
         more = len(held) - _NAMED
         text = f"in {run} it waited for " + ", which waited for ".join(causes)
-        text += f", and so on over {more} more {'job' if more == 1 else 'jobs'}" if more > 0 else ""
+        text += f", and so on over {counted(more, 'more job')}" if more > 0 else ""
         back = f", back to job {compared.called(root.job_id, root.attempt)}" if len(held) > 1 else ""
         parts += [f"{text}{back}, which {_moved(root)}", *([_sums(held, compared)] if more > 0 else [])]
     if delayed := _delayed(compared, first.row, run):
@@ -173,7 +164,7 @@ def _overtaken(compared: Comparison, link: Link, run: str) -> str:
         return ""
     rows = compared.delays.iloc[passed[:_NAMED]][["job_id", "attempt", "cores"]].to_numpy().tolist()
     named = ", ".join(f"{compared.called(job, attempt)} ({cores} cores)" for job, attempt, cores in rows)
-    return f"overtaken by {_jobs(len(passed))}: {named}{', …' if len(passed) > _NAMED else ''}"
+    return f"overtaken by {counted(len(passed), 'job')}: {named}{', …' if len(passed) > _NAMED else ''}"
 
 
 def delay_lines(compared: Comparison, top: int, *, later: bool) -> list[str]:
@@ -190,7 +181,7 @@ def overrun_lines(compared: Comparison, top: int, *, later: bool) -> list[str]:
         job = delays.iloc[row]
         own, in_all = format_ns(abs(int(job["run_delta_ns"]))), format_ns(round(abs(job[f"{which}_ns"])))
         moved = "delayed" if later else "advanced"
-        others = f"{moved} {_jobs(int(job[f'{which}_jobs']))}, by {in_all} in total"
+        others = f"{moved} {counted(int(job[f'{which}_jobs']), 'job')}, by {in_all} in total"
         cut = _cut(compared, row)
         name = compared.called(int(job["job_id"]), int(job["attempt"]))
         lines.append(f"job {name} ran {own} {word}{cut and f' ({cut})'}: {others}")

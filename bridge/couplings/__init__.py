@@ -2,44 +2,38 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from importlib import import_module
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 import numpy as np
 
 from als.metrics.loops import LOOP_METRICS
 from als.options import SPEEDS
 from bls.engine.status import BatchStatus
-from bls.running_jobs import Dealings
+from bls.running_jobs import Dealings, RunningJobs
 from bls.simulator import BatchSimulator
 from bridge.options.declared import COUPLING, TOKEN_FILE
 from bridge.scenarios.conflicts import PROCESSES
 from bridge.scenarios.ready import ReadyScenario
 from bridge.scenarios.scenario import Execution
-from bridge.watches import RunWatch, Watch
+from bridge.watches import Watch
 from traces.base.errors import InputError, at, one_of
 from traces.base.options import check
+from traces.base.plugins import Registry
 from traces.compiled import Array
 from traces.kernels.signatures import Floats, Ints, Shorts
 from traces.kernels.state import State, column
 from traces.ledger import TaskRecords, TransferRecords
-
-__all__ = ["COUPLINGS", "Applications", "BatchLevel", "Coupling", "RunWatch", "Watch", "check_execution", "coupling"]
-
-#: Name → module and function; imported when chosen.
-COUPLINGS: dict[str, tuple[str, str]] = {
-    "inline": ("bridge.couplings.inline", "run_inline"),
-    "pool": ("bridge.couplings.processes", "run_pool"),
-    "process": ("bridge.couplings.processes", "run_process"),
-}
 
 
 class BatchLevel(Protocol):
     """The part of a batch level that the bridge uses; jobs are named by row.
 
     ``bls.simulator.BatchSimulator`` describes the attributes and methods, and ``bridge.couplings.processes`` the order of
-    calls. A ``bls.running_jobs.RunningJobs`` may also send commands to running jobs; other levels only start and end jobs.
+    calls. Its ``running_jobs`` may also send commands to running jobs; levels without them only start and end jobs.
     """
+
+    @property
+    def running_jobs(self) -> RunningJobs | None: ...
 
     @property
     def deadline_ns(self) -> Array: ...  # by job of the workload
@@ -54,6 +48,7 @@ class BatchLevel(Protocol):
     def advance(self, max_ends: int) -> BatchStatus: ...
     def column(self, name: str) -> Array: ...  # of ``bls.engine.jobs.Jobs``, all rows
     def allocations(self) -> tuple[Array, Array, Array]: ...
+    def records(self) -> dict[str, Any]: ...  # further columns of the ledger, by its names
     def started(self) -> list[int]: ...
     def interrupted(self) -> list[int]: ...
     def origin(self, row: int) -> int: ...
@@ -105,8 +100,9 @@ class Applications:
 class Coupling(Protocol):
     """Runs both levels of a scenario to the end.
 
-    ``simulator`` is at its start and is run to ``DONE``. ``keep_tasks``: whether to keep task records. ``watch`` is called
-    at intervals. ``execution`` concerns couplings with processes only. Raises ``traces.base.errors.TwolevelError``.
+    ``simulator`` is at its start and is run to ``DONE``; a coupling with processes also accepts another :class:`BatchLevel`.
+    ``keep_tasks``: whether to keep task records. ``watch`` is called at intervals. ``execution`` concerns couplings with
+    processes only. Raises ``traces.base.errors.TwolevelError``.
     """
 
     def __call__(
@@ -118,6 +114,15 @@ class Coupling(Protocol):
         watch: Watch,
         execution: Execution,
     ) -> Applications: ...
+
+
+COUPLINGS = Registry[Coupling](
+    {
+        "inline": "bridge.couplings.inline:run_inline",
+        "pool": "bridge.couplings.processes:run_pool",
+        "process": "bridge.couplings.processes:run_process",
+    }
+)
 
 
 def nothing_done(scenario: ReadyScenario, level: BatchLevel) -> Applications:
@@ -152,8 +157,7 @@ def coupling(name: str) -> Coupling:
     """The coupling of this name. Raises InputError if there is none, with the known names, nearest first."""
     if not isinstance(name, str) or name not in COUPLINGS:
         raise one_of("coupling", name, COUPLINGS, at(str(COUPLING), name))
-    module, function = COUPLINGS[name]
-    return cast(Coupling, getattr(import_module(module), function))
+    return COUPLINGS[name]
 
 
 def check_execution(execution: Execution) -> None:

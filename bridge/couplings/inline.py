@@ -15,12 +15,10 @@ from als.engine.state import ApplicationState, new_state
 from als.graphs.contract import MAX_EDGES_PER_JOB
 from als.graphs.draw import new_drawing_room
 from als.lengths.draw import IMPOSSIBLE, NO_ROOM
-from als.metrics.graphs import TransferColumns
 from als.network.state import NONE, NetworkState
 from als.options import MAX_TASKS_PER_JOB
 from als.programs import table as program_drawing
 from als.programs.table import Programs
-from bls.engine.growing import grow_width_requests
 from bls.engine.status import BatchStatus
 from bls.simulator import BatchSimulator
 from bridge.couplings import Applications, TaskColumns, check_devices, core_gflop
@@ -30,6 +28,7 @@ from bridge.couplings.inline_state import HOOKS, InlineState, InlineStatus
 from bridge.scenarios.ready import ReadyScenario
 from bridge.scenarios.scenario import Execution
 from bridge.watches import Pace, Watch
+from traces.base.options import named
 from traces.compiled import Array, as_value, function_table, own
 from traces.kernels.slabs import give_again
 from traces.ledger import TaskRecords, TransferRecords
@@ -116,6 +115,8 @@ class InlineRun:
             inline.saved.make_room(simulator.running())
             self._settle()
         elif status == InlineStatus.WIDTH_REQUESTS_FULL:
+            from bls.engine.features.requests.requests import grow_width_requests
+
             grow_width_requests(simulator.state, len(inline.application.width_request_ns))
         elif status == InlineStatus.ROWS_SHORT:
             inline.grow_rows(len(simulator.state.jobs.number))
@@ -201,18 +202,13 @@ def _application_room(
 
 def new_inline_state(scenario: ReadyScenario, simulator: BatchSimulator, *, keep_tasks: bool) -> InlineState:
     """The inline state for a scenario and its simulator."""
-    workload, programs, program, level = (
-        scenario.workload,
-        scenario.programs,
-        scenario.program,
-        scenario.options.application,
-    )
+    programs, program, level = scenario.programs, scenario.program, scenario.options.application
     assert programs is not None
-    cores, speeds = workload.cores, scenario.speeds.state
+    cores, speeds = scenario.workload.cores, scenario.speeds.state
     n = len(cores)
     rules, widths = scenario.options.batch, scenario.constraints.widths
     resizes = rules.resizing > 0
-    width_requests = rules.evolves and bool(programs.table.width_shares.any())
+    width_requests = rules.resized == "evolve" and bool(programs.table.width_shares.any())
     most = np.maximum(cores, widths.max_cores) if (resizes or rules.molds) and widths is not None else cores
     widest = int(most.max()) if n else 1
     room, edges = programs.room(program, cores)
@@ -248,7 +244,7 @@ def new_inline_state(scenario: ReadyScenario, simulator: BatchSimulator, *, keep
         application=work,
         outcomes=i.Outcomes.new({"rows": n, "rules": n_rules, "graphs": n if programs.has_graph else 0}),
         tasks=TaskColumns.new({"records": rows}),
-        transfers=TransferColumns.new({"transfers": 2 * edges if sends else 0}),
+        transfers=graphs.TransferColumns.new({"transfers": 2 * edges if sends else 0}),
         running=shared,
         device_slots=DeviceSlots.new({"device_slots": widest if programs.has_devices else 0}),
         shared=shared,
@@ -263,7 +259,7 @@ def new_inline_state(scenario: ReadyScenario, simulator: BatchSimulator, *, keep
             scenario.bytes_per_gflop,
         ),
         engines=function_table(
-            [(not need or getattr(simulator.dealings, need)) and as_value(*one) for *one, need in i.ENGINES]
+            [(not need or getattr(simulator.dealings, need)) and as_value(named(at), of) for at, of, need in i.ENGINES]
         ),
         hooks=HOOKS.filled([slot for slot, there in used.items() if there]),
         journal=i.CommandJournal.none(

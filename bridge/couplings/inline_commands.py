@@ -39,7 +39,7 @@ _NUMBERS_A_STEP = 512  #: numbers copied in the time of a step from one promised
 
 @compiled(merged=True)
 def _commanded_at(state: BatchState, job: int) -> int:
-    """The instant at which a job receives its present commands: now, or its start if decision time or boots delay it."""
+    """The instant at which a job receives its present commands: now, or its start if that is delayed."""
     return int(max(state.now_ns, state.jobs.start_ns[job]))
 
 
@@ -113,7 +113,7 @@ def bind_width_requests(state: BatchState, inline: InlineState, row: int, _flag:
     """Set the requests for cores of the current application from its program, if the width of its job (a row of the workload)
     may change."""
     work, run = inline.application, inline.running.app
-    least, most = state.jobs.min_cores[row], state.jobs.max_cores[row]
+    least, most = state.widths.least[row], state.widths.most[row]
     phases, parts = run.phases.kind.size, run.part_first.size - 1
     if least == most:
         phases = parts = 0
@@ -151,15 +151,16 @@ def bind_devices(_: BatchState, inline: InlineState, row: int, n_cores: int) -> 
 def _note(state: BatchState, inline: InlineState, job: int) -> bool:
     """Add the present commands of a running job to the journal, unless they are there; False if there is no room."""
     journal, jobs, last = inline.journal, state.jobs, inline.journal.last[job]
+    commands, hinted = state.commands, state.hints.of_row
     entry, at = inline.journal_used, inline.cores_used
-    if last >= 0 and journal.command_first[last] == jobs.command_first[job]:
+    if last >= 0 and journal.command_first[last] == commands.latest[job]:
         return True
     if entry == journal.instant.size or at + jobs.held_cores[job] > journal.core.size:
         return False
     journal.instant[entry], journal.after[entry] = _commanded_at(state, job), -1
-    journal.command_first[entry], journal.core_first[entry] = jobs.command_first[job], at
-    journal.command_stop[entry] = jobs.command_first[job] + jobs.command_count[job]
-    if jobs.wanted[job] > 0:
+    journal.command_first[entry], journal.core_first[entry] = commands.latest[job], at
+    journal.command_stop[entry] = commands.latest[job] + commands.count[job]
+    if hinted.size > 0 and hinted[job] > 0:
         for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
             for core in range(state.pool.lo[k], state.pool.hi[k]):
                 if state.hints.of_core[core] == job + 1 and state.releases.holder[core] == job:
@@ -352,8 +353,8 @@ def _run_ahead(state: BatchState, inline: InlineState, job: int) -> int:
 @compiled(inner=True)
 def _apply(state: BatchState, inline: InlineState, job: int, now: int) -> int:
     """Apply the latest commands of its job to the current application; returns its status."""
-    run, flags, first = inline.running.app, inline.saved.flags, state.jobs.command_first[job]
-    stop = first + state.jobs.command_count[job]
+    run, flags, first = inline.running.app, inline.saved.flags, state.commands.latest[job]
+    stop = first + state.commands.count[job]
     k = _apply_widths(state, inline, first, stop)
     if k < stop and state.commands.log.what[k] == b.HINTED:
         for slot in range(run.speed.size):
@@ -375,8 +376,8 @@ def _arrive(inline: InlineState, now: int) -> int:
 @compiled(inner=True)
 def _only_scale(state: BatchState, job: int) -> int:
     """The scale that the latest commands of a job set for all cores; 0 if they do anything else."""
-    k, commands = state.jobs.command_first[job], state.commands.log
-    alone = state.jobs.command_count[job] == 1 and commands.what[k] == b.SCALED and commands.core[k] < 0
+    k, commands = state.commands.latest[job], state.commands.log
+    alone = state.commands.count[job] == 1 and commands.what[k] == b.SCALED and commands.core[k] < 0
     return int(commands.value[k]) if alone else 0
 
 

@@ -18,7 +18,8 @@ def _measure(state: BatchState, inline: InlineState, job: int) -> int:
     """The number of words for the current application of a job at any width; sets ``sizes``."""
     run, sizes = inline.running.app, inline.saved.sizes
     # The most cores at once, including released ones.
-    n_cores = max(state.jobs.cores[job], state.jobs.max_cores[state.jobs.origin[job]])
+    n_cores, most = state.jobs.cores[job], state.widths.most
+    n_cores = max(n_cores, most[state.jobs.origin[job]]) if most.size > 0 else n_cores
     reset_numbers(sizes)
     sizes.tasks, sizes.bounds, sizes.cores = run.lengths.size, run.part_first.size, n_cores
     sizes.memo, sizes.rules = whole_memo(run.phases, inline.table.rules, n_cores), run.chosen.size

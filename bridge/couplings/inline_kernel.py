@@ -34,8 +34,9 @@ def _take_cores(state: BatchState, inline: InlineState, job: int, n_cores: int) 
     has_graph = graph.exists == 1
     c, hosts = 0, 0
     first, count = state.jobs.held_first[job], state.jobs.held_count[job]
-    if state.jobs.given_count[job] > 0:
-        first, count = state.jobs.given_first[job], state.jobs.given_count[job]
+    given_first, given_count = state.widths.given_first, state.widths.given_count
+    if given_count.size > 0 and given_count[job] > 0:
+        first, count = given_first[job], given_count[job]
     for k in range(first, first + count):
         for number in range(state.pool.lo[k], min(state.pool.hi[k], state.pool.lo[k] + n_cores - c)):
             gflops, host = inline.core_speed[number], state.host_of[number]

@@ -9,18 +9,13 @@ from enum import IntEnum
 import numpy as np
 
 from als.core_speeds import SpeedState
-from als.engine import loop as application
+from als.engine.dag.state import TransferColumns
 from als.engine.devices import DeviceSlots
 from als.engine.state import ApplicationState
 from als.graphs.draw import DrawingRoom
-from als.metrics.graphs import GRAPH_METRICS, TransferColumns
+from als.metrics import GRAPH_METRICS
 from als.metrics.loops import LOOP_METRICS
 from als.programs.table import ProgramTable
-from bls.engine import loop as batch
-from bls.engine.features.commands import commands
-from bls.engine.features.releases import releases
-from bls.engine.features.requests.requests import report_width_requests
-from bls.engine.features.retries.retries import report_loss
 from bls.engine.state import BatchState
 from bridge.couplings import TaskColumns
 from traces.compiled import Array, Hooks, caller, types
@@ -31,20 +26,21 @@ from traces.kernels.state import State, column
 # The engines' functions are called through pointers: places in InlineState.engines
 ADVANCE, OUTCOME, BEGIN, RUN, RELEASE, STOP_AFTER, LOSS, TAKE_BACK, PROMISE, REQUEST_WIDTH = range(10)
 
-_INSTANTS = types.Column(types.int64, 1)
 _BATCH, _APPLICATION = StateKind(BatchState), StateKind(ApplicationState)
-#: The functions, and the field of ``Dealings`` with which they are needed and compiled ("": always).
+_FEATURES = "bls.engine.features"
+_REPORT = _BATCH, types.int64, types.Column(types.int64, 1), types.Column(types.int64, 1), types.int64
+#: The functions, and the field of ``Dealings`` with which they are needed, loaded and compiled ("": always).
 ENGINES = (
-    (batch.advance, types.int64(_BATCH, types.int64), ""),
-    (batch.outcome, types.boolean(_BATCH, types.int64, types.int64, types.boolean), ""),
-    (application.begin, types.Signature(None, (_APPLICATION, *[types.int64] * 2, *[types.boolean] * 2)), ""),
-    (application.run_until_stop, types.int64(_APPLICATION, types.int64), ""),
-    (releases.report_job_releases, types.int64(_BATCH, types.int64, _INSTANTS, _INSTANTS, types.int64), "releases"),
-    (releases.stop_after, types.boolean(_BATCH, types.int64, _INSTANTS, _INSTANTS), "releases"),
-    (report_loss, types.boolean(_BATCH, types.int64, types.int64, types.int64), "loses"),
-    (commands.take_back, types.boolean(_BATCH, types.int64), "commanded"),
-    (batch.promise, types.boolean(_BATCH, types.int64, types.int64), "commanded"),
-    (report_width_requests, types.int64(_BATCH, types.int64, _INSTANTS, _INSTANTS, types.int64), "evolves"),
+    ("bls.engine.loop:advance", types.int64(_BATCH, types.int64), ""),
+    ("bls.engine.loop:outcome", types.boolean(_BATCH, types.int64, types.int64, types.boolean), ""),
+    ("als.engine.loop:begin", types.Signature(None, (_APPLICATION, *[types.int64] * 2, *[types.boolean] * 2)), ""),
+    ("als.engine.loop:run_until_stop", types.int64(_APPLICATION, types.int64), ""),
+    (f"{_FEATURES}.releases.releases:report_job_releases", types.int64(*_REPORT), "releases"),
+    (f"{_FEATURES}.releases.releases:stop_after", types.boolean(*_REPORT[:-1]), "releases"),
+    (f"{_FEATURES}.retries.retries:report_loss", types.boolean(_BATCH, types.int64, types.int64, types.int64), "loses"),
+    (f"{_FEATURES}.commands.commands:take_back", types.boolean(_BATCH, types.int64), "commanded"),
+    ("bls.engine.loop:promise", types.boolean(_BATCH, types.int64, types.int64), "commanded"),
+    (f"{_FEATURES}.requests.requests:report_width_requests", types.int64(*_REPORT), "evolves"),
 )
 # Their callers: ``advance(inline.engines[ADVANCE], arguments)``
 advance, outcome, begin, run, release, stop_after, loss, take_back, promise, request_width = (

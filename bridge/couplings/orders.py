@@ -19,7 +19,6 @@ from als.schedulers import AnyScheduler, scheduler_name
 from bls.engine.features.releases.options import COORDINATION
 from bls.engine.features.widths.options import RESIZE
 from bls.options import BLS
-from bls.running_jobs import RunningJobs
 from bridge.couplings import BatchLevel, core_gflop
 from bridge.couplings.places import Places
 from bridge.options.declared import COUPLING
@@ -51,7 +50,7 @@ class Orders:
     def __init__(self, scenario: ReadyScenario, level: BatchLevel, *, records: bool) -> None:
         assert scenario.programs is not None
         self._scenario, self._level, self._records = scenario, level, records
-        self._running = level if isinstance(level, RunningJobs) else None
+        self._running = level.running_jobs
         self._dealings = level.dealings
         self._programs = scenario.programs
         # The name by which a worker finds each phase's technique; None for a serial part.

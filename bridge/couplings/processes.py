@@ -89,8 +89,6 @@ class _Drive:
         assert scenario.technique is not None
         check_devices(scenario, level)
         self._scenario, self._level, self._watch, self._execution = scenario, level, watch, execution
-        #: The level, if running jobs may receive commands and release cores; otherwise None.
-        self._running = level if isinstance(level, RunningJobs) else None
         self._jobs_per_worker = jobs_per_worker
         self._orders = Orders(scenario, level, records=keep_tasks)
         self._reports = Reports(scenario, level, self._orders, keep_tasks=keep_tasks)
@@ -211,7 +209,7 @@ class _Drive:
             raise
 
     def _inject(self, jobs: OutstandingJobs) -> None:
-        level, running, reports = self._level, self._running, dict(jobs.reports)
+        level, running, reports = self._level, self._level.running_jobs, dict(jobs.reports)
         dealings, releasing = level.dealings, running if level.dealings.releases else None
         self._injected += len(jobs.promises) + len(reports)
         for row, promised_ns in jobs.promises.items():

@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from als.metrics.graphs import GRAPH_METRICS, TransferColumns
+from als.engine.dag.state import TransferColumns
+from als.metrics import GRAPH_METRICS
 from als.metrics.loops import LOOP_METRICS, measure
 from als.programs.table import Programs
 from bridge.couplings import Applications, BatchLevel, TaskColumns

@@ -6,10 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bls.workloads import given_workload
 from bridge.compare.page import RECORD as COMPARISON
 from bridge.compare.page import comparison_page, page_of_two
 from bridge.runs.afterwards import StoredRun
-from bridge.runs.directory import read_record
+from bridge.runs.directory import RECORDS, read_record
+from bridge.runs.page import run_page
+from bridge.studies.input.study_file import load_study
 from bridge.studies.run_study import Report
 from bridge.studies.study_record import RECORD as STUDY
 from traces.base.errors import InputError
@@ -21,8 +24,6 @@ if TYPE_CHECKING:
     from bridge.runs.result import Result
     from bridge.studies.grid import GridRows
     from bridge.studies.study import Study
-
-_RECORDS = ("run.json", STUDY, COMPARISON)  #: the records in folders of results
 
 
 class ReadRun(StoredRun):
@@ -59,7 +60,7 @@ def read(path: str | Path) -> ReadRun | Report | Study | Workload:
             f"read: given a {type(path).__name__}; allowed: the folder of a result, a study's file, or a workload"
         )
     folder = Path(path)
-    if folder.name in _RECORDS and folder.is_file():
+    if folder.name in RECORDS and folder.is_file():
         raise InputError(f"{path} is the record of a result; allowed: its folder, {folder.parent}")
     if folder.is_dir():
         if not (folder / STUDY).is_file():
@@ -71,11 +72,7 @@ def read(path: str | Path) -> ReadRun | Report | Study | Workload:
         n_cells, done = len(state.study), len(state.results)
         return Report(n_cells, done, len(errors), tuple(errors[:5]), 0, state.study, folder)
     if folder.suffix == ".toml":
-        from bridge.studies.input.study_file import load_study
-
         return load_study(folder)
-    from bls.workloads import given_workload
-
     return given_workload(path, 0)
 
 
@@ -125,8 +122,6 @@ def page_maker(folder: Path, other: Path | None = None) -> Callable[[], Page]:
             from bridge.replay.report.page import replay_page
 
             return lambda: replay_page(folder)
-        from bridge.runs.page import run_page
-
         return lambda: run_page(folder)
     if not folder.exists():
         raise InputError(f"{folder}: there is no such folder{near_files(folder)}")
@@ -135,6 +130,6 @@ def page_maker(folder: Path, other: Path | None = None) -> Callable[[], Page]:
             f"{folder} is a file; allowed: the folder that twolevel run, study, grid, compare or replay has written"
         )
     raise InputError(
-        f"{folder} is no result of twolevel: it has none of {', '.join(_RECORDS)}; allowed: the --out of run, study, grid, "
+        f"{folder} is no result of twolevel: it has none of {', '.join(RECORDS)}; allowed: the --out of run, study, grid, "
         "compare or replay"
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from bls.workloads.workload import Workload
 from bridge.scenarios.scenario import RECORDED, Machine, Scenario
+from bridge.studies.executors.local import local_executor
 from bridge.studies.grid import Grid, GridRows, run_grid
 from bridge.studies.study import Study, seeds_of
 from traces.base.errors import InputError
@@ -149,7 +150,6 @@ def study(
         If the study cannot be run.
     """
     from bridge.live.progress import StudyProgress
-    from bridge.studies.executors.local import local_executor
     from bridge.studies.input.study_file import load_study
     from bridge.studies.results import compare_study
     from bridge.studies.run_study import run_study

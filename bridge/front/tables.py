@@ -14,6 +14,7 @@ from bridge.scenarios.scenario import Execution
 from bridge.studies.grid import GridRows
 from bridge.studies.run_study import Report
 from bridge.studies.study_record import RECORD as STUDY
+from bridge.studies.unit import flat_metrics
 from traces.base.errors import InputError, Mention, one_of, parse_list
 from traces.statistics.metric_table import metric_table
 from traces.tables import rows_frame
@@ -82,8 +83,6 @@ def _frame(results: Sequence[Any]) -> pd.DataFrame:
 
 def _of_runs(runs: Sequence[Any]) -> pd.DataFrame:
     # Rows as those of a study: the options that differ, or, if two runs have the same options and seed, their folders.
-    from bridge.studies.unit import flat_metrics
-
     if not runs:
         raise InputError("no results; a table needs one")
     known = []

@@ -144,7 +144,7 @@ class StudyProgress(_Shown):
 
 
 class Broadcast:
-    """A ``bridge.couplings.RunWatch`` that shows a run in its folder's ``live.json`` and on a terminal: as a bar, or with
+    """A ``bridge.watches.RunWatch`` that shows a run in its folder's ``live.json`` and on a terminal: as a bar, or with
     ``live`` as the screen of ``bridge.live.screen``.
 
     The run only samples its state when it pauses. A thread writes and draws the samples, as engines release Python's lock while

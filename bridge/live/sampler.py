@@ -5,7 +5,7 @@ from collections import deque
 
 import numpy as np
 
-from bls.running_jobs import Counts, moment_of
+from bls.running_jobs import counter, moment_of
 from bls.simulator import BatchSimulator
 from bridge.live.file import Cells, Look, Pulse, Resource, RunningJob, Setting
 from traces.compiled import Array
@@ -87,7 +87,7 @@ class Sampler:
     def __init__(self, simulator: BatchSimulator, options: dict[str, str]) -> None:
         platform, workload, requests = simulator.platform, simulator.workload, simulator.constraints.requests
         self._simulator: BatchSimulator | None = simulator
-        self._counts, self._workload = Counts(simulator.state), workload
+        self._counts, self._workload = counter(simulator.state), workload
         cells_ = cells(platform.first_core)
         self._first_core = np.array(cells_.first_core, np.int64)
         self._host_core = platform.first_core
@@ -111,7 +111,7 @@ class Sampler:
 
     def pulse(self, elapsed_s: float) -> Pulse:
         """The current numbers, ``elapsed_s`` after the run began; at any time, from any one thread."""
-        counts = self._counts
+        counts = self._counts()
         now_ns, ended = counts.now_ns, counts.ended
         recent = self._recent
         recent.append((elapsed_s, now_ns, ended))

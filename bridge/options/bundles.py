@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from difflib import get_close_matches
 from functools import partial, update_wrapper
-from importlib import import_module
 from itertools import chain, pairwise
 from types import NoneType
 from typing import Annotated, Any, cast, get_args, get_origin, get_type_hints
@@ -19,7 +18,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from bridge.standard_error import flag, on_command_line
 from traces.base.errors import InputError, parse_real, parse_whole, shown
-from traces.base.options import Choice, Implied, Option, OptionPlace, Panel, built, places
+from traces.base.options import Choice, Implied, Option, OptionPlace, Panel, built, named, places
 
 
 @dataclass(frozen=True)
@@ -145,8 +144,7 @@ def _words(declared: Option[Any]) -> Callable[[str], list[str]]:
         if isinstance(declared, Choice):
             known: Iterable[str] = declared.choices
         else:
-            module, _, registry = declared.names.partition(":")
-            known = getattr(import_module(module), registry)
+            known = named(declared.names)
         done, comma, rest = begun.rpartition(",")  # several names in a row
         return [f"{done}{comma}{name}" for name in known if name.startswith(rest)]
 

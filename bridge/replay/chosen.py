@@ -6,7 +6,6 @@ from typing import Any
 
 from bls.engine.features.switches.options import SWITCHES
 from bls.machine.platform import Platform
-from bridge.couplings import Watch
 from bridge.options.declared import PHASE
 from bridge.options.slurm import SlurmOptions
 from bridge.replay.configuration import Configuration, of_machine, settings
@@ -16,6 +15,7 @@ from bridge.replay.site import of_site
 from bridge.scenarios.conflicts import REPLAY
 from bridge.scenarios.ready import ReadyScenario
 from bridge.scenarios.scenario import Scenario
+from bridge.watches import Watch
 from traces.base.errors import InputError
 from traces.base.options import check, check_fields
 from traces.base.time import NS_PER_S, format_ns

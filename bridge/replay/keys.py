@@ -18,8 +18,8 @@ BY_HOSTS = {"SelectType": "select/linear"}
 
 
 @dataclass(frozen=True)
-class Form:
-    """The allowed values of a key."""
+class AllowedValues:
+    """The values that a key may have."""
 
     allowed: str  # description for errors
     pattern: str  # a regular expression for the whole value
@@ -38,7 +38,7 @@ class Key:
 
     name: str  # as Slurm spells it
     why: str  # the reason for this treatment
-    form: Form | None = None  # values that are passed to slurmctld; None: values are not passed on
+    form: AllowedValues | None = None  # values that are passed to slurmctld; None: values are not passed on
     # the replay's own value; None: the key is omitted, and Slurm's default applies. Empty: known only at run time
     instead: str | None = None
     # the only values that may be omitted, Slurm's default first; others are refused. Empty: all may be omitted
@@ -68,23 +68,25 @@ def _said(value: str) -> str:
 _WHOLE = "0|[1-9][0-9]{0,18}"  # Slurm reads a number with a leading 0 as octal
 
 
-def _count(bits: int, further: str = "", pattern: str = _WHOLE) -> Form:
+def _count(bits: int, further: str = "", pattern: str = _WHOLE) -> AllowedValues:
     most = min(2**bits - 3, 10**19 - 1)  # the last values stand for "none" and "no limit"
-    return Form(f"a whole number, 0 to {most}, without leading zeros{further}", pattern, most)
+    return AllowedValues(f"a whole number, 0 to {most}, without leading zeros{further}", pattern, most)
 
 
-def _one(*names: str) -> Form:
-    return Form(", ".join(names), "|".join(map(re.escape, names)))
+def _one(*names: str) -> AllowedValues:
+    return AllowedValues(", ".join(names), "|".join(map(re.escape, names)))
 
 
 #: A quotation mark, # or a backslash could make a value continue as another key. Values with blanks are quoted.
-_WORDS = Form(
+_WORDS = AllowedValues(
     "letters, digits, blanks and any of _.,:;=/*|&()@%+![]{}<>?~^$-",
     r"[A-Za-z0-9_.,:;=/*|&()@%+!\[\]{}<>?~^$ -]{0,10000}",
 )
-_NAMES = Form("letters, digits and any of _.,:()*@=-", r"[A-Za-z0-9_.,:()*@=-]{0,10000}")
-_HOSTS = Form("a list of hosts, as n[0-3,7]", r"[A-Za-z0-9_.,\[\]-]{0,1000000}")
-_TIME = Form("minutes, [DAYS-]HOURS:MINUTES:SECONDS, UNLIMITED or NONE", r"[0-9:-]{1,30}|-1|UNLIMITED|INFINITE|NONE")
+_NAMES = AllowedValues("letters, digits and any of _.,:()*@=-", r"[A-Za-z0-9_.,:()*@=-]{0,10000}")
+_HOSTS = AllowedValues("a list of hosts, as n[0-3,7]", r"[A-Za-z0-9_.,\[\]-]{0,1000000}")
+_TIME = AllowedValues(
+    "minutes, [DAYS-]HOURS:MINUTES:SECONDS, UNLIMITED or NONE", r"[0-9:-]{1,30}|-1|UNLIMITED|INFINITE|NONE"
+)
 _YES = _one("YES", "NO", "TRUE", "FALSE", "UP", "DOWN", "1", "0")
 _N16, _N32, _N64 = (_count(bits, ", or UNLIMITED", f"{_WHOLE}|UNLIMITED|INFINITE") for bits in (16, 32, 64))
 
@@ -100,7 +102,7 @@ def whole(text: str, bits: int = 64) -> int:
 # ---- the table ----
 
 #: By form: the keys that determine which job slurmctld starts when and where.
-_TAKEN: Mapping[Form, str] = {
+_TAKEN: Mapping[AllowedValues, str] = {
     _one("sched/backfill", "sched/builtin"): "SchedulerType",
     _one("select/cons_tres", "select/cons_res", "select/linear"): "SelectType",
     _one("priority/basic", "priority/multifactor"): "PriorityType",
@@ -208,7 +210,7 @@ _REFUSED: Mapping[str, tuple[str, tuple[str, ...]]] = {
 _ACCOUNTS = "accounts, groups and QOS are not supported"
 
 #: Keys in lines of nodes, partitions and sets of nodes.
-_OF_NODES: Mapping[Form, str] = {
+_OF_NODES: Mapping[AllowedValues, str] = {
     _count(16): "Boards CoresPerSocket CPUs Procs Sockets SocketsPerBoard ThreadsPerCore",
     _count(64): "RealMemory",
     _count(32): "TmpDisk Weight",
@@ -219,7 +221,7 @@ _NOT_OF_NODES: Mapping[str, str] = {
     _NODES_LAST: "State Reason",
     _ON_NODES: "CoreSpecCount CPUSpecList CpuBind MemSpecLimit",
 }
-_OF_PARTITIONS: Mapping[Form, str] = {
+_OF_PARTITIONS: Mapping[AllowedValues, str] = {
     _HOSTS: "Nodes",
     _WORDS: "SelectTypeParameters OverSubscribe Shared",
     _NAMES: "Alternate",
@@ -240,7 +242,7 @@ _NOT_OF_PARTITIONS: Mapping[str, str] = {
 
 
 def _table(
-    taken: Mapping[Form, str],
+    taken: Mapping[AllowedValues, str],
     left_out: Mapping[str, str],
     ours: Mapping[str, Mapping[str, str]] | None = None,
     refused: Mapping[str, tuple[str, tuple[str, ...]]] | None = None,

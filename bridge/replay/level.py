@@ -1,6 +1,7 @@
 """Slurm as the batch level, a ``bridge.couplings.BatchLevel``: slurmctld decides; this module only ends running jobs."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,8 @@ class SlurmLevel:
 
     #: Slurm ends jobs whatever applications have promised; and it decides only after the end of each started job is known.
     dealings = Dealings(directs=True, awaits_outcomes=True)
+
+    running_jobs = None
 
     def __init__(self, scenario: ReadyScenario, course: Course) -> None:
         self._scenario, self._course = scenario, course
@@ -42,6 +45,9 @@ class SlurmLevel:
 
     def allocations(self) -> tuple[Array, Array, Array]:
         return self._book.allocations()
+
+    def records(self) -> dict[str, Any]:
+        return {}
 
     def started(self) -> list[int]:
         return list(self._answers.started)

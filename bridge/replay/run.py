@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from bls.engine.status import BatchStatus
 from bls.policies.slurm.parameters import LEAD_NS
 from bls.workloads.header import Calendar
-from bridge.couplings import Applications, Watch, nothing_done
+from bridge.couplings import Applications, nothing_done
 from bridge.options.declared import SLURM_SET
 from bridge.replay.clock import Clock, ClockPace
 from bridge.replay.configuration import Configuration
@@ -31,6 +31,7 @@ from bridge.runs.stored import slurm_title
 from bridge.runs.tracing import TraceRequest
 from bridge.scenarios.ready import ReadyScenario
 from bridge.scenarios.scenario import Execution, Scenario
+from bridge.watches import Watch
 from traces.base.errors import InputError
 from traces.base.time import NS_PER_S, format_ns
 from traces.base.written_file import write_text

@@ -1,7 +1,7 @@
 """Metrics in words: names, values with units, and definitions from the documentation."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -124,11 +124,6 @@ def _number(value: float) -> str:
     if abs(value) >= 1e3:
         return f"{value:,.0f}".replace("-", "−") if abs(value) < 1e9 else f"{value:.3e}".replace("-", "−")
     return four_digits(value)
-
-
-def chosen_metrics(metrics: Mapping[str, Any], names: Iterable[str]) -> tuple[Metric, ...]:
-    """The metrics with these names that have a value."""
-    return tuple(metric_of(name, metrics[name]) for name in names if metrics.get(name) is not None)
 
 
 def all_metrics(metrics: Mapping[str, Any]) -> dict[str, list[Metric]]:

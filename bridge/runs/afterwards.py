@@ -12,12 +12,11 @@ from inspect import isfunction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from bls.metrics.quantity import Quantity, named
+from bls.metrics.quantity import Quantity
 from bls.options import FAIR_START, POWER, SIGNALS
 from bls.power.features.pue.feature import FACILITY, WithFacility
-from bridge.runs.directory import read_record
 from traces.base.errors import InputError
-from traces.base.options import built, check, places
+from traces.base.options import built, check, named, places
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -160,6 +159,8 @@ class StoredRun(WithCosts):
     """A written run; tables are read when used. ``record`` is its ``run.json``. Raises InputError if it is no result."""
 
     def __init__(self, folder: Path) -> None:
+        from bridge.runs.directory import read_record
+
         self.folder, self.record = folder, read_record(folder)
 
     @cached_property

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from bls.engine.features.decisions.options import DECISIONS
+from bls.engine.features.domains.records import domain_table
 from bls.engine.features.releases.records import ReleaseRecords
 from bls.engine.features.widths.records import WidthRecords
 from bls.options import POWER
+from bls.workloads.job_words import JobWords
 from bridge.options.declared import ONLY
 from bridge.runs.directory import read_record
 from bridge.runs.stored import hosts, job_words, no_tasks, run_title
 from traces.base.errors import InputError, one_of, shown
-from traces.base.options import PART_CORES, PART_JOBS
+from traces.base.options import PART_CORES, PART_JOBS, named
 from traces.compiled import Array
-from traces.intervals import parse_intervals
+from traces.intervals import parse_intervals, within
 from traces.ledger_tables import TASKS, LedgerTable
-from traces.tables import read_columns, read_jobs, read_numbers, read_power, read_power_domains
+from traces.tables import read_columns, read_jobs, read_numbers, read_power
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,31 +46,26 @@ class FigureView(NamedTuple):
     releases: pd.DataFrame | None = None  # cores that jobs released before their end
     widths: pd.DataFrame | None = None  # requests and grants of cores after the start of jobs
     until_ns: int | None = None  # the last end; None if unknown
-    domains: pd.DataFrame | None = None  # power draw of the parts of the machine that have limits
+    run: Result | Path | None = None  # the result, or its folder, for tables of single figures
 
 
 def view_of_result(result: Result) -> FigureView:
     """The whole of a result in memory."""
-    ledger, power = result.ledger, result.power
+    ledger = result.ledger
     return FigureView(
         ledger.machine.first_core,
         list(ledger.machine.host_names),
         releases=None if ledger.of(ReleaseRecords) is None else result.releases,
         widths=None if ledger.of(WidthRecords) is None else result.widths,
         until_ns=int(ledger.jobs.end_ns.max()),
-        domains=None if power is None or not power.plan.domains else result.power_of_domains,
+        run=result,
     )
 
 
-def for_power(view: FigureView, folder: Path, until_ns: int | None) -> FigureView:
-    """The view of a stored run with what only figures of power need; ``until_ns``: the last end, None if unknown."""
-    return view._replace(until_ns=until_ns, domains=read_power_domains(folder / "power_domains.parquet"))
-
-
 def view_of_folder(folder: Path) -> FigureView:
-    """The whole of a stored run; ``until_ns`` and ``domains``, which only figures of power need, are not read."""
+    """The whole of a stored run; ``until_ns``, which only figures of power need, is not read."""
     releases, widths = (LedgerTable(kind).read_if_there(folder) for kind in (ReleaseRecords, WidthRecords))
-    return FigureView(*hosts(folder), releases=releases, widths=widths)
+    return FigureView(*hosts(folder), releases=releases, widths=widths, run=folder)
 
 
 @dataclass(frozen=True)
@@ -92,8 +89,7 @@ def _utilisation(jobs: pd.DataFrame, view: FigureView) -> Figure:
 def _figure(function: str, *takes: str, chosen: bool = True) -> Callable[[pd.DataFrame, FigureView], Figure]:
     # Draws a figure of ``traces.figures`` with these fields of the view; ``chosen``: of the chosen jobs only.
     def draw(table: pd.DataFrame, view: FigureView) -> Figure:
-        module, _, name = function.partition(":")
-        made: Any = getattr(import_module(f"traces.figures.{module}"), name)
+        made = named(f"traces.figures.{function}")
         given = {field: getattr(view, field) for field in (*takes, "title")}
         figure: Figure = made(_chosen(table, view) if chosen else table, **given)
         return figure
@@ -114,7 +110,7 @@ def _power(power: pd.DataFrame, view: FigureView) -> Figure:
     from traces.figures.run.power import power_figure
 
     until_ns = int(power["instant_ns"].max()) if view.until_ns is None else view.until_ns
-    return power_figure(power, until_ns=until_ns, domains=view.domains, title=view.title)
+    return power_figure(power, until_ns=until_ns, domains=domain_table(view.run), title=view.title)
 
 
 _CORES = ("first_core", "host_names", "jobs", "cores")  # parameters of figures of tasks
@@ -198,16 +194,13 @@ def draw_run_figures(
     figures. Raises InputError if the folder is no such result, a name or a format is unknown, a file that a named figure needs
     is missing, there is nothing to draw, or a file cannot be written.
     """
-    from traces.figures.drawing.canvas import FORMATS, save_all
+    from traces.figures.drawing.canvas import save_all
     from traces.figures.drawing.for_paper import ForPaper, write_captions
 
     how, record = paper or ForPaper(), read_record(folder)  # a folder that is no result is reported before a name
     for name in names or ():
         if name not in RUN_FIGURES:
             raise one_of("figure of a run", name, RUN_FIGURES, str(ONLY))
-    for form in formats:
-        if form not in FORMATS:
-            raise one_of("format", form, FORMATS)
     tables = _tables(folder, names)
     view = _view(folder, tables, jobs, cores, run_title(record) if how.titled else "")
     with_jobs = [table for name, table in tables.items() if name not in _OF_ALL]
@@ -263,27 +256,33 @@ def figure_table(table: pd.DataFrame | Path, columns: tuple[str, ...]) -> pd.Dat
     return read_numbers(table, columns or TASKS.columns) if isinstance(table, Path) else table
 
 
-def _view(folder: Path, tables: Mapping[str, Any], jobs: str | None, cores: str | None, title: str) -> FigureView:
+def _of_part(
+    view: FigureView, words: Callable[[], JobWords], jobs: str | None, cores: str | None, title: str
+) -> FigureView:
+    """The same view of a part of the run. ``words``: of its jobs. Raises InputError if a job or core is unknown."""
     from traces.figures.run.gantt import chosen_cores
 
-    view = view_of_folder(folder)._replace(
-        jobs=None if jobs is None else job_words(folder).intervals(jobs, str(PART_JOBS)),
+    view = view._replace(
+        jobs=None if jobs is None else words().intervals(jobs, str(PART_JOBS)),
         cores=None if cores is None else parse_intervals(cores, str(PART_CORES)),
         title=title,
     )
     chosen_cores(view.first_core, view.cores)
+    return view
+
+
+def _view(folder: Path, tables: Mapping[str, Any], jobs: str | None, cores: str | None, title: str) -> FigureView:
+    view = _of_part(view_of_folder(folder), lambda: job_words(folder), jobs, cores, title)
     if "power" not in tables:
         return view
     path = folder / "jobs.parquet"
     ends = tables["jobs"] if "jobs" in tables else read_jobs(path) if path.is_file() else None
     until_ns = None if ends is None else int(ends["end_ns"].max())
-    return for_power(view, folder, until_ns)
+    return view._replace(until_ns=until_ns)
 
 
 def _chosen(frame: pd.DataFrame, view: FigureView) -> pd.DataFrame:
     # The rows of the chosen jobs.
-    from traces.intervals import within
-
     if view.jobs is None or "job_id" not in frame.columns:
         return frame
     return frame[within(frame["job_id"].to_numpy(), view.jobs)]
@@ -347,22 +346,15 @@ class Plots:
         raise AttributeError(str(one_of("figure", name, RUN_FIGURES)))
 
     def _drawn(self, name: str, jobs: str | None, cores: str | None, title: str, ax: Axes | None) -> Figure:
-        from bls.workloads.job_words import JobWords
         from traces.figures.drawing.for_paper import placed
-        from traces.figures.run.gantt import chosen_cores
 
         kind, result = RUN_FIGURES[name], self._result
         if jobs is not None and (kind.needs in _OF_ALL or name == "utilisation"):
             raise InputError(f"jobs: {shown(jobs)}; allowed: none, as the figure {name} always shows all")
         if cores is not None and name not in ("gantt", "heat", "held"):
             raise InputError(f"cores: {shown(cores)}; allowed: none, as the figure {name} has no cores")
-        words = JobWords.of(result.ledger.jobs.job_id, result.notes.names)
-        view = view_of_result(result)._replace(
-            jobs=None if jobs is None else words.intervals(jobs, str(PART_JOBS)),
-            cores=None if cores is None else parse_intervals(cores, str(PART_CORES)),
-            title=title,
-        )
-        chosen_cores(view.first_core, view.cores)
+        words = partial(JobWords.of, result.ledger.jobs.job_id, result.notes.names)
+        view = _of_part(view_of_result(result), words, jobs, cores, title)
         table = {"power": "power_over_time", "jobs": "stored_jobs"}.get(kind.needs, kind.needs)
         with placed(ax):
             return kind.draw(getattr(result, table), view)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bridge.report import parts as p
-from bridge.report.metric_texts import all_metrics, chosen_metrics, distributions, metric_of
+from bridge.report.metric_texts import all_metrics, distributions, metric_of
 from bridge.report.page import Page
 from bridge.runs.again import LogFacts, command_again, facts_of_log, facts_of_record, with_spans
 from bridge.runs.directory import read_record
@@ -17,7 +17,6 @@ from bridge.runs.figures import (
     FigureView,
     RunFigure,
     figure_table,
-    for_power,
     view_of_folder,
     view_of_result,
 )
@@ -78,7 +77,7 @@ def parts_of_folder(folder: Path) -> RunParts:
         raise InputError(f"{folder / 'run.json'}: is not a record of twolevel run: it has no arguments")
     view, jobs = view_of_folder(folder), read_jobs(folder / "jobs.parquet")
     until_ns = int(jobs["end_ns"].max()) if len(jobs) else None
-    view = for_power(view, folder, until_ns)
+    view = view._replace(until_ns=until_ns)
     path, tasks = folder / "power.parquet", folder / TASKS.file
     power = read_power(path) if path.is_file() else None
     n_tasks = table_rows(tasks) if tasks.is_file() else 0
@@ -122,8 +121,10 @@ def page_of_run(
         p.Section("metrics", "All metrics", _metrics(metrics), "Hover, or press Tab, for definitions."),
         p.Section("again", "What was run", _what(record, command)),
     ]
-    main = [name for name in MAIN_METRICS if name != "tasks" or metrics.get(name)]  # none in recorded runs
-    return Page(kind, title, _lead(parts, jobs), chosen_metrics(metrics, main), made)
+    known = {name: metrics[name] for name in MAIN_METRICS if metrics.get(name) is not None}
+    # Recorded runs have no tasks.
+    main = [metric_of(name, value) for name, value in known.items() if name != "tasks" or value]
+    return Page(kind, title, _lead(parts, jobs), main, made)
 
 
 _ABOUT_TIMELINE = "Rows are labelled host · core. Drag or scroll to move and zoom; click a job to see why it started."

@@ -14,20 +14,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from als.lengths import takes_variation
-from als.metrics.graphs import GRAPH_METRICS
+from als.metrics import GRAPH_METRICS
 from als.metrics.loops import LOOP_METRICS, application_metrics, distributions
 from bls.constraints.job_constraints import unaware_of
 from bls.engine.features.directions.records import ScaleRecords
+from bls.engine.features.domains.records import power_of_parts
 from bls.engine.features.hints.records import HintRecords
-from bls.engine.features.limits.options import LIMITS
 from bls.engine.features.releases.records import ReleaseRecords
 from bls.engine.features.widths.records import WidthRecords
 from bls.metrics.batch import main_metrics, schedule_metrics
 from bls.metrics.schedule import Allocations, Downtime, Schedule
 from bls.options import POWER
+from bls.workloads.job_words import JobWords
 from bridge.options.declared import TRACE_DETAIL, TRACE_FORMATS
 from bridge.runs.afterwards import WithCosts, fair_starts_of, fairness
-from bridge.runs.tracing import technique_labels
 from bridge.scenarios.ready import ReadyScenario
 from traces import tables
 from traces.base.columns import html_table
@@ -63,7 +63,7 @@ class BatchNotes:
     start_reasons: Mapping[int, str] = field(default_factory=dict)  # its reasons for starts, where stated, by row
     # the log's name of each row's job, empty where unknown; None if the log has no names
     names: Sequence[str] | None = None
-    # State changes of hosts that power limits stop or that sleep: (instants, hosts, states); None if the run has no such hosts
+    # State changes of hosts that are stopped to save power: (instants, hosts, states); None if none can be
     host_states: tuple[Array, Array, Array] | None = None
     # int64 (rows,) or None: predicted power of jobs (``bls.simulator.BatchSimulator.predicted_power``)
     predicted_power: Array | None = None
@@ -329,18 +329,7 @@ class Result(WithCosts):
             raise InputError(f"this result has no power data: the run was made without {POWER:held}")
         return tables.rows_frame(self.power.columns)
 
-    @cached_property
-    def power_of_domains(self) -> pd.DataFrame:
-        """The same for each part of the machine that has its own limits.
-
-        Raises
-        ------
-        InputError
-            If no part has.
-        """
-        if self.power is None or not self.power.plan.domains:
-            raise InputError(f"no part of this result's machine has its own power limits ({LIMITS})")
-        return tables.rows_frame(self.power.domain_columns)
+    power_of_domains = cached_property(power_of_parts)
 
     @cached_property
     def nodes(self) -> pd.DataFrame:
@@ -471,7 +460,6 @@ class Result(WithCosts):
         InputError
             If there is no such job; the message lists the existing ones.
         """
-        from bls.workloads.job_words import JobWords
         from bridge.runs.story import job_story
 
         if isinstance(job, str):
@@ -488,6 +476,8 @@ class Result(WithCosts):
             ledger = replace(ledger, power=self.power.records())
         if self.scenario.technique is None:
             return ledger
+        from bridge.runs.tracing import technique_labels
+
         als = str(self.scenario.options.names()["als"])
         names, which = technique_labels(als, self.further_columns, len(ledger.jobs))
         return replace(ledger, techniques=names, technique=which)
@@ -526,7 +516,6 @@ class Result(WithCosts):
         InputError
             If an argument is not allowed, that part is empty, or there is a trace already.
         """
-        from bls.workloads.job_words import JobWords
         from bridge.runs.tracing import TraceRequest, part_of
 
         part = part_of(window, cores, jobs, JobWords.of(self.ledger.jobs.job_id, self.notes.names))

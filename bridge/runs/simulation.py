@@ -8,27 +8,29 @@ from typing import Any
 
 import numpy as np
 
+from als.metrics.loops import LOOP_METRICS
 from bls.engine.status import BatchStatus
 from bls.machine.platform import Platform
 from bls.observers import AnyObserver
 from bls.policies.contract import OtherProgram
 from bls.simulator import BatchSimulator
 from bls.workloads.workload import Workload
-from bridge.couplings import Applications, BatchLevel, RunWatch, Watch, check_execution, coupling, nothing_done
+from bridge.couplings import Applications, BatchLevel, check_execution, coupling, nothing_done
 from bridge.options.declared import COUPLING, NO_TASKS
 from bridge.runs.kernels import prepare_run, prepare_workers
 from bridge.runs.result import ApplicationNotes, BatchNotes, Result
 from bridge.scenarios.conflicts import RUN, check_used
 from bridge.scenarios.ready import ReadyScenario, check_ready, decided
 from bridge.scenarios.scenario import Execution, Scenario, given_platform, spelled_as_parts, warn_of_paper_machine
-from bridge.watches import Pace
+from bridge.watches import Pace, RunWatch, Watch
 from traces.base.errors import InputError
 from traces.base.options import check as check_conflicts
 from traces.base.process import free_memory_bytes, give_back_memory
+from traces.checks.ledger import check_ledger
 from traces.compiled import Array
 from traces.holdings import core_spans, widening
 from traces.kernels.units import working_s
-from traces.ledger import JobRecords, Ledger, PassRecords
+from traces.ledger import JobRecords, Ledger
 from traces.lifecycle import Ending
 from traces.records.gpus import GpuRecords
 
@@ -56,10 +58,10 @@ def _check_widths(scenario: ReadyScenario, coupling_name: str) -> None:
         raise InputError(f"{COUPLING:{coupling_name}}: {what}; use {COUPLING:inline}")
 
 
-def _run_batch_level(simulator: BatchSimulator, watch: Watch) -> None:
+def _run_batch_level(level: BatchLevel, watch: Watch) -> None:
     pace = Pace()
-    while simulator.advance(pace.ends()) != BatchStatus.DONE:
-        watch(simulator.ended, simulator.now_ns)
+    while level.advance(pace.ends()) != BatchStatus.DONE:
+        watch(level.ended, level.now_ns)
 
 
 def _outcomes_of(result: Result) -> Applications:
@@ -113,16 +115,11 @@ def ledger_of(scenario: ReadyScenario, level: BatchLevel, applications: Applicat
         left_ns=np.where(column("start_ns") < 0, column("cancel_ns"), -1),
         user=of_rows(workload.user),
     )
-    found: dict[str, Any] = {}
-    if isinstance(level, BatchSimulator):
-        found = level.records()
-        if level.rules.keep_decisions:
-            decided = level.decision_columns()
-            found["passes"] = PassRecords(decided["now_ns"], decided["waiting"], decided["started"])
+    records = level.records()
     if scenario.platform.n_gpus:
-        found = {"gpus": GpuRecords.none(len(jobs))} | found
+        records = {"gpus": GpuRecords.none(len(jobs))} | records
     machine = scenario.platform.machine()
-    return Ledger(machine, jobs, applications.records, applications.transfers, ids=workload.ids, **found)
+    return Ledger(machine, jobs, applications.records, applications.transfers, ids=workload.ids, **records)
 
 
 def _loops(scenario: ReadyScenario, applications: Applications, ledger: Ledger) -> Array:
@@ -133,8 +130,6 @@ def _loops(scenario: ReadyScenario, applications: Applications, ledger: Ledger) 
         changed[one.job[one.of_core]] = True
     if not changed.any():
         return applications.loops
-    from als.metrics.loops import LOOP_METRICS
-
     held, speed = core_spans(ledger, changed), scenario.platform.core_speed_gflops
     could = np.bincount(held.job, (held.end_ns - held.start_ns) * speed[held.core] * 1e-9, len(jobs))
     done = changed & (jobs.state == Ending.COMPLETED) & (could > 0)
@@ -207,7 +202,7 @@ def run(
     keep_tasks : bool
         Whether to keep a record of every task.
     watch : Watch
-        Called with the progress; a ``bridge.couplings.RunWatch`` also gets the run itself.
+        Called with the progress; a ``bridge.watches.RunWatch`` also gets the run itself.
     like : Result, optional
         The result of a scenario with the same applications and outcomes (``bridge.studies.unit.same_anywhere``): they are not
         simulated again, and records of tasks are not kept.
@@ -273,8 +268,6 @@ def _simulated(
     origin = simulator.column("origin").copy()
     ledger, notes = ledger_of(scenario, simulator, applications), _notes(scenario, simulator)
     if check:
-        from traces.checks.ledger import check_ledger
-
         check_ledger(ledger)
     del simulator  # its state is larger than the result
     return Result(scenario, ledger, cost, notes, application_notes(scenario, origin, applications, ledger))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,9 +22,6 @@ from traces.exporters.shown.part import Excerpt, automatic_detail
 from traces.ledger import JobRecords, Ledger, MachineShape, PassRecords, PowerRecords, TaskRecords, TransferRecords
 from traces.ledger_tables import TASKS, TRANSFERS, stored_events, stored_ledger
 from traces.tables import CUT_BECAUSE, read_jobs, read_power, read_rows
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ARCHIVE = Path("trace") / "traces.otf2"  #: the OTF2 trace of a run, in its folder
 
@@ -103,7 +100,7 @@ def _of_table(ledger: Ledger, folder: Path) -> tuple[Path, Array, dict[str, Arra
     if len(frame) != len(row) or (frame["job_id"].to_numpy() != jobs.job_id[row]).any():
         raise InputError(f"{path}: does not match the tasks of {folder / 'jobs.parquet'}")
     columns = {name: frame[name].to_numpy() for name in TASKS.columns}
-    return path, row, columns | {name: _column(frame, name) for name in ("task", "core")}
+    return path, row, columns | {name: frame[name].to_numpy(np.int64) for name in ("task", "core")}
 
 
 def _of_archive(ledger: Ledger, folder: Path, record: Mapping[str, Any]) -> tuple[Path, Array, dict[str, Array]]:
@@ -160,27 +157,23 @@ def _rows_of(jobs: JobRecords, job_id: Array, at_ns: Array) -> Array:
     return np.where(numbers[which] == job_id, found, -1)
 
 
-def _column(frame: pd.DataFrame, name: str) -> Array:
-    found: Array = frame[name].to_numpy(np.int64)
-    return found
-
-
 def _further(folder: Path, record: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if (path := folder / "decisions.parquet").is_file():
         names = ("now_ns", "waiting", "started")
-        found["passes"] = PassRecords(*(_column(read_rows(path, names), name) for name in names))
+        passes = read_rows(path, names)
+        found["passes"] = PassRecords(*(passes[name].to_numpy(np.int64) for name in names))
     if (path := folder / "power.parquet").is_file():
         frame, arguments = read_power(path), record.get("arguments") or {}
         said = record.get("power")
         full = float(said["full_w"]) if isinstance(said, Mapping) and "full_w" in said else 0.0
         dvfs = arguments.get("limits") and arguments.get("fallback") == "dvfs"
         found["power"] = PowerRecords(
-            instant_ns=_column(frame, "instant_ns"),
-            power_mw=_column(frame, "power_mw"),
+            instant_ns=frame["instant_ns"].to_numpy(np.int64),
+            power_mw=frame["power_mw"].to_numpy(np.int64),
             full_mw=round(1000 * full),
-            limit_mw=_column(frame, "limit_mw") if arguments.get("limits") else None,
-            level=_column(frame, "level") if dvfs else None,
+            limit_mw=frame["limit_mw"].to_numpy(np.int64) if arguments.get("limits") else None,
+            level=frame["level"].to_numpy(np.int64) if dvfs else None,
         )
     return found
 

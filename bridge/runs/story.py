@@ -6,20 +6,19 @@ held when it became eligible, jobs that released cores when it started, and jobs
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from bls.engine.features.records import EVENTS, START_DELAY
-from bls.workloads.job_words import JobWords
+from bls.workloads.job_words import JobWords, number_ranges
 from bridge.runs.directory import read_record
 from bridge.runs.stored import hosts
 from traces.base.errors import InputError
 from traces.base.time import format_ns
 from traces.compiled import Array
-from traces.intervals import intervals_text
 from traces.ledger_tables import stored_events
 from traces.lifecycle import Ending, Stage, describe
 from traces.records.events import NAMED, JobEvents, counted, instant_text
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Table: TypeAlias = "Mapping[str, Any] | pd.DataFrame"  #: a table: a frame, or columns by name
-_LONGEST_LIST = 120  #: most characters of the list of job numbers in an error
 
 
 def _named(numbers: Array) -> str:
@@ -229,24 +227,14 @@ def job_story(
     jobs = _Jobs(columns, n_cores, n_gpus, decisions, events)
     rows = np.flatnonzero(jobs.number == job)
     if not len(rows):
-        raise InputError(f"job {job}: there is none in these results; allowed: {_list(jobs.number)}")
+        known = number_ranges(np.unique(jobs.number), "none, it has no jobs")
+        raise InputError(f"job {job}: there is none in these results; allowed: {known}")
     rows = rows[np.argsort(jobs.attempt[rows], kind="stable")]
     lines: list[tuple[str, str]] = [line for row in rows.tolist() for line in jobs.lines(row)]
     width = max(len(instant) for instant, _ in lines)
     name = (jobs.word(NAME, int(rows[0])) if NAME in columns else "") or word
     title = f"job {job} ({name})" if name and name != f"{job}" else f"job {job}"
     return "\n".join([title, *(f"  {instant.rjust(width)}  {text}" for instant, text in lines)])
-
-
-def _list(numbers: Sequence[int] | Array) -> str:
-    # The job numbers as ranges, as many as a line can bear.
-    known = np.unique(np.asarray(numbers, np.int64))
-    if not len(known):
-        return "none, it has no jobs"
-    first = np.flatnonzero(np.diff(known, prepend=known[0] - 2) != 1)
-    stop = np.append(first[1:], len(known)) - 1
-    text = intervals_text(zip(known[first].tolist(), (known[stop] + 1).tolist(), strict=True))
-    return text if len(text) <= _LONGEST_LIST else text[:_LONGEST_LIST].rsplit(" ", 1)[0] + f" … {known[-1]}"
 
 
 def story_of_results(folder: Path, job: str) -> str:

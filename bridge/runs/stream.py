@@ -23,13 +23,13 @@ from bls.simulator import BatchSimulator
 from bls.stream import LATER, STRETCH_JOBS, ArrivingJobs, Stretch, stretches
 from bls.workloads.header import has_begin
 from bls.workloads.workload import Workload
-from bridge.couplings import Watch, nothing_done
+from bridge.couplings import nothing_done
 from bridge.runs.kernels import prepare_run
 from bridge.runs.record import account_of_log
 from bridge.runs.simulation import ledger_of
 from bridge.runs.stored import IDS
 from bridge.scenarios.ready import ReadyScenario
-from bridge.watches import Pace
+from bridge.watches import Pace, Watch
 from traces import tables
 from traces.base.process import give_back_memory
 from traces.compiled import Array

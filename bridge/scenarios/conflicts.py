@@ -6,7 +6,6 @@ from typing import Any, Final, TypeAlias
 
 from als import options as a
 from bls import options as b
-from bls.conflicts import STREAMED
 from bls.engine.features.decisions.options import DECISION_COST, DECISIONS
 from bls.engine.features.dependencies.options import DEPENDENCIES
 from bls.engine.features.other_events.options import WINDOWS
@@ -16,12 +15,11 @@ from bls.engine.features.presets.options import PRESET
 from bls.engine.features.releases.options import COORDINATION
 from bls.engine.features.switches.options import SWITCHES
 from bls.engine.features.widths.options import MALLEABLE, RESIZE
-from bls.metrics.quantity import named
 from bls.power.options import Power
 from bridge.options import declared as d
 from bridge.scenarios.scenario import RECORDED, Application, Scenario
 from traces.base.errors import InputError, at
-from traces.base.options import SEED, ChosenFeature, Conflict, Option, has, needs, option_given, places, plain
+from traces.base.options import SEED, ChosenFeature, Conflict, Option, has, named, needs, option_given, places, plain
 
 # Tables are set by hand, as in ``bls.conflicts``.
 # fmt: off
@@ -234,7 +232,7 @@ def _not_traced(option: Option[Any], example: Any) -> Conflict:
 
 
 def _at_once(second: ChosenFeature, why: str = "it needs all jobs at once", allowed: str = "without it") -> Conflict:
-    streamed = has(STREAMED.name, lambda given: given.get("stream"), stream=True, als="recorded", trace="none")
+    streamed = has(str(b.STREAM), lambda given: given.get("stream"), stream=True, als="recorded", trace="none")
     return Conflict(streamed, second, reason=f"{{second}}: {why}", allowed=allowed)
 
 
@@ -263,10 +261,9 @@ TYPED: Final[tuple[Conflict, ...]] = (
         ),
         "a stream simulates no application level", RECORDED
     ),
-    Conflict(
-        has(STREAMED.name, lambda given: given.get("stream"), stream=True, als="recorded"),
+    _at_once(
         has(str(d.TRACE_FORMATS), lambda given: given["trace"] != d.NO_FORMATS, trace="otf2"),
-        reason=f"{{second}}: a trace is made of all jobs at once; give {d.TRACE_FORMATS:none}"
+        f"a trace is made of all jobs at once; give {d.TRACE_FORMATS:none}", ""
     ),
     *(_at_once(_typed(option, "x")) for option in _WHOLE),
     _at_once(

@@ -9,9 +9,9 @@ from als.options import ALS
 from als.techniques import TECHNIQUES
 from als.techniques.openmp import from_openmp
 from bls.allocators import ALLOCATORS
+from bls.engine.features.decisions.options import MEASURED
 from bls.estimates import ESTIMATORS
 from bls.policies import POLICIES
-from bls.scheduler_options import MEASURED
 from bls.workloads import is_seeded
 from bridge.scenarios.scenario import RECORDED
 

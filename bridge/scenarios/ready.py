@@ -82,7 +82,7 @@ class ReadyScenario:
     @property
     def blind_to_switches(self) -> bool:
         """Whether the allocator is known to ignore switches."""
-        return self.allocator in ALLOCATORS.values() and self.allocator.name != "topology"
+        return self.allocator == ALLOCATORS.get(self.allocator.name) and self.allocator.name != "topology"
 
     @property
     def notes(self) -> bool:
@@ -196,7 +196,7 @@ class ReadyScenario:
             memory_gbps=links.memory_gbps,
         )
         speeds = core_speeds(level.speeds, platform.n_cores, options.seed)
-        power = _power(options, workload, platform, known_jobs, place, constraints.partition)
+        power = _power(options, workload, platform, known_jobs, place)
         ready = cls(
             workload,
             platform,
@@ -232,7 +232,6 @@ def _power(
     platform: Platform,
     known_jobs: Array | None,
     place: Array,
-    partition: Array | None,
 ) -> PowerPlan | None:
     if not options.power.asked:
         return None
@@ -247,7 +246,6 @@ def _power(
         seed=options.seed,
         said=None if applications is None else partial(applications.allowed, place),
         drawn=None if applications is None else partial(applications.draws, place),
-        partition=partition,
     )
 
 

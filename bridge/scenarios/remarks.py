@@ -16,7 +16,6 @@ from bls.policies import policy
 from bls.policies.contract import goes_by_estimates
 from bls.workloads.header import named_machine
 from bls.workloads.workload import TOO_WIDE, Workload
-from bridge.scenarios.application_map import DEFAULT
 from bridge.scenarios.ready import ReadyScenario
 from bridge.scenarios.scenario import Scenario
 from traces.base.errors import listed
@@ -132,7 +131,7 @@ def balance_words(options: Iterable[Scenario]) -> str:
 def wish_words(scenario: ReadyScenario) -> str:
     """Remark that requests of running jobs have no effect, or do not occur; empty if neither is the case."""
     wishes = any(any(program.wishes) for program in scenario.applications)
-    evolves = scenario.options.batch.evolves
+    evolves = scenario.options.batch.resized == "evolve"
     if wishes and not evolves:
         return f"applications request cores without effect: {RESIZE:evolve} grants them"
     if evolves and not wishes:
@@ -145,6 +144,8 @@ def unmatched_words(scenario: ReadyScenario) -> str:
     level = scenario.options.application
     if level.map is None or scenario.programs is None:
         return ""
+    from bridge.scenarios.application_map import DEFAULT
+
     counts = level.map.counts(scenario.program)
     without = [name for name, jobs in counts.items() if not jobs and name != DEFAULT]
     if not without:
@@ -167,7 +168,7 @@ def power_words(scenario: ReadyScenario) -> Iterator[str]:
     if not plan.limited:
         return
     whole = "with all hosts off the machine draws" if plan.fallback == "stop:off" else "idle the machine draws"
-    for part, least_mw in zip(plan.parts, plan.least_mw, strict=True):
+    for part, least_mw in zip(plan.domains, plan.least_mw, strict=True):
         limits = part.limits.limits
         name, draws = (f"{part.name}: ", "idle it draws") if part.name else ("", whole)
         if below := [one.power_mw for one in limits if one.power_mw < least_mw]:

@@ -15,7 +15,8 @@ from als.graphs.draw import DrawnGraph
 from als.graphs.order import index_edges, topological_order, upward_ranks
 from als.graphs.task_graph import CORES, TaskGraph
 from als.lengths.draw import length_cov
-from als.metrics.graphs import GRAPH_METRICS, arrived_transfers, measure_graph
+from als.metrics import GRAPH_METRICS
+from als.metrics.graphs import arrived_transfers, measure_graph
 from als.metrics.loops import LOOP_METRICS, by_name
 from als.network.routes import longest_route
 from als.options import ALS, WORKERS
@@ -53,7 +54,7 @@ class GraphResult:
     # network
     transfers: dict[str, Array] | None
     loop_values: Array  # float64, by ``als.metrics.loops.LOOP_METRICS``
-    graph_values: Array  # float64, by ``als.metrics.graphs.GRAPH_METRICS``
+    graph_values: Array  # float64, by ``als.metrics.GRAPH_METRICS``
 
     @property
     def metrics(self) -> dict[str, float]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,22 +17,23 @@ from bridge.studies.results import COMPARISONS, COSTS, RESULTS, base_of, compare
 from bridge.studies.study import ALWAYS, KEEP, Study, short_word
 from bridge.studies.study_record import drawn_in, list_drawn, read_study_record
 from traces.base.errors import InputError, one_of
+from traces.base.options import named
 from traces.base.time import NS_PER_S
 from traces.compiled import Array
-from traces.figures.drawing.for_paper import CAPTIONS
+from traces.figures.drawing.canvas import Axes, Figure
+from traces.figures.drawing.for_paper import CAPTIONS, ForPaper, placed, write_captions
 from traces.figures.drawing.frames import sums_by_class
+from traces.figures.drawing.panels import Box
 from traces.figures.drawing.styles import FEW, UPSILON
+from traces.figures.study.combinations import batch_label
 from traces.figures.study.decisions import MOST_LINES
 from traces.statistics import MIN_SEEDS
-from traces.statistics.comparisons import option_columns
+from traces.statistics.comparisons import finished, option_columns
 from traces.statistics.intervals import CONFIDENCE
 from traces.tables import BEGIN, read_columns, read_rows, rows_frame
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from traces.figures.drawing.canvas import Axes, Figure
-    from traces.figures.drawing.for_paper import ForPaper
 
 #: The figures of kept tables, and the word of ``[study] keep`` that each needs.
 KEPT_FIGURES = {
@@ -48,8 +48,6 @@ _OF_JOBS = ("submit_ns", "start_ns", "end_ns", "state", "why")
 
 def kept_frames(study: Study, folder: Path, name: str, results: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     """The workloads of a finished study, each with a table for a figure of :data:`KEPT_FIGURES`, by ``label`` and ``batch``."""
-    from traces.statistics.comparisons import finished
-
     word = KEPT_FIGURES[name]
     if word not in study.keep:
         return
@@ -69,8 +67,6 @@ def kept_frames(study: Study, folder: Path, name: str, results: pd.DataFrame) ->
 
 def _named(study: Study, row: pd.Series[Any], rows: pd.DataFrame) -> dict[str, str]:
     # The name of a combination: the values that vary within its workload.
-    from traces.figures.study.combinations import batch_label
-
     def varies(column: str) -> bool:
         return column in rows and bool(rows[column].nunique(dropna=False) > 1)
 
@@ -112,8 +108,6 @@ def _rows(name: str, tables: list[tuple[Path, Any]]) -> list[dict[str, float]]:
 
 def _boxes(values: Iterator[Array]) -> list[dict[str, float]]:
     # The mean over the seeds of each number of a box.
-    from traces.figures.drawing.panels import Box
-
     boxes = [Box.of(one) for one in values if len(one)]
     if not boxes:
         return []
@@ -174,7 +168,7 @@ MEASURES = {
 
 
 def _drawn_by(module: str, function: str, **how: str) -> Callable[[Any, str], Figure]:
-    return lambda frame, title: getattr(import_module(f"traces.figures.{module}"), function)(frame, title=title, **how)
+    return lambda frame, title: named(f"traces.figures.{module}:{function}")(frame, title=title, **how)
 
 
 #: The figures of a study by name, and the functions that draw them.
@@ -304,7 +298,6 @@ def draw_study_figures(
     replace earlier ones in ``figures``, where a user's file whose name is needed gets a ``~`` after it. ``captions.txt``, next
     to the figures, has their captions. Raises InputError if a name is unknown, or the results lack the data."""
     from traces.figures.drawing.canvas import save_all
-    from traces.figures.drawing.for_paper import ForPaper, write_captions
 
     drawn, how = [], paper or ForPaper()
     study = study or read_study_record(folder).study()
@@ -422,8 +415,6 @@ class StudyPlots:
         raise AttributeError(str(one_of("figure", name, [one.replace("-", "_") for one in STUDY_FIGURES])))
 
     def _drawn(self, name: str, part: str | None, title: str | None, ax: Axes | None) -> Figure:
-        from traces.figures.drawing.for_paper import placed
-
         taken: set[str] = set()
         parts = {fresh(one.name, taken): one for one in self._parts(name)}
         if not parts:

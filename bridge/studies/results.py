@@ -9,7 +9,7 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import islice, product
+from itertools import chain, islice, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -113,8 +113,7 @@ def results_so_far(study: Study, folder: Path) -> pd.DataFrame:
         inputs = find_inputs(study)
     options, journal = _option_columns(study), Journal.as_it_stands(folder.absolute())
     keys = inputs.begun(journal.keys).keys
-    entries = enumerate(journal.entries(product(keys, study.seeds), study.metrics))
-    rows = [_result_row(study, options, row, entry) for row, entry in entries if entry is not None]
+    rows = list(chain.from_iterable(_rows(study, keys, journal, partial(_result_row, study, options))))
     return rows_frame(rows or {"cell": [], "workload": [], "seed": [], "error": []})
 
 

@@ -20,6 +20,7 @@ from bridge.studies.replicates import Replicates
 from traces.base.errors import InputError, Mention, listed, one_of, shown, spelled, whole
 from traces.base.options import SEED
 from traces.figures.study.combinations import batch_label
+from traces.intervals import OPEN, parse_intervals
 
 #: Tables that may be kept of a cell and seed besides its metrics, and the file that ``run`` writes each into.
 KEEP = {
@@ -269,8 +270,6 @@ def every_combination(axes: Mapping[str, Sequence[o.Value]]) -> Iterator[dict[st
 
 def seeds_of(given: object, where: str) -> tuple[int, ...]:
     """Read seeds: their number, from 0; a list; or ``0-4 9``. Raises InputError for none, or one that occurs twice."""
-    from traces.intervals import OPEN, parse_intervals
-
     if isinstance(given, int) and not isinstance(given, bool):
         return tuple(range(whole(where, given, 1, _MOST_SEEDS)))
     said = given

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from als.metrics.graphs import GRAPH_METRICS
+from als.metrics import GRAPH_METRICS
 from als.metrics.loops import distributions
 from bls.machine.platform import Platform
 from bls.policies.contract import OtherProgram, directs
@@ -231,8 +232,6 @@ def do_unit(unit: Unit, prepared: Prepared, like_runs: LikeRuns, worker: str = "
 
 def remove_remains(folder: Path) -> None:
     """Remove the incomplete results and scratch folders that killed workers and replays have left in a study's folder."""
-    import shutil
-
     for entry in (*folder.glob("cells/*/.seed-*"), *folder.glob(f"{SCRATCH}*")):
         if _REMAINS.fullmatch(entry.name):
             shutil.rmtree(entry, ignore_errors=True)

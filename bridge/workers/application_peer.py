@@ -12,7 +12,8 @@ from als.engine.codes import FINISHED, STOPPED
 from als.engine.state import NEVER
 from als.lengths import normal_lengths
 from als.lengths.draw import length_cov
-from als.metrics.graphs import GRAPH_METRICS, arrived_transfers, measure_graph
+from als.metrics import GRAPH_METRICS
+from als.metrics.graphs import arrived_transfers, measure_graph
 from als.network.state import NO_NETWORK
 from als.plain_loops import PlainLoops, is_plain, run_loop
 from als.schedulers import AnyScheduler

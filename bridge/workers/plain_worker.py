@@ -11,6 +11,7 @@ import contextlib
 import random
 import socket
 import threading
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from bridge.protocol import messages as m
@@ -136,6 +137,8 @@ async def _bridge(connection: BlockingConnection, technique: str, program: str) 
 def warm_up(context: ssl.SSLContext | None, technique: str, program: str = "") -> PlainWorker:
     """Serve a few small jobs in this process, and return the worker that has served them. Faults of the technique or program
     are reported only when a run orders them."""
+    if program:
+        import_module("als.engine.features.graph_data")  # the network, which these jobs do not use
     ours, theirs = socket.socketpair()
     bridge, worker = BlockingConnection(Session(ApplicationBook, Role.BRIDGE, _TOKEN), ours), PlainWorker(context)
     orders = threading.Thread(target=run, args=(_bridge(bridge, technique, program),))

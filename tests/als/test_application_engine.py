@@ -25,7 +25,7 @@ from als.engine.rule_table import MOMENTS
 from als.engine.scaling import hands_out, rescale, rescale_all, set_scale
 from als.engine.state import ApplicationState
 from als.engine.validation import validate
-from als.metrics.graphs import GRAPH_METRICS
+from als.metrics import GRAPH_METRICS
 from als.metrics.loops import LOOP_METRICS, application_metrics, by_name, finish_cov, finish_imbalance, measure
 from als.planners import planner
 from als.planners.contract import MAPPED

@@ -19,7 +19,8 @@ from test_planners import HEFT_EDGES, HEFT_TIMES, PEFT_EDGES, PEFT_TIMES, order_
 
 from als.application import ApplicationSimulator
 from als.application_parts import Edges, GraphPart
-from als.metrics.graphs import GRAPH_METRICS, measure_graph
+from als.metrics import GRAPH_METRICS
+from als.metrics.graphs import measure_graph
 from als.metrics.loops import by_name
 from als.network import network_model, network_state
 from als.planners import PLANNERS

@@ -261,7 +261,7 @@ def test_which_distributions_a_variation_is_of_use_to() -> None:
     for spec in ("gamma:cov=0.5", "file:none.txt", "exponential"):
         assert not takes_variation(spec)
         check_variation(spec, 0.0)
-    words = r"variation: 0\.1 has no effect on lengths='exponential', which has its own"
+    words = r"variation=0\.1: no effect on lengths='exponential', which has its own; allowed: 0"
     with pytest.raises(InputError, match=words):
         check_variation("exponential", 0.1)
 

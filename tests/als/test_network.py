@@ -19,9 +19,9 @@ from reference.sharing import transfer_times as slow_times
 from transfers_alone import transfer_times
 
 from als.network import MODELS, NetworkKind, NetworkModel, SharingModel, network_model, network_state
-from als.network.flows import FlowState, begin_flows, cancel, flow_sizes, next_event, send, share
+from als.network.flows import begin_flows, cancel, next_event, send, share
 from als.network.routes import link_bandwidth, link_latency_ns, mean_costs, route
-from als.network.state import MAX_LEVELS, MAX_ROUTE, PARAMETERS, NetworkState
+from als.network.state import MAX_LEVELS, MAX_ROUTE, PARAMETERS, FlowState, NetworkState, flow_sizes
 from als.network.topologies import TOPOLOGIES, topology
 from bls.machine.platform import TOPOLOGIES as OF_PLATFORMS
 from traces.base.errors import InputError

@@ -1,6 +1,7 @@
 """The catalogue of the Parallel Workloads Archive, and the shipped workload."""
 
 import json
+import re
 import runpy
 from pathlib import Path
 
@@ -12,13 +13,10 @@ from bls import Workload
 from bls.analysis.description import describe
 from bls.machine.platform import Platform
 from bls.workloads import read_workload, sample_path
-from bls.workloads.archive import ArchivedLog, catalogue, catalogue_table, find_log, parse_catalogue, thanks
+from bls.workloads.archive import ArchivedLog, catalogue, catalogue_table, find_log, thanks
 from bls.workloads.header import named_machine, named_size
 from bls.workloads.selection import fit, select
 from traces.base.errors import InputError
-
-HEAD = '[archive]\ntitle = "A"\nurl = "https://a.org/w/"\ncite = "C"\ndoi = "10.1/x"\n'
-LOG = '[[log]]\nname = "one"\ntitle = "One"\npath = "l_one/One-1.swf.gz"\n'
 
 
 def test_a_log_is_found_by_name_alias_and_file() -> None:
@@ -48,7 +46,23 @@ def test_every_log_has_its_own_file_and_credits() -> None:
     assert "Acknowledge: Lars Malinowsky" in thanks(find_log("kth"))
     one = ArchivedLog(name="one", title="One", path="l_one/One-1.swf.gz", aliases=("eins",), jobs=3)
     assert thanks(one)[1] == "Acknowledge: see https://www.cs.huji.ac.il/labs/parallel/workload/l_one/"
-    assert parse_catalogue(HEAD + LOG + 'aliases = ["eins"]\njobs = 3\n').logs == (one,)
+
+
+def test_the_shipped_catalogue_is_sound() -> None:
+    archive = catalogue()
+    assert re.fullmatch(r"https://.*/", archive.url)
+    assert all(isinstance(text, str) and text for text in (archive.title, archive.cite, archive.doi))
+    called = [name for log in archive.logs for name in log.called()]
+    assert len(set(called)) == len(called), "no two logs share a name"
+    for log in archive.logs:
+        assert all(re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name) for name in (log.name, *log.aliases)), log
+        assert log.title, log
+        for text in (log.title, log.provided_by, log.cite, log.note):
+            assert text.isprintable(), log
+            assert text == text.strip(), log
+        assert re.fullmatch(r"l_[a-z0-9_]+/[A-Za-z0-9.-]+\.swf\.gz", log.path), log
+        assert all(number is None or number > 0 for number in (log.jobs, log.jobs_at_most, log.cores)), log
+        assert log.text_sha256 is None or re.fullmatch(r"[0-9a-f]{64}", log.text_sha256), log
 
 
 def test_the_table_has_a_line_for_every_log() -> None:

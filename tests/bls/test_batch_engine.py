@@ -31,7 +31,7 @@ from bls.engine.validation import validate
 from bls.fair_start import FinishedRows, fair_starts
 from bls.machine.platform import HostGroup, Platform
 from bls.policies import POLICIES
-from bls.running_jobs import Counts
+from bls.running_jobs import counter
 from bls.scheduler_options import ConstraintOptions
 from bls.scheduler_options import Rules as BatchRules
 from bls.simulator import BatchSimulator
@@ -540,11 +540,11 @@ def test_the_numbers_of_a_run_do_not_keep_its_columns() -> None:
     """A display of the run keeps its numbers; the columns of a large run take more memory than everything else that is kept."""
     simulator = simulator_of(said_cases(1, 5)[0])
     ended = len({attempt.number for attempt in finish(simulator)})
-    counts, state = Counts(simulator.state), weakref.ref(simulator.state)
+    counts, state = counter(simulator.state), weakref.ref(simulator.state)
     del simulator
     gc.collect()
     assert state() is None
-    assert counts.ended == ended
+    assert counts().ended == ended
 
 
 def test_the_numbers_of_a_run_go_on_when_more_outages_are_drawn() -> None:
@@ -553,8 +553,8 @@ def test_the_numbers_of_a_run_go_on_when_more_outages_are_drawn() -> None:
     platform = Platform((HostGroup(4, 2, 8.0),))
     args = workload, platform, POLICIES["fcfs"], ALLOCATORS["first-fit"]
     simulator = BatchSimulator(*args, constraints=constraints, recorded=True)
-    counts, drawn = Counts(simulator.state), simulator.outages
+    counts, drawn = counter(simulator.state), simulator.outages
     while simulator.advance(1) is not BatchStatus.DONE:
-        assert (counts.now_ns, counts.ended) == (simulator.now_ns, simulator.ended)
+        assert (counts().now_ns, counts().ended) == (simulator.now_ns, simulator.ended)
     assert simulator.outages is not drawn
-    assert counts.ended == len(workload)
+    assert counts().ended == len(workload)

@@ -16,9 +16,10 @@ from bls.constraints.advance_reservations import Window, load_windows, parse_win
 from bls.constraints.job_constraints import BEYOND_LIMITS, NO_PARTITION, assign, constrain, outage_columns
 from bls.constraints.outages import NEVER, OutageModel, Outages, modelled_outages, outages, read_outages
 from bls.constraints.resource_requests import ASKS_TOO_MUCH, Requests, fit_requests, requests
+from bls.engine.features.switches.options import switch_limit
 from bls.machine.partitions import Partition, Switch
 from bls.machine.platform import HostGroup, Platform
-from bls.scheduler_options import ConstraintOptions, switch_limit
+from bls.scheduler_options import ConstraintOptions
 from bls.workloads.workload import TOO_WIDE, Workload
 from bridge import simulate
 from traces.base.errors import InputError

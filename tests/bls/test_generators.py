@@ -24,8 +24,9 @@ from bls.analysis.likeness import (
     likeness_table,
 )
 from bls.machine.platform import HostGroup, Platform
+from bls.options import METHOD
 from bls.workloads.generators import lublin
-from bls.workloads.generators.accasim import METHODS, EqualNodes, generate_like, machine_of
+from bls.workloads.generators.accasim import EqualNodes, generate_like, machine_of
 from bls.workloads.generators.arrivals import HalfHours, accasim_arrivals, calendar_arrivals, fitted_weights, slots
 from bls.workloads.generators.lublin import (
     BATCH,
@@ -90,7 +91,7 @@ def busy(n: int = 400) -> Workload:
     )
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", METHOD.choices)
 def test_arrivals_keep_to_the_half_hours_of_the_day_or_the_week(method: str) -> None:
     made = generate_like(office(), 5000, seed=1, method=method)
     calendar = Calendar.of(made)
@@ -229,7 +230,7 @@ def test_more_nodes_widen_the_jobs_of_several_nodes() -> None:
     assert (facts["MaxNodes"], facts["MaxProcs"]) == ("240", "960")
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", METHOD.choices)
 def test_requests_stay_within_the_limits(method: str) -> None:
     limits = {"cores": (2, 3), "gpus": (1, 1), "memory_kb": (600, 900)}
     made = generate_like(
@@ -292,7 +293,7 @@ def test_the_header_says_how_it_was_made() -> None:
     assert "UnixStartTime" not in header_facts(generate_like(log([0, 9], start=None), 10, seed=1).header)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", METHOD.choices)
 def test_the_same_seed_gives_the_same_jobs(method: str) -> None:
     options: dict[str, Any] = {"platform": SETH, "gpus": (0.5, 2, 9.0), "limits": {"cores": (1, 2)}, "method": method}
     one, same, other = (generate_like(busy(), 300, seed=seed, **options) for seed in (8, 8, 9))

@@ -149,8 +149,8 @@ def test_a_part_may_be_the_whole_machine(fallback: str, tmp_path: Path, monkeypa
         pd.testing.assert_frame_equal(machine.jobs, part.jobs, check_exact=True)
         assert machine.power is not None
         assert part.power is not None
-        columns = part.power.domain_columns
-        assert (columns["power_mw"] == part.power.series.at(columns["instant_ns"])).all()
+        columns = part.power_of_domains
+        assert (columns["power_mw"] == part.power.series.at(columns["instant_ns"].to_numpy())).all()
         spans, instants = [(one.begin, one.end, one.power) for one in case.limits], columns["instant_ns"].tolist()
         lowest = [min((mw for begin, end, mw in spans if begin <= at < end), default=NONE) for at in instants]
         assert columns["limit_mw"].tolist() == lowest
@@ -194,7 +194,7 @@ def test_starting_jobs_exceed_no_limit(
                 raise
             continue
         assert found.power.excesses == []
-        domains = found.power.domain_columns
+        domains = found.power_of_domains
         assert (domains["power_mw"] <= domains["limit_mw"]).all()
         tried += int((domains["power_mw"] > domains["limit_mw"] - 60_000).any())
     assert tried > 0
@@ -208,9 +208,7 @@ def test_a_file_and_shares(tmp_path: Path) -> None:
     )
     power = ran(path, fallback="none").power
     assert [one.power_mw for one in power.plan.limits.limits] == [900_000]
-    found = [
-        (one.name, one.idle_mw, one.full_mw, [i.power_mw for i in one.limits.limits]) for one in power.plan.domains
-    ]
+    found = [(one.name, one.idle_mw, one.full_mw, [i.power_mw for i in one.limits.limits]) for one in power.plan.parts]
     assert found == [
         ("switch:right", 200_000, 400_000, [200_000, 300_000]),
         ("partition:b", 300_000, 600_000, [450_000]),
@@ -234,6 +232,15 @@ def test_parts_that_cannot_be(name: str, where: str, message: str, tmp_path: Pat
             ran(limits, machine={"four": FOUR, "plain": PLAIN}[name], fallback="none")
         assert str(error.value).startswith(said)
         assert "\n" not in str(error.value)
+
+
+def test_without_features_that_declare_domains_only_the_machine_has_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bls.power.plan.FACTS", ())
+    assert ran([(0, S, 300)], fallback="none").power.plan.parts == ()
+    with pytest.raises(
+        InputError, match=r"^limits: where: 'hosts:0'; allowed: nothing, as no part of the machine is known"
+    ):
+        ran([(0, S, 300, "hosts:0")], fallback="none")
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ from bls.inputs import check_rules
 from bls.machine.host_power import HostPower
 from bls.policies import policy
 from bls.policies.multifactor.settings import Multifactor
-from bls.workloads.archive import parse_catalogue
 from bls.workloads.generators.accasim import generate_like
 from bls.workloads.job_words import JobWords
 from traces.base.errors import InputError
@@ -50,7 +49,6 @@ READERS: dict[str, tuple[Callable[[Any, Path], object], str]] = {
     "expression": (lambda text, folder: policy(f"expr:{text}"), "bls=…: expr: {!r}: "),
     "multifactor": (lambda text, folder: Multifactor.from_text(text), ""),
     "multifactor_file": (lambda text, folder: Multifactor.from_toml(text, "p.toml"), ""),
-    "archive": (lambda text, folder: parse_catalogue(text), ""),
     "estimates": (lambda text, folder: Rules(estimates=text), ""),
     "job_name": (lambda text, folder: NAMED.one(text, "JOB"), ""),
     "job_power": (_drawn, "power.csv: "),

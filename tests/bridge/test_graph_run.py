@@ -8,7 +8,7 @@ import pytest
 
 import traces
 from als.graphs.task_graph import TaskGraph
-from als.metrics.graphs import GRAPH_METRICS
+from als.metrics import GRAPH_METRICS
 from als.metrics.loops import LOOP_METRICS
 from als.planners.contract import MAPPED
 from bridge.single import graph_run

@@ -24,7 +24,7 @@ from bls.machine.platform import HostGroup, Platform
 from bls.policies import POLICIES
 from bls.simulator import BatchSimulator
 from bls.workloads.workload import Workload
-from bridge.couplings import COUPLINGS, RunWatch
+from bridge.couplings import COUPLINGS
 from bridge.live.file import (
     FILE,
     FINISHING,
@@ -46,7 +46,7 @@ from bridge.live.screen import LiveScreen, screen_lines, status_line
 from bridge.runs.simulation import run
 from bridge.scenarios.ready import ReadyScenario
 from bridge.scenarios.scenario import Execution, Scenario
-from bridge.watches import Pace
+from bridge.watches import Pace, RunWatch
 from traces.base.errors import InputError
 
 pytestmark = pytest.mark.whole

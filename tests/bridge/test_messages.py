@@ -17,7 +17,7 @@ from msgspec import inspect
 from test_protocol_page import example_messages
 
 import bridge.protocol.messages as said
-from als.metrics.graphs import GRAPH_METRICS
+from als.metrics import GRAPH_METRICS
 from bridge.protocol.framing import MAX_FRAME, MAX_FRAME_BEFORE_HELLO, FrameError, FrameReader, frame
 from bridge.protocol.messages import (
     APPLICATION_MESSAGES,

@@ -193,7 +193,7 @@ def test_impossible_figures_are_refused(run: Path, tmp_path: Path) -> None:
     target = tmp_path / "figures"
     for arguments, options, message in [
         ((["heta"],), {}, r"^names: unknown figure of a run 'heta'; known: heat, "),
-        ((None,), {"formats": ["gif"]}, r"^unknown format 'gif'; known: "),
+        ((None,), {"formats": ["gif"]}, r"cannot draw into a file ending in '\.gif'; allowed: "),
         ((None,), {"jobs": "x"}, r"^jobs: 'x' is no job; allowed: a number or a range"),
         ((None,), {"jobs": "5-9"}, r"^jobs: '5-9': there is no such job; allowed: 1-3$"),
         ((None,), {"cores": "4-9"}, r"^cores: 4-9 is out of range: the machine has cores 0 to 3$"),

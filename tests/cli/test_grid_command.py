@@ -13,7 +13,7 @@ from command_line import everything_in, succeeds, twolevel
 from tables import table_rows, table_text
 
 import bridge
-from als.metrics.graphs import GRAPH_METRICS
+from als.metrics import GRAPH_METRICS
 from bls import Platform, Workload
 
 #: Some metrics, of both levels.

@@ -12,7 +12,7 @@ import pytest
 from command_line import everything_in, succeeds, twolevel
 from pages import ROOT, blocks, section, table
 
-from als.metrics.graphs import GRAPH_METRICS
+from als.metrics import GRAPH_METRICS
 from als.metrics.loops import LOOP_METRICS
 from bridge.single.graph_options import GraphOptions
 from bridge.single.graph_source import GraphSource

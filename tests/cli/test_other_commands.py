@@ -185,7 +185,7 @@ def test_jobs_and_cores_are_selected(here: Path, result: Path, monkeypatch: pyte
 @pytest.mark.parametrize("coupling", ["inline", "pool"])
 def test_a_run_that_is_checked_has_the_same_results(here: Path, monkeypatch: pytest.MonkeyPatch, coupling: str) -> None:
     calls: list[str] = []
-    for name in ("bls.engine.validation.validate", "traces.checks.ledger.check_ledger"):
+    for name in ("bls.engine.validation.validate", "bridge.runs.simulation.check_ledger"):
         monkeypatch.setattr(name, lambda _, name=name: calls.append(name))
     options = (
         "run",
@@ -201,7 +201,7 @@ def test_a_run_that_is_checked_has_the_same_results(here: Path, monkeypatch: pyt
         coupling,
     )
     succeeds(*options, "--check", "--out", "checked")
-    assert calls.count("traces.checks.ledger.check_ledger") == 1
+    assert calls.count("bridge.runs.simulation.check_ledger") == 1
     assert len(calls) > 20
     succeeds(*options, "--out", "plain")
     for name in ("jobs.parquet", "tasks.parquet"):
@@ -289,8 +289,31 @@ ELSEWHERE = (
     *("traces.figures", "traces.statistics", "traces.timeline"),
 )
 
+#: Packages of features and of plug-ins. A plain run has the declarations of all, and the plug-ins that it uses.
+OPTIONAL = (
+    *("als.engine.dag.", "als.engine.features.", "als.graphs.", "als.metrics.", "als.network.", "als.planners."),
+    *("als.techniques.", "bls.allocators.", "bls.constraints.", "bls.cp.", "bls.engine.features.", "bls.fair_start"),
+    *("bls.policies.", "bls.power.", "bls.seen.", "bls.stream", "bls.view", "bls.workloads.readers."),
+)
+DECLARING = ("contract", "feature", "options", "records", "state")
+USED = (
+    *("als.graphs.draw", "als.metrics.loops", "als.techniques.arithmetic", "als.techniques.fixed.gss"),
+    *(
+        "als.techniques.fixed.static",
+        "als.techniques.openmp",
+        "bls.allocators.first_fit",
+        "bls.constraints.job_constraints",
+    ),
+    *("bls.engine.features.core_choices", "bls.engine.features.order", "bls.engine.features.report_results"),
+    *("bls.policies.expression", "bls.policies.orders", "bls.seen.notes", "bls.workloads.readers.decimals"),
+    *("bls.workloads.readers.lines", "bls.workloads.readers.sacct_columns", "bls.workloads.readers.swf"),
+)
+
 MAIN = "from bridge.cli import main\ntry:\n    main()\nexcept SystemExit as end:\n    assert not end.code, end.code"
-LISTED = f"print([name for name in {ELSEWHERE!r} if name in sys.modules])"
+LISTED = f"""print([name for name in {ELSEWHERE!r} if name in sys.modules] + [
+    name for name, module in sys.modules.items() if name.startswith({OPTIONAL!r}) and not hasattr(module, "__path__")
+    and name not in {USED!r} and name.rpartition(".")[2] not in {DECLARING!r}
+])"""
 
 
 OTHERS = "print([name for name in sys.modules if name.startswith('bridge.cli.') and name.endswith('commands')])"

@@ -18,7 +18,7 @@ import pandas as pd
 import pytest
 from command_line import succeeds, twolevel
 from pages import ROOT, blocks, section, table
-from tables import table_rows, table_text
+from tables import kept, table_rows, table_text
 
 import traces
 from bls.policies import POLICIES, policy
@@ -175,10 +175,12 @@ def replaced(file: Path, old: str, new: str) -> None:
 def registered(tree: Path, registry: str, name: str, value: str, module: str) -> None:
     file = tree / registry
     text = file.read_text(encoding="utf-8")
-    head = f"from {module.rpartition('.')[0]}.contract import "
-    assert text.count(head) == 1, (file, head)
-    text = text.replace(head, f"from {module} import {value.removesuffix('()')}\n{head}")
-    text, n = re.subn(r"^([A-Z]+: dict\[str, \w+\] = \{\n)", rf'\1    "{name}": {value},\n', text, flags=re.MULTILINE)
+    begin, entry = r"^([A-Z]+ = Registry\[\w+\]\(\n    \{\n)", f'        "{name}": "{module}:{value}",'
+    if "Registry" not in text:
+        begin, entry = r"^([A-Z]+: dict\[str, \w+\] = \{\n)", f'    "{name}": {value},'
+        inserted(file, f"from {module.rpartition('.')[0]}.contract import ", f"from {module} import {value}\n")
+        text = file.read_text(encoding="utf-8")
+    text, n = re.subn(begin, rf"\1{entry}\n", text, flags=re.MULTILINE)
     assert n == 1, file
     file.write_text(text, encoding="utf-8")
 
@@ -191,7 +193,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(ROOT, tree, ignore=skip)
     found = modules()
     for registry, file, kind, name, value, public in (
-        ("bls/policies", "narrow_first", "policy", "narrow-first", "NarrowFirst()", "bls"),
+        ("bls/policies", "narrow_first", "policy", "narrow-first", "NarrowFirst", "bls"),
         ("bls/allocators", "tightest_gap", "allocator", "tightest-gap", "TIGHTEST_GAP", "bls"),
         ("bls/estimates", "mine", "estimator", "mine", "MINE", "bls.estimates"),
         ("als/techniques", "so_long", "technique", "fixed-time", "FIXED_TIME", "als"),
@@ -260,10 +262,50 @@ def test_commands_studies_and_figures_know_added_variants(tree: Path, tmp_path: 
     assert (rows.mean_run_ns > 0).all()
 
 
+def test_a_feature_of_the_batch_engine_is_a_folder_and_a_few_lines(tree: Path, tmp_path: Path) -> None:
+    """It has an option, a conflict, columns and a kind of events."""
+    features = tree / "bls/engine/features"
+    (features / "patience").mkdir()
+    for name, text in kept(__file__, "patience").items():
+        (features / "patience" / name).write_text(text, encoding="utf-8")
+    inserted(features / "order.py", '    ("presets:PRESETS"', '    ("patience:LATE", ("patience_ns",)),\n')
+    inserted(tree / "bls/engine/state.py", "    power: PowerState", '    patience: PatienceState = column("late")\n')
+    replaced(
+        tree / "bls/scheduler_options.py", "(EstimateRules, SwitchRules", "(PatienceRules, EstimateRules, SwitchRules"
+    )
+    replaced(features / "order.py", '"releases:ReleaseRecords")', '"releases:ReleaseRecords", "patience:LateRecords")')
+    imported = "from bls.engine.features.patience"
+    inserted(tree / "bls/engine/state.py", "from bls.engine.features.sleep", f"{imported}.state import PatienceState\n")
+    inserted(
+        tree / "bls/scheduler_options.py",
+        "from bls.engine.features.switches",
+        f"{imported}.options import PatienceRules\n",
+    )
+    (tmp_path / "log.swf").write_text("".join(f"{k} 0 -1 60 256 " + "-1 " * 12 + "-1\n" for k in range(1, 5)))
+    command = shlex.split("-m bridge.cli run log.swf --als recorded --trace none --patience 50s --out r")
+    ran = within(tree, tmp_path, *command)
+    assert ran.returncode == 0, ran.stderr
+    assert pd.read_parquet(tmp_path / "r" / "lates.parquet").waited_ns.tolist() == [
+        60 * 10**9,
+        120 * 10**9,
+        180 * 10**9,
+    ]
+    (tmp_path / "mine.py").write_text(
+        "class Mine:\n    name = 'mine'\n\n    def decide(self, view):\n        return []\n"
+    )
+    ran = within(tree, tmp_path, *command, "--bls", "mine.py:Mine", "--force")
+    assert "--patience: not with batch policy mine, which has its own patience" in ran.stderr
+
+
 def test_the_cost_of_a_feature_counts_the_product_files_outside_its_folder() -> None:
     sleep, files = "bls/engine/features/sleep", ("features/limits/easy.py", "loop.py", "features/sleep/state.py")
     lines = [f"{40 if 'sleep' in file else 3}\t1\tbls/engine/{file}" for file in files]
-    changed = "\n".join([*lines, "-\t-\ttraces/picture.png", "90\t0\ttests/bls/test_sleep.py"])
+    others = (
+        "-\t-\ttraces/picture.png",
+        "90\t0\ttests/bls/test_sleep.py",
+        "9\t0\tbridge/report/assets/definitions.json",
+    )
+    changed = "\n".join([*lines, *others])
     assert cost(changed) == (sleep, [f"{sleep}/state.py"], [f"bls/engine/{file}" for file in files[:2]])
     removed = changed.replace("40\t1", "1\t40").replace("3\t1", "9\t1")  # as a commit that removes the feature
     assert cost(removed) == cost(changed)

@@ -14,13 +14,14 @@ from command_line import twolevel
 from pages import ROOT
 
 import als.options
+import bls.conflicts
 import bls.options
 import bls.power.features.pue.feature
 import bridge
 import bridge.options.declared
 import traces.base.options
 from bls import Batch, BatchSimulator, ConstraintOptions, HostGroup, Platform, Rules, Workload, allocator, policy
-from bls.conflicts import RUN, STREAM, TABLE
+from bls.conflicts import BATCH, RUN, STREAM, UNAWARE
 from bls.constraints.job_constraints import constrain
 from bls.engine.features.presets.options import PRESET
 from bls.engine.features.widths.options import RESIZE
@@ -205,6 +206,7 @@ MACHINE = Platform(
 )
 DIVIDED = Platform((HostGroup(2, 2, 1.0),), partitions=(Partition("half", hosts="0", default=True),))
 JOBS = [(1, 0, 60, 2, 60), (2, 5, 30, 2, 60), (3, 9, 30, 1, 60)]
+RUNNING = {"job_id": 4, "submit_s": 0, "run_s": 30, "cores": 1, "preset": 1}
 AFTER = {"job_id": 4, "submit_s": 9, "run_s": 30, "cores": 1, "preceding": [1, 2]}
 FILES = {
     "drains.csv": "host,down_s,up_s,state\n0,1,2,drain\n",
@@ -249,6 +251,12 @@ class Unaware(Decides):
         self.unaware_of = (what,)
 
 
+class Priced(Decides):
+    """One that goes by prices."""
+
+    needs_signals = ("price_per_kwh",)
+
+
 class Follows(Decides):
     """One that keeps books of its own."""
 
@@ -256,14 +264,15 @@ class Follows(Decides):
         pass
 
 
-PLUG_INS = {one.__name__.upper(): one for one in (Decides, Directs, Widths, Unaware, Follows)}
+PLUG_INS = {one.__name__.upper(): one for one in (Decides, Directs, Widths, Unaware, Priced, Follows)}
 
 
 def refused(row: Conflict, given: dict[str, Any]) -> None:
     name, *unaware = str(given.get("bls")).split(":")
     if name in PLUG_INS:
         given["bls"] = PLUG_INS[name](*unaware)
-    jobs = Workload.from_jobs([*JOBS, AFTER] if given.pop("several", False) else JOBS)
+    further = [AFTER] * given.pop("several", False) + [RUNNING] * given.pop("running", False)
+    jobs = Workload.from_jobs([*JOBS, *further])
     machine = DIVIDED if given.pop("divided", False) else MACHINE
     if row in TYPED:
         check(TYPED, values(bridge.Scenario()) | values(RunOutput()) | given)
@@ -280,6 +289,8 @@ def refused(row: Conflict, given: dict[str, Any]) -> None:
         scenario = decided(bridge.Scenario.flat(als="recorded", **given))
         ready = bridge.ReadyScenario.of(jobs, machine, scenario)
         check_streamed(ready.policy, scenario.batch, ready.constraints)
+    elif row in BATCH:
+        Batch(**given)
     elif row in RUN and given.get("als") == "recorded":  # the command line and Python say so before there are jobs
         jobs, asked = constrain(jobs, machine, ConstraintOptions(malleable="1"))
         run = {"rules": Rules(resize=given["resize"]), "constraints": asked, "recorded": True}
@@ -291,7 +302,12 @@ def refused(row: Conflict, given: dict[str, Any]) -> None:
 
 
 def test_the_page_has_every_conflict_of_the_batch_level() -> None:
-    assert {id(row) for row in TABLE} <= {id(row) for row in TABLES}
+    modules = (bls.conflicts, *OF_FEATURES)
+    tables = [value for module in modules for value in vars(module).values() if isinstance(value, tuple)]
+    rows = [row[1] if isinstance(row, tuple) else row for table in tables for row in table]
+    found = {id(row) for row in (*rows, *UNAWARE.values()) if isinstance(row, Conflict)}
+    assert found <= {id(row) for row in TABLES}
+    assert len(found) > 50
 
 
 @pytest.mark.parametrize("row", TABLES, ids=PAIRS)

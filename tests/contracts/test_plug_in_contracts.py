@@ -97,7 +97,11 @@ def test_it_writes_into_its_folder_and_nowhere_else(
     assert {entry.name for entry in tmp_path.iterdir()} == {"here", "deep"}
     assert list((tmp_path / "deep").iterdir()) == [target]
     assert list(here.iterdir()) == []
-    assert capfd.readouterr() == ("", ""), "a writer prints nothing"
+    out, err = capfd.readouterr()
+    progress = "compiling for this version"  # if its kernels are new
+    assert (out, [line for line in err.splitlines() if not line.startswith(progress)]) == ("", []), (
+        "a writer prints nothing"
+    )
     assert copies(result.ledger) == before, "a writer only looks"
 
 

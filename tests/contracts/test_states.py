@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 from inside import held
 
+from bls import Rules
+from bls.constraints.job_constraints import JobConstraints
 from bls.engine.codes import QueueOrder
+from bls.engine.features.order import FEATURES
 from bls.engine.jobs import Jobs
 from bls.engine.settings import Settings
 from bls.engine.state import BatchState
@@ -278,3 +281,9 @@ def test_no_two_public_classes_have_the_same_name() -> None:
                 if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                     named.setdefault(node.name, []).append(path)
     assert {name: paths for name, paths in named.items() if len(paths) > 1} == {}
+
+
+def test_features_need_what_a_run_can_have() -> None:
+    known = set(fields_of(Settings)) | set(fields_of(BatchState)) | set(dir(Rules)) | set(dir(JobConstraints))
+    counted = {"cancels", "presets"}  # jobs of these kinds, in ``bls.engine.initial_state``
+    assert {need for _, needs in FEATURES for need in needs} <= known | counted

@@ -30,7 +30,7 @@ SMALL = chunks((2, 5, 0, 3, 10), (0, 4, 0, 0, 4), (0, 1, 6, 7, 9))
 
 
 def test_cores_over_time_by_hand() -> None:
-    intervals = np.stack(loop_intervals(SMALL, 3, 0, 12), axis=1).tolist()
+    intervals = np.stack(loop_intervals(SMALL, 3, 12), axis=1).tolist()
     assert intervals == table_rows(__file__, "what_cores_did")
 
 

@@ -112,12 +112,6 @@ def test_of_a_long_chain_the_last_jobs_are_drawn() -> None:
         (lambda: start_delays_figure(starts([])), "no job started in both runs"),
         (lambda: delay_chain_figure(CHAIN.iloc[:0], late="B"), "the chain has no job"),
         (lambda: delay_chain_figure(CHAIN, late="C"), "late: unknown run 'C'"),
-        (lambda: likeness_figure([row for row in table() if row["panel"] != "month"]),
-         "^likeness: no rows of the panel month"),
-        (lambda: likeness_figure([*table(), {"panel": "year", "at": 1, "source": 0, "generated": 0}]),
-         "^likeness: unknown panel 'year'; known: hour"),
-        (lambda: likeness_figure([{"panel": "hour", "at": 1, "source": 0}]),
-         "^likeness: a row has no generated; needed: panel, at, source, generated"),
     ],
 )  # fmt: skip
 def test_impossible_figures_are_refused(draw: Callable[[], object], message: str) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from enum import StrEnum
 from functools import cache, wraps
+from importlib import import_module
 from inspect import cleandoc
 from typing import Any, Generic, NamedTuple, Self, TypeVar
 
@@ -73,6 +74,8 @@ class Option(Generic[T]):
     bare: str = ""  # its value if none follows it; empty: a value is needed
     off: str = ""  # the name that switches it off, ``no-preset``; empty: none
     python: str = ""  # its keyword in Python, if it is not the name with the unit of a time, ``overhead_ns``
+    # a further check, which returns the value to store, or raises InputError
+    checked: Callable[[Any], Any] = lambda value: value
 
     def __str__(self) -> str:
         return f"{self}"
@@ -205,7 +208,7 @@ def number_text(number: float) -> str:
     return f"{mantissa}e{int(exponent)}" if e else text
 
 
-_OPTION, _PART = "option", "part"
+_OPTION, _PART, _RECORDED = "option", "part", "recorded"
 
 #: Values of fields by their annotation, and their description in errors.
 _TYPES: dict[str, Any] = {
@@ -217,9 +220,17 @@ _TYPES: dict[str, Any] = {
 }
 
 
-def holds(option: Option[Any], *default: Any) -> Any:
-    """Declare a field that holds the value of an option; ``default``: replaces the option's default."""
-    return field(default=default[0] if default else option.default, metadata={_OPTION: option})
+def named(place: str) -> Any:
+    """The object at a place, ``MODULE:NAME``. Its module is imported now, not where the place is written."""
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)
+
+
+def holds(option: Option[Any] | None, *default: Any, recorded: str = "") -> Any:
+    """Declare a field that holds the value of an option (None: of Python only); ``default``: replaces the option's default.
+    ``recorded``: the attribute with the value for a record of a run, if not the field itself."""
+    value = default[0] if default or option is None else option.default
+    return field(default=value, metadata={_RECORDED: recorded} | ({} if option is None else {_OPTION: option}))
 
 
 def part(kind: type) -> Any:
@@ -247,6 +258,8 @@ def check_fields(whole: Any) -> None:
             object.__setattr__(whole, one.name, option.check(value))
         elif kinds is not None and not isinstance(value, kinds[:-1]):
             raise InputError(f"{option}: {shown(value)}; allowed: {kinds[-1]}")
+        elif value is not None or one.default is not None:
+            object.__setattr__(whole, one.name, option.checked(value))
 
 
 def knows_its_keywords(kind: type[T]) -> type[T]:
@@ -358,7 +371,7 @@ def recorded(whole: Any) -> dict[str, Any]:
     their own names."""
     found: dict[str, Any] = {}
     for one in fields(whole):
-        value = getattr(whole, one.name)
+        value = getattr(whole, one.metadata.get(_RECORDED) or one.name)
         if _PART in one.metadata:
             found |= recorded(value)
         else:

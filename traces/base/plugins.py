@@ -10,16 +10,18 @@ import math
 import os
 import re
 import sys
+from collections import UserDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from types import ModuleType, NoneType, UnionType
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from traces.base import errors
 from traces.base.errors import InputError, PluginError, shown, shown_path
 from traces.base.given_file import near_files
+from traces.base.options import named
 from traces.base.time import Seconds, parse_duration_ns, time_in
 from traces.compiled import compiled, types
 
@@ -28,6 +30,24 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
+
+
+class Registry(UserDict[str, T]):
+    """Built-in plug-ins by name: objects, or their places, ``MODULE:NAME``. There a plug-in is imported when it is first asked
+    for, since a run uses few of them. If NAME is a class, the plug-in is the class called without arguments."""
+
+    data: dict[str, Any]  # the objects; places that were not asked for yet
+
+    def __init__(self, places: Mapping[str, str | T]) -> None:
+        super().__init__()
+        self.data.update(places)
+
+    def __getitem__(self, name: str) -> T:
+        found = self.data[name]
+        if isinstance(found, str):
+            found = named(found)
+            found = self.data[name] = found() if isinstance(found, type) else found
+        return cast(T, found)
 
 
 def entry_points(group: str) -> EntryPoints:

@@ -4,14 +4,12 @@ A writer of this project is one file and one line of :data:`EXPORTERS`; a custom
 ``twolevel.exporters``, or ``FILE.py:NAME``. A writer is imported when it writes, not before.
 """
 
-from importlib import import_module
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from traces.base.options import named
 from traces.base.plugins import resolve
 from traces.ledger import Ledger
-
-__all__ = ["EXPORTERS", "WITH_ROWS", "Exporter", "exporter"]
 
 
 @runtime_checkable
@@ -28,24 +26,23 @@ class Exporter(Protocol):
         ...
 
 
-def _writer(module: str, name: str) -> Exporter:
+def _writer(place: str) -> Exporter:
     def write(ledger: Ledger, directory: Path, /) -> Path:
-        found: Exporter = getattr(import_module(f"traces.exporters.{module}"), name)
-        return found(ledger, directory)
+        return Path(named(f"traces.exporters.{place}")(ledger, directory))
 
     return write
 
 
 #: The writers of this project, by name.
 EXPORTERS: dict[str, Exporter] = {
-    "otf2": _writer("otf2", "write_otf2"),
-    "perfetto": _writer("perfetto.writer", "write_perfetto"),
-    "chrome": _writer("chrome", "write_chrome"),
-    "paje": _writer("paje", "write_paje"),
-    "csv": _writer("csv", "write_csv"),
-    "text": _writer("text", "write_text"),
-    "batsim": _writer("batsim_jobs", "write_batsim_jobs"),
-    "swf": _writer("swf", "write_swf_jobs"),
+    "otf2": _writer("otf2:write_otf2"),
+    "perfetto": _writer("perfetto.writer:write_perfetto"),
+    "chrome": _writer("chrome:write_chrome"),
+    "paje": _writer("paje:write_paje"),
+    "csv": _writer("csv:write_csv"),
+    "text": _writer("text:write_text"),
+    "batsim": _writer("batsim_jobs:write_batsim_jobs"),
+    "swf": _writer("swf:write_swf_jobs"),
 }
 
 #: The formats among these for viewers, with a row for each core.

@@ -19,8 +19,6 @@ from traces.kernels import signatures
 from traces.kernels.signatures import Column, FunctionKind, Kind, Number, StateKind
 from traces.kernels.state import State, jit_enabled
 
-__all__ = ["CFunction", "Caller", "Intrinsic", "Kernel", "jit_enabled"]
-
 OURS = ("als", "bls", "bridge", "traces")
 
 

@@ -688,9 +688,8 @@ def memory_at(address: int, n_bytes: int) -> Array:
 
 def _is_as_stored(given: Any, field: Field, shape: tuple[int, ...]) -> bool:
     # Return whether an array can be used directly as a column.
-    if not isinstance(given, np.ndarray):
-        return False
-    return given.dtype == field.dtype and given.shape == shape and bool(given.flags.c_contiguous)
+    stored = isinstance(given, np.ndarray) and given.dtype == field.dtype and given.shape == shape
+    return stored and given.flags.c_contiguous
 
 
 def _remade(made: type[State], values: tuple[Any, ...]) -> State:

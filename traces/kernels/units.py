@@ -25,8 +25,9 @@ from types import CodeType, ModuleType
 from typing import Any, TextIO
 
 from traces.kernels import store
-from traces.kernels.declared import OURS, Kernel, jit_enabled
+from traces.kernels.declared import OURS, Kernel
 from traces.kernels.signatures import Kind
+from traces.kernels.state import jit_enabled
 
 
 class CannotCompile(Exception):
@@ -185,10 +186,10 @@ def _meant(function: Any, name: str) -> str | None:
     if callable(value) and own_name is not None:
         same = _is_from(known, home) and vars(sys.modules.get(home or "", builtins)).get(own_name) is value
         return f"{home}.{own_name}" if same else None
-    # Objects of this project: the columns of a state, the callers of hooks.
+    # Objects of this project: the columns of a state, the callers of hooks; numbers, whose places are not all loaded, by value.
     ours = sorted(home for home, module in tuple(sys.modules.items()) if _is_from(OURS, home) and module is not None)
     homes = [home for home in ours if vars(sys.modules[home]).get(name) is value]
-    return f"{homes[0]}.{name}, {value!r}" if homes and not callable(value) else homes[0] if homes else None
+    return repr(value) if homes and not callable(value) else homes[0] if homes else None
 
 
 def _is_from(packages: Iterable[str], module: str | None) -> bool:

@@ -32,6 +32,8 @@ class RecordColumn(NamedTuple):
     table: str | None = None
     parts: int = 1  # divisor of its values in the table
     text: str = ""  # its name in a trace of text; by default its own
+    # its attribute in traces: name, description, type, one of ``traces.records.events``; None: no attribute
+    attribute: tuple[str, str, int] | None = None
 
     @property
     def stored(self) -> str:
@@ -48,10 +50,11 @@ def column(
     table: str | None = None,
     parts: int = 1,
     text: str = "",
+    attribute: tuple[str, str, int] | None = None,
     default: Any = MISSING,
 ) -> Any:
     """Declare a column of records; ``default`` is its value if none is given, the others are as in :class:`RecordColumn`."""
-    said = RecordColumn(meaning, unit, dtype, shape, table, parts, text)
+    said = RecordColumn(meaning, unit, dtype, shape, table, parts, text, attribute)
     return field(default=default, metadata={"column": said})
 
 

@@ -58,7 +58,7 @@ class JobEvents(RecordKind):
     name: ClassVar[str]
     #: Description of an event, in traces.
     shown: ClassVar[str]
-    #: Attributes of an event in traces: name, description, type.
+    #: Attributes of an event in traces: name, description, type; by default the job's, and those of its columns.
     attributes: ClassVar[tuple[tuple[str, str, int], ...]]
     #: Why a result has no such records.
     missing: ClassVar[str]
@@ -74,6 +74,11 @@ class JobEvents(RecordKind):
     holds: ClassVar[bool] = False
 
     job: Array = column("row of the job in ``JobRecords``", table="row")
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if not hasattr(cls, "attributes"):
+            cls.attributes = (RUNNING_JOB, *(one.attribute for one in cls.columns().values() if one.attribute))
 
     @classmethod
     def event(cls) -> str:

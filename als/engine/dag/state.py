@@ -5,12 +5,11 @@ from typing import NamedTuple
 import numpy as np
 
 from als.engine import codes
-from als.network.flows import FlowState, flow_sizes
-from als.network.routes import longest_route
-from als.network.state import NO_NETWORK, NONE, NetworkState
+from als.network.state import NO_NETWORK, NONE, FlowState, NetworkState, flow_sizes
 from als.planners.contract import COSTS, PlanningProblem
+from traces.base.options import named
 from traces.compiled import Array
-from traces.kernels.signatures import Floats, Ints
+from traces.kernels.signatures import Floats, Ints, Shorts
 from traces.kernels.state import State, column
 
 # The codes, as integers for kernels:
@@ -125,6 +124,17 @@ class GraphState(State):
     hooks: Ints  # kernels that only some graphs call (``als.engine.hooks``)
 
 
+class TransferColumns(State, dim="transfers"):
+    """The columns of ``traces.ledger.TransferRecords``, application by application; of size 0 if none are kept."""
+
+    # As there
+    source: Shorts = column()
+    target: Shorts = column()
+    bytes: Floats = column()
+    sent_ns: Ints = column()
+    arrived_ns: Ints = column()
+
+
 class Edges(NamedTuple):
     """Edges of an application's graphs, sorted by (part, source, target), without a cycle."""
 
@@ -158,8 +168,10 @@ def new_graph_state(
         "graph_cores": len(core_host),
         "pools": max(1, len(host_number)),
     }
+    # Only networks have routes.
+    longest = 1 if net.kind == NONE else int(named("als.network.routes:longest_route")(net))
     return GraphState.new(
-        sizes | flow_sizes(n_edges if net.kind != NONE else 0, max(1, int(longest_route(net)))),
+        sizes | flow_sizes(n_edges if net.kind != NONE else 0, longest),
         edge_first=edges.first,
         source=edges.source,
         target=edges.target,

@@ -8,10 +8,8 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 from als.network.state import FULL, SHARED, STAR
-from als.network.topologies.dragonfly import Dragonfly
-from als.network.topologies.fat_tree import FatTree
 from traces.base.errors import InputError, begins_at, one_of, shown
-from traces.base.plugins import split_parameters, with_parameters
+from traces.base.plugins import Registry, split_parameters, with_parameters
 
 P = TypeVar("P")
 
@@ -46,13 +44,15 @@ class Direct:
         return ()
 
 
-TOPOLOGIES: dict[str, Topology] = {
-    "full": Direct("full", FULL),
-    "shared": Direct("shared", SHARED),
-    "star": Direct("star", STAR),
-    "fat-tree": FatTree(),
-    "dragonfly": Dragonfly(),
-}
+TOPOLOGIES = Registry[Topology](
+    {
+        "full": Direct("full", FULL),
+        "shared": Direct("shared", SHARED),
+        "star": Direct("star", STAR),
+        "fat-tree": "als.network.topologies.fat_tree:FatTree",
+        "dragonfly": "als.network.topologies.dragonfly:Dragonfly",
+    }
+)
 
 
 def topology(spec: str, where: str = "network.topology") -> Topology:

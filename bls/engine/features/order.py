@@ -2,29 +2,31 @@
 
 from collections.abc import Iterator
 from functools import cache
-from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from os import path
+from typing import TYPE_CHECKING, Any, Final
+
+from traces.base.options import named
 
 if TYPE_CHECKING:
     from bls.engine.feature import Feature, FeatureRun
     from bls.engine.state import BatchState
 
-#: The folder and the name of each feature; and what a run has, any of it, that may have the feature (``FeatureRun.has``). Other
-#: runs do not load its declaration.
+#: The folder and the name of each feature; and what a run has, any of it, that may have the feature (``RunColumns.has`` and
+#: ``FeatureRun.has``). Other runs do not load its declaration.
 FEATURES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
-    ("decisions:RECORDS", ("keeps_decisions",)),
+    ("decisions:RECORDS", ("keep_decisions",)),
     ("decisions:CHARGES", ("charges_decisions",)),
     # At an instant, after the ends: releases of cores, requests for cores, predictions, hosts, limits, and the others.
     ("releases:HOLDERS", ("releases",)),
     ("releases:RELEASES", ("releases",)),
     ("requests:REQUESTS", ("resizing",)),
-    ("prediction:PREDICTS", ("prediction", "power")),
+    ("prediction:PREDICTS", ("predicted", "power")),
     ("outages:OUTAGES", ("outages",)),
     ("limits:LIMITS", ("power",)),
     ("stops:STOPS", ("stops",)),
-    ("drains:DRAINS", ("releases",)),
+    ("drains:DRAINS", ("drains",)),
     ("retries:RETRIES", ("outages", "loses", "directs")),
-    ("prediction:PROMISES", ("promises",)),
+    ("prediction:PROMISES", ("promised",)),
     ("widths:WIDTHS", ("resizing",)),
     ("hints:HINTS", ("hints",)),
     ("hints:HINTS_AS_DECIDED", ("hints",)),
@@ -35,7 +37,7 @@ FEATURES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("core_plan:BY_CORES", ("by_cores",)),
     ("plans:PLANS_AHEAD", ("by_cores", "max_reservations")),
     ("limits:EASY", ("powered",)),
-    ("domains:PARTS", ("domains",)),
+    ("domains:PARTS", ("parts",)),
     ("scores:SCORES", ("order",)),
     ("molding:MOLDS", ("molds",)),
     ("molding:MOLDS_WITH_PLANS", ("molds",)),
@@ -43,8 +45,8 @@ FEATURES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("partition_limits:PARTITION_LIMITS", ("limited",)),
     ("other_events:OTHERS", ("cancels", "windows", "dependencies", "switch_wait_ns", "keeps_reservations", "order")),
     ("dependencies:DEPENDENCIES", ("dependencies",)),
-    ("switches:SWITCHES", ("switch_wait_ns",)),
-    ("gpus:GPUS", ("gpus",)),
+    ("switches:SWITCHES", ("requests",)),
+    ("gpus:GPUS", ("requests",)),
     ("presets:PRESETS", ("presets",)),
     ("hold:HOLDS", ("order",)),
     # Policies try placements on hosts that are known to sleep; accounts begin when sleeping hosts have been waited for.
@@ -53,13 +55,21 @@ FEATURES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("scores:ACCOUNTS", ("accounts",)),
 )
 
+#: The kinds of events of running jobs in ``records.py``, in the order of traces, and of events at one instant in stories.
+RECORDS: Final = ("hints:HintRecords", "widths:WidthRecords", "directions:ScaleRecords", "releases:ReleaseRecords")
+
 
 @cache
-def declared(where: str) -> "Feature":
-    """The declaration of a feature, in ``feature.py`` of its folder."""
+def declared(where: str, module: str = "feature") -> Any:
+    """The declaration of a feature, or another one, in a module of its folder."""
     folder, _, name = where.partition(":")
-    found: Feature = getattr(import_module(f"bls.engine.features.{folder}.feature"), name)
-    return found
+    return named(f"bls.engine.features.{folder}.{module}:{name}")
+
+
+def having(file: str) -> Iterator[str]:
+    """Yield the folders of features that have a file, the last ones first, as they build on those before them."""
+    here, folders = path.dirname(__file__), dict.fromkeys(where.partition(":")[0] for where, _ in reversed(FEATURES))
+    return (folder for folder in folders if path.isfile(path.join(here, folder, file)))
 
 
 def features_for(run: "FeatureRun") -> "Iterator[tuple[int, Feature]]":

@@ -129,3 +129,6 @@ def _account(now_ns: int, row: int, cores: int, change: int, numbers: Any, memor
     if memory[_WEIGHT_FAIRSHARE] > 0.0:
         charge(memory, int(numbers[_NODE, row]), now_ns, cores * change)
     return 0
+
+
+MULTIFACTOR = multifactor()

@@ -70,7 +70,7 @@ class SlurmCycle:
 
     unaware_of: ClassVar = (
         *("allocator", "partitions", "windows", "licences", "gpus", "switches", "power", "dependencies"),
-        *("failures", "coordination", "estimates", "decision costs"),
+        *("failures", "coordination", "estimates", "presets", "decision costs"),
     )
 
     def __post_init__(self) -> None:

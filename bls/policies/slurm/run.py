@@ -3,14 +3,13 @@
 from collections.abc import Iterator
 from typing import ClassVar
 
-from bls.engine.features.presets.options import PRESET
 from bls.options import BLS
 from bls.policies.slurm.cycle import NEVER, Threads
 from bls.policies.slurm.parameters import SlurmCycle
 from bls.policies.slurm.places import ConsTres, Linear, SlurmJob
 from bls.seen.jobs import SeenJob
 from bls.seen.machine import take_lowest
-from bls.seen.news import JobEligible, JobEnded, JobStarted, JobSubmitted
+from bls.seen.news import JobEligible, JobEnded, JobSubmitted
 from bls.view import View
 from traces.base.errors import InputError
 from traces.base.time import NS_PER_S
@@ -93,9 +92,6 @@ class SlurmRun:
                     ended.append(news)
                 case JobEligible() | JobSubmitted() if news.job.eligible_ns >= 0:
                     came.append(news.job)
-                case JobStarted() if news.job.row not in self._jobs:
-                    runs = f"job {news.job.job_id} runs from the start"
-                    raise InputError(f"{BLS:{self.name}}: {runs}; allowed: {PRESET:False}")
         for news in sorted(ended, key=lambda news: news.job.row):
             job = self._jobs.pop(news.job.row, None)
             if job is None:

@@ -252,8 +252,6 @@ def run_times_ns(
     return run_s.astype(np.int64) * NS_PER_S
 
 
-METHODS = METHOD.choices  #: methods by which arrivals and widths are drawn
-
 # Columns of the log about what happened to a job, or between jobs.
 _LEFT = ("preceding", "think_ns", "cancel_ns", "wait_ns", "preset", "status", "begin_ns")
 

@@ -45,32 +45,16 @@ def json_jobs(file: Readable, source: str) -> Iterator[tuple[int, dict[str, str]
     text = _Text(file, source)
     if text.ahead() != "{":
         raise InputError(f"{source}: not what sacct --json writes: no object with a list of jobs")
-    text.at += 1
-    while text.ahead() != "}":
+    for _ in text.items("}"):
         key = text.value()
         text.after(":")
         if key == _JOBS and text.ahead() == "[":
-            yield from _listed(text)
+            for place, _ in enumerate(text.items("]"), 1):
+                job = text.value()
+                yield place, _words(job) if isinstance(job, dict) else None
             return
         text.value()
-        if text.ahead() == ",":
-            text.at += 1
-        elif text.ahead() != "}":
-            text.refuse("',' or '}' is missing")
     raise InputError(f"{source}: not what sacct --json writes: no list of jobs")
-
-
-def _listed(text: _Text) -> Iterator[tuple[int, dict[str, str] | None]]:
-    place = 0
-    text.at += 1
-    while text.ahead() != "]":
-        job = text.value()
-        place += 1
-        yield place, _words(job) if isinstance(job, dict) else None
-        if text.ahead() == ",":
-            text.at += 1
-        elif text.ahead() != "]":
-            text.refuse("',' or ']' is missing")
 
 
 class _Text:
@@ -111,6 +95,16 @@ class _Text:
             if stop < len(self._text) or not self._more():  # otherwise a number may continue
                 self.at = stop
                 return value
+
+    def items(self, end: str) -> Iterator[None]:
+        """Move to each item up to the mark ``end``; the caller reads it."""
+        self.at += 1
+        while self.ahead() != end:
+            yield
+            if self.ahead() == ",":
+                self.at += 1
+            elif self.ahead() != end:
+                self.refuse(f"',' or '{end}' is missing")
 
     def refuse(self, why: str) -> Any:
         """Raise the error that describes the fault of the text."""

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from bls.workloads.header import Calendar
-from bridge.couplings import Watch
 from bridge.options.declared import BESIDE, FORCE, OUT, RATE, RATES, REPEATS, REPORT, SIZES
 from bridge.options.slurm import ReportOptions
 from bridge.replay.chosen import SlurmChoice
@@ -24,6 +23,7 @@ from bridge.runs.simulation import run
 from bridge.scenarios.conflicts import REPLAY
 from bridge.scenarios.ready import ReadyScenario
 from bridge.standard_error import on_command_line
+from bridge.watches import Watch
 from traces.base.errors import InputError, TwolevelError, parse_list, parse_real, shown
 from traces.base.given_file import parse_json
 from traces.base.options import check

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from als.techniques import spelled
 from bls.machine.platform import Platform
@@ -12,7 +12,6 @@ from bls.options import BLS, POWER
 from bridge.couplings import check_execution
 from bridge.options.declared import RATE, SLURM_CONF
 from bridge.options.slurm import SlurmOptions
-from bridge.replay.chosen import SlurmChoice, replay_options
 from bridge.scenarios.conflicts import NOT_OF_CELLS, OF_ENGINE, REPLAY, SLURM_CELLS, UNRESIZED, WITHOUT_EFFECT
 from bridge.scenarios.ready import decided
 from bridge.scenarios.scenario import Scenario
@@ -20,6 +19,9 @@ from traces.base.errors import InputError, Mention, Surface, in_table, leading, 
 from traces.base.given_file import parse_toml
 from traces.base.options import Choice, Option, OptionPlace, built, check, is_no_value, places
 from traces.base.retired import unknown
+
+if TYPE_CHECKING:
+    from bridge.replay.chosen import SlurmChoice
 
 Value: TypeAlias = bool | int | float | str | tuple[str, ...] | None  #: types of an option's value
 
@@ -250,7 +252,7 @@ class Drawn:
     """A cell's options for one seed."""
 
     scenario: Scenario  # without the workload, with the deciding policy
-    slurm: SlurmChoice | None = None  # how Slurm decides, if it does
+    slurm: "SlurmChoice | None" = None  # how Slurm decides, if it does
     machine: Platform | None = None  # of a site's slurm.conf, for either batch level
 
 
@@ -258,10 +260,14 @@ def drawn(given: Mapping[str, Value], seed: int, *, beside_techniques: bool, kee
     """The options of a run, by name. ``beside_techniques``: other cells simulate applications, so those of recorded run times
     ignore options of applications. Raises InputError if a value is not allowed."""
     places_of = {name: place.path for name, place in known_options().items() if place.path[0] == SLURM}
-    slurm = built(SlurmChoice, {path[1:]: given[name] for name, path in places_of.items() if name in given})
-    machine = slurm.machine()
-    check(REPLAY, {"platform": given.get("platform"), "slurm_conf": slurm.slurm_conf})
-    by_slurm = given.get(BATCH_OPTION) == SLURM
+    of_slurm = {path[1:]: given[name] for name, path in places_of.items() if name in given}
+    by_slurm, slurm, machine = given.get(BATCH_OPTION) == SLURM, None, None
+    if by_slurm or of_slurm:
+        from bridge.replay.chosen import SlurmChoice, replay_options  # cells of our engine do not load replays
+
+        slurm = built(SlurmChoice, of_slurm)
+        machine = slurm.machine()
+        check(REPLAY, {"platform": given.get("platform"), "slurm_conf": slurm.slurm_conf})
     if by_slurm:
         check(SLURM_CELLS, dict(effects(given)))
         given = {name: value for name, value in given.items() if name not in OF_ENGINE}

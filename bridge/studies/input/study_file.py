@@ -18,7 +18,7 @@ from als.techniques import spelled as one_spelling
 from als.techniques import split_techniques
 from bls.machine.partitions import printable_name
 from bls.options import POWER, SIGNALS
-from bls.policies import split_names
+from bls.policies import reads_signals, split_names
 from bridge.options.declared import DATA, VARIATIONS
 from bridge.runs.afterwards import QUANTITIES
 from bridge.runs.directory import power_words, under_present_names
@@ -157,8 +157,6 @@ def _compared_now(given: Table) -> Table:
 
 def _reads_signals(given: Table) -> bool:
     # Whether a cell's policy uses power; otherwise these options were for costs.
-    from bls.policies import reads_signals
-
     tables = [given.get("run", {}), *(one for key in ("grid", "cell", "workload") for one, _ in _numbered(given, key))]
     batch, execution = (_table(given.get(part, {}), f"[{part}]") for part in ("batch", "execution"))
     named = [table.get("bls", "fcfs") for table in tables] + [batch.get("policy", "fcfs")]

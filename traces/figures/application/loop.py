@@ -35,8 +35,8 @@ class LoopChunks(NamedTuple):
     end_ns: Array
 
 
-def loop_intervals(chunks: LoopChunks, n_cores: int, start_ns: int, end_ns: int) -> tuple[Array, Array, Array, Array]:
-    """The activity of each core from ``start_ns`` to ``end_ns``, without gaps.
+def loop_intervals(chunks: LoopChunks, n_cores: int, end_ns: int) -> tuple[Array, Array, Array, Array]:
+    """The activity of each core from 0 to ``end_ns``, without gaps.
 
     Returns core, begin_ns, end_ns and kind, int64 (m,), ordered by core, then by time. Kind 0 and 1: chunks, alternating;
     2: from a request to the first task (overhead, messages, waiting for the master); 3: idle.
@@ -46,8 +46,8 @@ def loop_intervals(chunks: LoopChunks, n_cores: int, start_ns: int, end_ns: int)
     asked, begun, done = (np.asarray(column, np.int64)[order] for column in chunks[2:])
     fresh = np.concatenate([[True], np.diff(core) > 0])[: len(core)]
     rank = np.arange(len(core)) - np.maximum.accumulate(np.where(fresh, np.arange(len(core)), 0))
-    before = np.where(fresh, start_ns, np.concatenate([[start_ns], done[:-1]])[: len(core)])
-    last = np.full(n_cores, start_ns, np.int64)
+    before = np.where(fresh, 0, np.concatenate([[0], done[:-1]])[: len(core)])
+    last = np.zeros(n_cores, np.int64)
     np.maximum.at(last, core, done)
     every = np.arange(n_cores)
     parts = (
@@ -67,7 +67,6 @@ def loop_figure(
     chunks: LoopChunks,
     *,
     n_cores: int,
-    start_ns: int = 0,
     end_ns: int | None = None,
     title: str = "",
     first_core: Sequence[int] = (),
@@ -78,7 +77,7 @@ def loop_figure(
     them.
 
     - ``n_cores``: rows, including cores without a chunk.
-    - ``start_ns``, ``end_ns``: start and end of the loop, which is marked; default: 0 and the end of the last chunk.
+    - ``end_ns``: the end of the loop, which is marked; default: the end of the last chunk.
     - ``first_core``: first core of each host, and ``n_cores``; lines separate hosts.
 
     Raises InputError if there is no chunk.
@@ -86,23 +85,22 @@ def loop_figure(
     if len(chunks.core) == 0:
         raise InputError("nothing to draw: no chunk was run")
     stop_ns = int(np.max(chunks.end_ns)) if end_ns is None else end_ns
-    span_ns = max(stop_ns - start_ns, 1)
-    unit_ns, unit = time_unit(span_ns)
-    right = span_ns / unit_ns
+    unit_ns, unit = time_unit(max(stop_ns, 1))
+    right = max(stop_ns, 1) / unit_ns
     cores_in = min(max(0.16 * n_cores, 1.2), 5.0)
     with canvas.drawing(_WIDTH_IN, cores_in + 2.3) as figure:
         upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[cores_in, 1.0])
-        core, begin_ns, until_ns, kind = loop_intervals(chunks, n_cores, start_ns, stop_ns)
-        x0, x1 = (begin_ns - start_ns) / unit_ns, (until_ns - start_ns) / unit_ns
+        core, begin_ns, until_ns, kind = loop_intervals(chunks, n_cores, stop_ns)
         palette = np.array([canvas.rgb(colour) for colour in (*CHUNK_COLOURS, SCHEDULING_COLOUR, IDLE_COLOUR)])
         margin = 0.08 if n_cores <= 32 else 0.0
+        x0, x1 = begin_ns / unit_ns, until_ns / unit_ns
         draw_bars(upper, core, x0, x1, kind, palette, n_rows=n_cores, limits=(0.0, right), margin=margin)
         mark_cores(upper, n_cores, first_core, right)
         end = upper.axvline(right, color=canvas.PALETTE[1], linewidth=1.6, linestyle=(0, (4, 2)), label="makespan")
         lower.axvline(right, color=canvas.PALETTE[1], linewidth=1.6, linestyle=(0, (4, 2)))
         upper.set_xlim(0, 1.008 * right)
         lower.grid(axis="y")
-        _draw_sizes(lower, (np.asarray(chunks.request_ns) - start_ns) / unit_ns, np.asarray(chunks.size), right)
+        _draw_sizes(lower, np.asarray(chunks.request_ns) / unit_ns, np.asarray(chunks.size), right)
         lower.set_xlabel(f"time since the start of the loop [{unit}]")
         first, second, scheduling = (canvas.Patch(facecolor=one) for one in (*CHUNK_COLOURS, SCHEDULING_COLOUR))
         idle = canvas.Patch(facecolor=IDLE_COLOUR, edgecolor="#c8c8c8", linewidth=0.5)

@@ -48,15 +48,13 @@ class ScheduleTransfers(NamedTuple):
 class ScheduleAxes:
     """Draws on the axes of one schedule."""
 
-    def __init__(
-        self, axes: canvas.Axes, start_ns: int, unit_ns: int, right: float, n_cores: int, width_px: float
-    ) -> None:
+    def __init__(self, axes: canvas.Axes, unit_ns: int, right: float, n_cores: int, width_px: float) -> None:
         self._axes, self._right, self._n_cores, self._width_px = axes, right, n_cores, width_px
-        self._start_ns, self._unit_ns = start_ns, unit_ns
+        self._unit_ns = unit_ns
         self._margin = 0.08 if n_cores <= 32 else 0.0
 
     def _x(self, instant_ns: Array) -> Array:
-        return (np.asarray(instant_ns) - self._start_ns) / self._unit_ns
+        return np.asarray(instant_ns) / self._unit_ns
 
     def _rectangles(self, core: Array, begin_ns: Array, end_ns: Array, **look: Any) -> None:
         y0, y1 = core + self._margin, core + 1.0 - self._margin
@@ -139,7 +137,6 @@ def schedule_figure(
     *,
     n_cores: int,
     first_core: Sequence[int] = (),
-    start_ns: int = 0,
     end_ns: int | None = None,
     title: str = "",
     colour_by: str = "level",
@@ -155,7 +152,7 @@ def schedule_figure(
     - ``transfers``: None without a network.
     - ``n_cores``: P; cores without a task also have rows.
     - ``first_core``: first core of each host, and ``n_cores``; lines separate hosts.
-    - ``start_ns``, ``end_ns``: the graph's start and its end, which is marked; default: 0 and the last task's end.
+    - ``end_ns``: the graph's end, which is marked; default: the last task's end.
     - ``colour_by``: the meaning of ``tasks.group``. Levels are coloured from dark to light; chunks have a few colours in turn.
     - ``critical``: int (k,), tasks of the critical path, which get an outline.
     - ``names``: names of the tasks, shown on bars that are wide enough if there are few tasks; empty: their numbers.
@@ -166,18 +163,17 @@ def schedule_figure(
     if len(ran) == 0:
         raise InputError("nothing to draw: no task ran")
     stop_ns = int(np.max(np.asarray(tasks.end_ns)[ran])) if end_ns is None else end_ns
-    span_ns = max(stop_ns - start_ns, 1)
-    unit_ns, unit = time_unit(span_ns)
-    right = span_ns / unit_ns
+    unit_ns, unit = time_unit(max(stop_ns, 1))
+    right = max(stop_ns, 1) / unit_ns
     if transfers is None:
         transfers = ScheduleTransfers(*[np.zeros(0, np.int64)] * 5)
     cores_in = min(max(0.16 * n_cores, 1.4), 6.0)
     with canvas.drawing(_WIDTH_IN, cores_in + 1.3) as figure:
         axes = figure.add_subplot()
-        drawing = ScheduleAxes(axes, start_ns, unit_ns, right, n_cores, (_WIDTH_IN - 1.0) * canvas.DPI)
+        drawing = ScheduleAxes(axes, unit_ns, right, n_cores, (_WIDTH_IN - 1.0) * canvas.DPI)
         colours, handles = _colours(np.asarray(tasks.group), colour_by)
         drawing.tasks(tasks, ran, colours)
-        task, since = graph_waits(*tasks[:3], transfers.target, transfers.sent_ns, transfers.arrived_ns, start_ns)
+        task, since = graph_waits(*tasks[:3], transfers.target, transfers.sent_ns, transfers.arrived_ns)
         if len(task):
             handles.append(drawing.waits(np.asarray(tasks.core)[task], since, np.asarray(tasks.start_ns)[task]))
         if critical is not None and len(critical):

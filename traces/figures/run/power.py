@@ -18,15 +18,15 @@ _KW = 1e6
 #: Up to this many steps each is drawn; otherwise columns of equal time with their mean and range.
 _EXACT_STEPS, _COLUMNS = 50_000, 1_000
 
-_MOST_PARTS = 12  #: most parts of a machine with a panel
+_MOST_DOMAINS = 12  #: most domains with a panel
 
 
 def power_figure(
     power: DataFrame, *, until_ns: int, domains: DataFrame | None = None, title: str = ""
 ) -> canvas.Figure:
-    """Draw the power (kW) and the limit; below, if not empty, the level, or the number of stopped hosts; and the power of
-    each part of the machine with its own limits (``domains``: power_domains.parquet, at most 12 parts), up to the last end
-    ``until_ns``.
+    """Draw the power (kW) and the limit; below, if not empty, the level, or the number of stopped hosts; and the power and
+    the limit of each domain of ``domains``, a table with the columns instant_ns, domain, power_mw and limit_mw (at most 12
+    domains), up to the last end ``until_ns``.
 
     The first patch of the first panel is the curve; the limit is a line with gaps. A curve of more than 50,000 steps is
     drawn as 1,000 columns of time, each with its mean and range.
@@ -38,7 +38,7 @@ def power_figure(
     end_ns = max(until_ns, int(at[-1]) + 1)
     axis = time_axis(int(at[0]), end_ns)
     away = np.sum(stopped, axis=0)
-    parts = [] if domains is None else list(domains["domain"].unique())[:_MOST_PARTS]
+    parts = [] if domains is None else list(domains["domain"].unique())[:_MOST_DOMAINS]
     below = [(level, "slowing\nlevel", canvas.PALETTE[1])] if level.any() else []
     below += [(away, "hosts not\nin service", canvas.PALETTE[2])] if away.any() else []
     with canvas.drawing(8.6, 3.2 + 1.0 * len(below) + 1.5 * len(parts), title, 100) as figure:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from traces.base.errors import InputError, one_of
 from traces.compiled import Array
 from traces.figures.drawing import canvas
 from traces.figures.drawing.panels import empty, remark
@@ -21,7 +20,6 @@ PANELS: Mapping[str, str] = {
     "work": "work of a job [GFLOP]",
 }
 
-_COLUMNS = ("panel", "at", "source", "generated")
 _CALENDAR = ("weekday", "month")  #: panels that are omitted if all jobs are in one class
 
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -42,8 +40,6 @@ def likeness_figure(
       ``bls.analysis.likeness.distributions``.
     - ``names``: (str, str), of the source and of the generated workload, for the legend.
     - ``distances``: the Kolmogorov–Smirnov distance of each panel, where it is to be written on it.
-
-    Raises InputError if a column or a panel is missing or unknown.
     """
     panels = _panels(list(table))
     with canvas.drawing(7.2, 4.6, title) as figure:
@@ -65,18 +61,10 @@ def likeness_figure(
 
 
 def _panels(table: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Array, Array, Array]]:
-    for row in table:
-        for name in _COLUMNS:
-            if name not in row:
-                raise InputError(f"likeness: a row has no {name}; needed: {', '.join(_COLUMNS)}")
-        if row["panel"] not in PANELS:
-            raise one_of("panel", row["panel"], PANELS, "likeness")
     found = {}
     for panel in PANELS:
         rows = sorted((row for row in table if row["panel"] == panel), key=lambda row: float(row["at"]))
-        if not rows:
-            raise InputError(f"likeness: no rows of the panel {panel}")
-        at, source, generated = (np.array([float(row[name]) for row in rows]) for name in _COLUMNS[1:])
+        at, source, generated = (np.array([float(row[name]) for row in rows]) for name in ("at", "source", "generated"))
         found[panel] = (at, source, generated)
     return found
 

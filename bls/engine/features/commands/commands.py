@@ -78,12 +78,12 @@ def append_command(state: b.BatchState, job: int, now: int, core: int, what: int
 
 @compiled(inner=True)
 def send(state: b.BatchState, job: int, first: int) -> None:
-    """Send a job its commands from ``first`` on; not if it is cut before it computes, e.g. as a booting host fails."""
-    jobs = state.jobs
-    if jobs.stop_ns[job] <= jobs.start_ns[job]:
+    """Send a job its commands from ``first`` on; not if it is cut before it computes, as its start is delayed."""
+    commands = state.commands
+    if state.jobs.stop_ns[job] <= state.jobs.start_ns[job]:
         return
-    jobs.command_first[job], jobs.command_count[job] = first, state.commands.n_log - first
-    jobs.n_commanded[job] += 1
+    commands.latest[job], commands.count[job] = first, commands.n_log - first
+    commands.received[job] += 1
     state.interrupted[state.n_interrupted] = job
     state.n_interrupted += 1
 
@@ -119,13 +119,15 @@ def take_back(state: b.BatchState, job: int) -> bool:
 
     They must be reported again. False if nothing was reported yet.
     """
-    jobs, now = state.jobs, state.now_ns
+    jobs, ordered, now = state.jobs, state.releases.ordered_of, state.now_ns
     if jobs.start_ns[job] < 0 or jobs.state[job] >= 0 or (jobs.end_ns[job] < 0 and jobs.promise_ns[job] < 0):
         return False
     move(state.running, job, now)
-    jobs.end_ns[job], jobs.cut[job], jobs.promise_ns[job], jobs.last_lost[job] = -1, 0, now, 0
-    if jobs.to_release[job] > 0:
-        n_cores, jobs.to_release[job] = state.host_of.size, 0
+    jobs.end_ns[job], jobs.cut[job], jobs.promise_ns[job] = -1, 0, now
+    if state.releases.last_lost.size > 0:
+        state.releases.last_lost[job] = 0
+    if ordered.size > 0 and ordered[job] > 0:
+        n_cores, ordered[job] = state.host_of.size, 0
         remove_keys(state.releases.due, job * n_cores, (job + 1) * n_cores)
     drop_width_requests(state, job)
     # A host failure may cut it now: forgotten releases may have been the reason why not.
@@ -143,14 +145,14 @@ def end_as_directed(state: b.BatchState, job: int) -> None:
 
 @compiled(inner=True)
 def _once_each(state: b.BatchState, first: int) -> int:
-    """Remove duplicates from ``interrupted``, in order; sets command_count to 0 for these jobs and to -1 for others."""
-    jobs, commands, n = state.jobs, state.commands.log, 0
+    """Remove duplicates from ``interrupted``, in order; sets ``count`` to 0 for these jobs and to -1 for others."""
+    count, commands, n = state.commands.count, state.commands.log, 0
     for k in range(first, state.commands.n_log):
-        jobs.command_count[commands.job[k]] = -1
+        count[commands.job[k]] = -1
     for k in range(state.n_interrupted):
         job = state.interrupted[k]
-        if jobs.command_count[job] < 0:
-            jobs.command_count[job] = 0
+        if count[job] < 0:
+            count[job] = 0
             state.interrupted[n] = job
             n += 1
     state.n_interrupted = n
@@ -166,31 +168,32 @@ def _copy(commands: CommandLog, source: int, target: int) -> None:
 @compiled(inner=True)
 def _gather(state: b.BatchState, first: int) -> None:
     """Sort the commands from ``first`` on by job in the order of ``interrupted``, followed by those of other jobs."""
-    jobs, commands, stop = state.jobs, state.commands.log, state.commands.n_log
+    of, commands, stop = state.commands, state.commands.log, state.commands.n_log
+    latest, count = of.latest, of.count
     interrupted, size = _once_each(state, first), stop - first
     for k in range(first, stop):
         job = commands.job[k]
-        if jobs.command_count[job] >= 0:
-            jobs.command_count[job] += 1
+        if count[job] >= 0:
+            count[job] += 1
         _copy(commands, k, k + size)
     at = first
     for k in range(interrupted):
         job = state.interrupted[k]
-        jobs.command_first[job] = at
-        at += jobs.command_count[job]
-        jobs.command_count[job] = 0
+        latest[job] = at
+        at += count[job]
+        count[job] = 0
     for k in range(stop, stop + size):
         job, to = commands.job[k], at
-        if jobs.command_count[job] >= 0:
-            to = jobs.command_first[job] + jobs.command_count[job]
-            jobs.command_count[job] += 1
+        if count[job] >= 0:
+            to = latest[job] + count[job]
+            count[job] += 1
         else:
             at += 1
         _copy(commands, k, to)
         if commands.what[to] == b.GIVEN:
             state.widths.given_at[commands.core[to]] = to + 1
     for k in range(first, stop):
-        jobs.command_count[commands.job[k]] = max(jobs.command_count[commands.job[k]], 0)
+        count[commands.job[k]] = max(count[commands.job[k]], 0)
 
 
 @compiled(HOOK)

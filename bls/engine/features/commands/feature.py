@@ -10,6 +10,7 @@ COMMANDS = Feature(
     sizes=lambda run: {
         "interrupted": run.cores * run.settings.command_sources,
         "commands": 4 * run.cores * run.settings.command_sources,
+        "job_commands": run.jobs,
     },
     grow={BatchStatus.COMMANDS_FULL: lambda state: (state.commands.log, state.settings.max_commands)},
 )

@@ -22,3 +22,7 @@ class CommandState(State):
     n_log: int = 0  # columns of the command log in use
     first: int = 0  # its columns before the latest pass
     log: CommandLog = column(saved=False)  # command log: commands to running jobs
+    # Of rows:
+    received: Ints = column("job_commands")  # hints and other commands that each job has received
+    latest: Ints = column("job_commands")  # first column of its latest ones in the command log
+    count: Ints = column("job_commands")  # number of these columns

@@ -7,8 +7,6 @@ from bls.engine import state as b
 from bls.engine.feature import Feature, FeatureRun
 from bls.engine.status import BatchStatus
 
-_HERE = "bls.engine.features.core_plan"
-
 
 def _changes(run: FeatureRun) -> dict[str, int]:
     # Most runs need few slices; the profile grows when it is full.
@@ -34,13 +32,13 @@ def _carry_profile(old: b.BatchState, new: b.BatchState) -> None:
 
 
 BY_CORES = Feature(
-    on={h.BEFORE_PASS: f"{_HERE}.core_profile:room"},
+    on={h.BEFORE_PASS: f"{__package__}.core_profile:room"},
     plays={
-        h.MOVE_PROFILE: f"{_HERE}.core_profile:move_profile",
-        h.HOLD_POOL: f"{_HERE}.core_profile:hold_pool_cores",
-        h.HOLD_KEPT: f"{_HERE}.core_profile:hold_kept_cores",
-        h.HOLD_HOST: f"{_HERE}.core_profile:hold_host_cores",
-        h.EARLIEST: f"{_HERE}.placement_search:earliest_place",
+        h.MOVE_PROFILE: f"{__package__}.core_profile:move_profile",
+        h.HOLD_POOL: f"{__package__}.core_profile:hold_pool_cores",
+        h.HOLD_KEPT: f"{__package__}.core_profile:hold_kept_cores",
+        h.HOLD_HOST: f"{__package__}.core_profile:hold_host_cores",
+        h.EARLIEST: f"{__package__}.placement_search:earliest_place",
     },
     settings=lambda run: {"profiled": 1},
     sizes=_changes,
@@ -48,6 +46,6 @@ BY_CORES = Feature(
     grow={BatchStatus.PROFILE_FULL: lambda state: (state.cores_profile, 0)},
     carried=("core_slices", "changes"),
     carry=_carry_profile,
-    check=f"{_HERE}.validation:check_core_profile",
+    check=f"{__package__}.validation:check_core_profile",
     overtakes=True,
 )

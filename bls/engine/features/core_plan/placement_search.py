@@ -10,7 +10,7 @@ from bls.engine import state as b
 from bls.engine.cores import CoreProfile, Offer
 from bls.engine.features.core_plan.core_profile import AMOUNT, apply_changes
 from bls.engine.features.draws.draws import MACHINE, cores_mw, least_mw, planned_ns
-from bls.engine.hooks import CHOOSE_PARTS, HOOK, HOST_ROOM, OFFER, call_hook
+from bls.engine.hooks import CHOOSE_PARTS, HOOK, HOST_ROOM, OFFER, call_hook, is_played
 from bls.engine.job_lifecycle import ask_allocator
 from traces.algorithms.copying import copy_first
 from traces.compiled import Array, compiled
@@ -196,7 +196,8 @@ def earliest_place(state: b.BatchState, job: int, _begin: int, before: int, _sig
     parts = settings.others_per_core > 0 and call_hook(state.roles[HOST_ROOM], (state, job, -1, 1, 0)) == 0
     others = others or parts
     kept_off = own >= 0 or state.partitions.masked[jobs.partition[job]] == 1
-    at, ahead, applied, tried, limit = 0, 0, 0, False, jobs.switch_limit[job]
+    at, ahead, applied, tried, limits = 0, 0, 0, False, state.switch_limit
+    limit = limits[jobs.origin[job]] if limits.size > 0 else 0
     while at < used and ns[at] < before:
         begin = ns[at]
         stop = begin + length
@@ -241,7 +242,7 @@ def earliest_place(state: b.BatchState, job: int, _begin: int, before: int, _sig
                 enough = False  # on any cores
             if enough:
                 count = ask_allocator(state, job, limit, state.offered.words, state.offered.hosts)
-        if count > 0 and state.domains.limit_mw.size > 1:
+        if count > 0 and is_played(state, OFFER):
             fits = call_hook(state.roles[OFFER], (state, job, 0, count, 0))
             if fits < 1:
                 count = 0

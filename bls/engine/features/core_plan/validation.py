@@ -58,7 +58,7 @@ def _check_power_left(checks: BatchChecks, reserved: tuple[Array, Array], held: 
     owner, cores_of = owner[there[owner]], cores_of[there[owner]]
     for domain in range(len(state.domains.limit_mw)):
         left = int(profile.now.amounts[checks.state.power.amount + domain])
-        what = "a part's power" if domain else "power"
+        what = f"the power of domain {domain}" if domain else "power"
         checks.count(f"mW that are left of {what}", left, _power_left(checks, owner, cores_of, domain))
 
 

@@ -27,8 +27,8 @@ def record(state: b.BatchState, _job: int, took: int, waiting: int, presets: int
 @compiled(HOOK)
 def charge(state: b.BatchState, _job: int, took: int, _waiting: int, presets: int) -> int:
     """Let the jobs of a pass, all but the presets, start when the scheduler has decided, which takes the charged time."""
-    settings, jobs, n = state.settings, state.jobs, state.n_started
-    cost_ns = took if settings.decision_cost_ns < 0 else settings.decision_cost_ns
+    jobs, n, cost_ns = state.jobs, state.n_started, state.decisions.cost_ns
+    cost_ns = took if cost_ns < 0 else cost_ns
     state.decisions.busy_until_ns = state.now_ns + cost_ns
     if cost_ns == 0 or n <= presets:
         return 0

@@ -4,19 +4,20 @@ from bls.engine import hooks as h
 from bls.engine.feature import Feature
 from bls.engine.status import BatchStatus
 
-_HERE = "bls.engine.features.decisions"
-
 RECORDS = Feature(
-    on={h.BEFORE_PASS: f"{_HERE}.decisions:room", h.PASSED: f"{_HERE}.decisions:record"},
+    on={h.BEFORE_PASS: f"{__package__}.decisions:room", h.PASSED: f"{__package__}.decisions:record"},
     sizes=lambda run: {"decisions": 2 * run.jobs + 16},
     grow={BatchStatus.DECISIONS_FULL: lambda state: (state.decisions.passes, 0)},
 )
 
 CHARGES = Feature(
+    given=lambda run: {
+        "decisions": {"cost_ns": cost if isinstance(cost := run.chosen.rules.decision_cost_ns, int) else -1}
+    },
     on={
-        h.NEXT: f"{_HERE}.decisions:next_decision",
-        h.BUSY: f"{_HERE}.decisions:is_deciding",
-        h.PASSED: f"{_HERE}.decisions:charge",
+        h.NEXT: f"{__package__}.decisions:next_decision",
+        h.BUSY: f"{__package__}.decisions:is_deciding",
+        h.PASSED: f"{__package__}.decisions:charge",
     },
     overtakes=True,
 )

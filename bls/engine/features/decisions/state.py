@@ -18,5 +18,6 @@ class DecisionState(State):
     """Records of passes, and the time that they take."""
 
     n_passes: int = 0  # records of passes in use
+    cost_ns: int = -1  # simulated time of a pass; -1: as measured
     busy_until_ns: int = 0  # the scheduler decides until then
     passes: Decisions = column(saved=False)  # records of passes, if they are kept

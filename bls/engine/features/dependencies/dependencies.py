@@ -20,6 +20,6 @@ def let_children_come(state: b.BatchState, job: int, now: int, _stop: int, _sign
             if state.dependencies.unmet[child] > 0:
                 continue  # it depends on further jobs
             jobs.depends_on[child] = origin  # the last to end
-        think = min(jobs.think_ns[child], MAX_NS - now)
+        think = min(state.dependencies.think_ns[jobs.origin[child]], MAX_NS - now)
         push(state.other_events.arriving, max(jobs.begin_ns[child], now + think), child)
     return 0

@@ -9,4 +9,5 @@ class DependencyState(State):
 
     first: Ints  # (rows + 1,): on row r depend the rows ``row[first[r]:first[r + 1]]``
     row: Ints  # dependent rows
+    think_ns: Ints  # by row of the first attempt: time from the end of the last of its preceding jobs to its arrival
     unmet: Ints = column("children")  # preceding jobs that each row still waits for; empty if none has several

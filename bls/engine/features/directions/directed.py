@@ -94,7 +94,7 @@ def _direct(state: b.BatchState, job: int, now: int, first: int, stop: int) -> b
     """Execute the decisions ``first`` to ``stop`` about a job; False if its end exceeds ``MAX_NS``."""
     jobs, given = state.jobs, state.directions.decided
     begin, before, scales = state.commands.n_log, _mean_scale(state, job), False
-    at = max(now, jobs.start_ns[job])  # the start may be later because of decision time or booting hosts
+    at = max(now, jobs.start_ns[job])  # the start may be delayed
     for k in range(first, stop):
         what, core, value = given.what[k], given.core[k], given.value[k]
         append_command(state, job, at, core, what, value, 0)

@@ -12,7 +12,7 @@ from bls.engine.features.commands.records import commands_of
 from traces.base.scale import WHOLE
 from traces.compiled import Array
 from traces.records.declared import column
-from traces.records.events import INT64, NAMED, RUNNING_JOB, UINT64, Happening, JobEvents, counted, instant_text
+from traces.records.events import INT64, NAMED, UINT64, Happening, JobEvents, counted, instant_text
 
 if TYPE_CHECKING:
     from bls.engine.state import BatchState
@@ -25,16 +25,20 @@ class ScaleRecords(JobEvents):
 
     name = "scales"
     shown = "the speeds of a running job's cores are scaled"
-    attributes = (
-        RUNNING_JOB,
-        ("core", "number of the core, -1 for all of the job's", INT64),
-        ("parts per billion", "fraction of its own speed at which it runs from then on", UINT64),
-    )
     missing = "no scaled speeds: neither its policy nor a limit to power directs running jobs"
 
     command_ns: Array = column("instant of the change; from the job's `start_ns` on, before its `end_ns`", "ns")
-    core: Array = column("global number of the core; −1: all cores of the job, including later ones")
-    scale: Array = column("factor of its own speed from then on", table="factor", parts=WHOLE, text="parts_per_billion")
+    core: Array = column(
+        "global number of the core; −1: all cores of the job, including later ones",
+        attribute=("core", "number of the core, -1 for all of the job's", INT64),
+    )
+    scale: Array = column(
+        "factor of its own speed from then on",
+        table="factor",
+        parts=WHOLE,
+        text="parts_per_billion",
+        attribute=("parts per billion", "fraction of its own speed at which it runs from then on", UINT64),
+    )
 
     @classmethod
     def of_state(cls, state: BatchState) -> Self | None:

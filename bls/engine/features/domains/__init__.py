@@ -1,4 +1,1 @@
-"""Parts of the machine with their own power limits.
-
-Limits always have domains: the machine is the first. This folder has what further parts need.
-"""
+"""Parts of the machine with their own power limits."""

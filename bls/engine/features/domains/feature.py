@@ -3,7 +3,4 @@
 from bls.engine import hooks as h
 from bls.engine.feature import Feature
 
-PARTS = Feature(
-    lambda run: len(run.given.state["domains"].limit_mw) > 1,
-    plays={h.OFFER: "bls.engine.features.domains.offers:offer_of_domains"},
-)
+PARTS = Feature(plays={h.OFFER: f"{__package__}.offers:offer_of_parts"}, power=f"{__package__}.power:FACTS")

@@ -14,14 +14,14 @@ from traces.compiled import compiled
 
 @compiled(inner=True)
 def _offer_of_host(state: BatchState, job: int, host: int) -> int:
-    """Limit the offered cores of a host to the power left in its domains; returns their number."""
-    domains, lo, hi = state.domains, state.host_first[host], state.host_first[host + 1]
+    """Limit the offered cores of a host to the power left in its parts; returns their number."""
+    parts, lo, hi = state.parts, state.host_first[host], state.host_first[host + 1]
     free, room = free_count(state.offered.words, lo, hi), NEVER
-    first, stop = domains.of_first[host], domains.of_first[host + 1]
+    first, stop = parts.of_first[host], parts.of_first[host + 1]
     if free == 0 or first == stop:
         return int(free)
     for k in range(first, stop):
-        room = min(room, domains.room[domains.of_host[k]])
+        room = min(room, parts.room[parts.of_host[k]])
     each, unit = core_mw(state, job, lo), state.jobs.unit_cores[job]
     keep = free
     if free * each > room:
@@ -33,15 +33,15 @@ def _offer_of_host(state: BatchState, job: int, host: int) -> int:
         if state.offered.hosts.size > 0:
             state.offered.hosts[host] = min(state.offered.hosts[host], keep)
     for k in range(first, stop):
-        domains.room[domains.of_host[k]] -= keep * each
+        parts.room[parts.of_host[k]] -= keep * each
     return int(keep)
 
 
 @compiled(HOOK)
-def offer_of_domains(state: BatchState, job: int, _begin: int, count: int, _sign: int) -> int:
-    """Check a choice (``stop`` intervals) in all domains: 1 if it fits; else reduce the offer, -1 if not enough is left."""
+def offer_of_parts(state: BatchState, job: int, _begin: int, count: int, _sign: int) -> int:
+    """Check a choice (``stop`` intervals) in all parts: 1 if it fits; else reduce the offer, -1 if not enough is left."""
     lo, hi = state.pool.lo[state.pool_used :], state.pool.hi[state.pool_used :]
-    fits, total, rooms = True, 0, state.domains.room
+    fits, total, rooms = True, 0, state.parts.room
     for domain in range(1, rooms.size):
         rooms[domain] = state.offered.amounts[state.power.amount + domain]
         fits = fits and fits_within(state, job, domain, lo, hi, count, rooms[domain])

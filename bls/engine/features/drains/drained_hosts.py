@@ -44,7 +44,7 @@ def _move_of(state: b.BatchState, job: int, host: int, now: int, sign: int) -> N
             set_free(state, core, core + 1, -sign)
     state.free_cores -= sign * cores
     jobs.held_cores[job] += sign * cores
-    jobs.released_held[job] -= sign * cores
+    state.releases.released_held[job] -= sign * cores
     hold_pool(state, job, now, until, -1)
     if settings.plans == 1 and until == now and jobs.overdue[job] == 1:
         state.overdue_cores += sign * cores

@@ -5,6 +5,6 @@ from bls.engine import state as b
 from bls.engine.feature import Feature
 
 DRAINS = Feature(
-    lambda run: run.settings.releases == b.BY_DRAIN,
+    given=lambda run: {"releases": b.BY_DRAIN},
     on={h.HOST: "bls.engine.features.drains.drained_hosts:move_cores"},
 )

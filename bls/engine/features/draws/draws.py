@@ -1,4 +1,4 @@
-"""The power that jobs draw above idle in a domain (the machine, or a part with its own limit), and planned run times."""
+"""The power that jobs draw above idle in a domain (the first is the machine), and planned run times."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""The columns of power limits: draws of cores, and known limits."""
+"""The columns of power limits: draws of cores, known limits, and domains, which have the limits."""
 
 from bls.engine.codes import NEVER, SlowOrder
 from bls.engine.features.levels.state import Slowing
@@ -39,3 +39,17 @@ class PowerState(State):
     factor: Ints  # true draw, in the same unit, by row of the first attempt; empty without predictions
     alike: Ints  # group of ended jobs for the prediction, by row of the first attempt; -1 none
     seen: Ints2 = column("alike", 3)  # number of ended jobs of each group, and the draws of the latest two
+
+
+class DomainState(State):
+    """Domains, which have the limits: D of them, the machine first; P partitions."""
+
+    # (D + 1,) and three of one length: domain d has the intervals ``first[d]:first[d + 1]``, each of whole hosts of a group
+    first: Ints
+    lo: Ints
+    hi: Ints
+    group: Ints
+    idle_mw: Ints  # (D,): draw of its idle hosts
+    limit_mw: Ints = column("domains", fill=NEVER)  # lowest known limit in force
+    level: Ints = column("domains")  # shared level of its jobs
+    covers: Ints2  # (P, D): 1: the domain has all cores of the partition

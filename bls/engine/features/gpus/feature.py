@@ -1,15 +1,28 @@
 """Declaration of numbered GPUs."""
 
+from typing import Any
+
 import numpy as np
 
 from bls.engine import hooks as h
 from bls.engine import state as b
-from bls.engine.feature import Feature, FeatureRun
+from bls.engine.feature import Feature, FeatureRun, RunColumns
 from bls.engine.status import BatchStatus
 from traces.intervals import intervals_of
-from traces.records.gpus import GpuRecords
+from traces.records.gpus import WHOLE, GpuRecords
 
 _HERE = "bls.engine.features.gpus"
+
+
+def _requested(run: RunColumns) -> dict[str, Any]:
+    chosen, asked = run.chosen, run.chosen.constraints.requests
+    if asked.gpus is None:
+        return {}
+    totals, platform = run.state["totals"], chosen.platform
+    return {
+        "gpus": asked.gpus.given(platform, chosen.workload.cores, asked.unit_cores),
+        "totals": np.insert(totals, len(totals) - run.settings["n_licences"], np.full(platform.n_gpus, WHOLE)),
+    }
 
 
 def _most_per_core(run: FeatureRun) -> dict[str, int]:
@@ -49,6 +62,8 @@ def _records(state: b.BatchState) -> dict[str, GpuRecords]:
 
 
 GPUS = Feature(
+    lambda run: "gpus" in run.given.state,
+    given=_requested,
     on={h.ARRIVED: f"{_HERE}.devices:reserve_list", h.BEFORE_PASS: f"{_HERE}.devices:room_for_lists"},
     plays={
         h.HOST_ROOM: f"{_HERE}.devices:room_on_host",

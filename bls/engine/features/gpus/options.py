@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from bls.engine.features.core_choices import unaware
 from bls.engine.features.widths.options import CHANGES
 from bls.options import REQUESTS
 from traces.base.options import Conflict, has
@@ -15,10 +16,11 @@ def _first(run: Any) -> int | None:
     return int(run.workload.job_id[asked.gpus.any.argmax()])
 
 
-REQUESTED: Final = has(
+_REQUESTED: Final = has(
     f"{REQUESTS} of GPUs of hosts", lambda run: _first(run) is not None, lambda run: f"job {_first(run)} requests GPUs",
     requests="gpus.csv")
 
 RUN: Final[tuple[Conflict, ...]] = (
-    Conflict(CHANGES, REQUESTED, "as it is unspecified which GPUs other widths have", "none"),
+    Conflict(CHANGES, _REQUESTED, "as it is unspecified which GPUs other widths have", "none"),
 )
+UNAWARE: Final = (unaware("gpus", _REQUESTED, "resources of hosts, as resources = { gpu = 4 }"),)

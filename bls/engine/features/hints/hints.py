@@ -31,7 +31,10 @@ def _want_of(state: b.BatchState, head: int, job: int, most: int) -> int:
     """Mark up to ``most`` cores of a job as wanted, at most half of those on which it computes; returns their number."""
     jobs, holder = state.jobs, state.releases.holder
     first, count, stop = jobs.held_first[job], jobs.held_count[job], end_of_working(state, job)
-    most, found = min(most, (jobs.cores[job] - jobs.released[job] - jobs.asked[job]) // 2), 0
+    working, asked, found = jobs.cores[job] - state.releases.released[job], state.widths.asked_of, 0
+    if asked.size > 0:
+        working -= asked[job]
+    most = min(most, working // 2)
     for back in range(count):
         k = first + count - 1 - back
         lo, hi = state.pool.lo[k], min(state.pool.hi[k], stop)
@@ -81,7 +84,7 @@ def _news_for(state: b.BatchState, job: int) -> int:
             state.hints.of_core[core] = state.hints.wanted[core]
             count += will
             state.hints.wanted[core] = 0
-    jobs.wanted[job] = count
+    state.hints.of_row[job] = count
     return count if news else -1
 
 
@@ -96,7 +99,7 @@ def hint_running(state: b.BatchState, _job: int, now: int, _stop: int, _sign: in
     ordered.n = 0
     for k in range(state.running.n):
         job = state.running.key[k]
-        if jobs.start_ns[job] <= now:  # otherwise its hosts are booting
+        if jobs.start_ns[job] <= now:  # otherwise its start is delayed
             push(ordered, jobs.expected_end_ns[job], job)
     lack, named = 0, False
     if head >= 0:
@@ -114,9 +117,9 @@ def hint_running(state: b.BatchState, _job: int, now: int, _stop: int, _sign: in
             lack -= gives
         # For most jobs nothing is wanted and nothing was.
         wanted = -1
-        if named or gives > 0 or jobs.wanted[job] > 0:
+        if named or gives > 0 or state.hints.of_row[job] > 0:
             wanted = _news_for(state, job)
-            state.hints.n_cores += jobs.wanted[job]
+            state.hints.n_cores += state.hints.of_row[job]
         if wanted >= 0:
             append_command(state, job, now, head, b.HINTED, waits_for, wanted)
             send(state, job, state.commands.n_log - 1)

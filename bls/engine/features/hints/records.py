@@ -11,7 +11,7 @@ from bls.engine.codes import Hints, RunningCommand
 from bls.engine.features.commands.records import commands_of
 from traces.compiled import Array
 from traces.records.declared import column
-from traces.records.events import INT64, NAMED, RUNNING_JOB, UINT64, Happening, JobEvents, counted, instant_text
+from traces.records.events import INT64, NAMED, UINT64, Happening, JobEvents, counted, instant_text
 
 if TYPE_CHECKING:
     from bls.engine.state import BatchState
@@ -24,12 +24,6 @@ class HintRecords(JobEvents):
 
     name = "hints"
     shown = "a running job receives the number of its cores that another job waits for"
-    attributes = (
-        RUNNING_JOB,
-        ("waiting job", "number of the job that waits, -1 if none does any more", INT64),
-        ("lack", "how many cores the waiting job lacks", UINT64),
-        ("wanted", "how many cores of the running job are wanted", UINT64),
-    )
     missing = "no hints: no job received any (coordination hint)"
     at_end: ClassVar[bool] = True
 
@@ -38,9 +32,16 @@ class HintRecords(JobEvents):
         "the row of the job that waits, the head of the queue or one named by a policy; −1 if none waits any more",
         table="row",
         text="waiting_job",
+        attribute=("waiting job", "number of the job that waits, -1 if none does any more", INT64),
     )
-    lack: Array = column("number of cores that the waiting job lacks; of named cores, how many others hold")
-    wanted: Array = column("number of the running job's cores that are wanted from then on")
+    lack: Array = column(
+        "number of cores that the waiting job lacks; of named cores, how many others hold",
+        attribute=("lack", "how many cores the waiting job lacks", UINT64),
+    )
+    wanted: Array = column(
+        "number of the running job's cores that are wanted from then on",
+        attribute=("wanted", "how many cores of the running job are wanted", UINT64),
+    )
 
     @classmethod
     def of_state(cls, state: BatchState) -> Self | None:

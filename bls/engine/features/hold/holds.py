@@ -13,31 +13,43 @@ if TYPE_CHECKING:
     from bls.engine.validation import BatchChecks
 
 
-def held(state: BatchState) -> Array:
-    """A mask of the held rows."""
-    return np.asarray((state.holds.since_ns >= 0) & (state.holds.until_ns < 0))
+class Holds:
+    """The holds of a run, for its policy."""
 
+    def __init__(self, state: BatchState) -> None:
+        self._state = state
+        #: Whether the policy has ever held a job.
+        self.used = bool((state.holds.since_ns >= 0).any())
 
-def set_hold(state: BatchState, row: int, on: bool) -> bool:
-    """Hold a waiting job from now on, or release it; False if nothing changes."""
-    holds = state.holds
-    if bool(holds.since_ns[row] >= 0 and holds.until_ns[row] < 0) == on:
-        return False
-    if on:
-        holds.since_ns[row] = state.now_ns
-    holds.until_ns[row] = -1 if on else state.now_ns
-    return True
+    @property
+    def on(self) -> Array:
+        """A mask of the held rows."""
+        return np.asarray((self._state.holds.since_ns >= 0) & (self._state.holds.until_ns < 0))
 
+    def has(self, row: int) -> bool:
+        """Whether a row's job is held."""
+        return bool(self._state.holds.since_ns[row] >= 0 and self._state.holds.until_ns[row] < 0)
 
-def hold_text(state: BatchState, row: int) -> str:
-    """The text of the latest hold of a job; empty if it was never held, or released at once."""
-    since, until = int(state.holds.since_ns[row]), int(state.holds.until_ns[row])
-    return f"held by the policy from {format_ns(since)} to {format_ns(until)}" if until > since else ""
+    def set(self, row: int, on: bool) -> bool:
+        """Hold a waiting job from now on, or release it; False if nothing changes."""
+        holds, now = self._state.holds, self._state.now_ns
+        if self.has(row) == on:
+            return False
+        if on:
+            holds.since_ns[row] = now
+        holds.until_ns[row] = -1 if on else now
+        self.used = True
+        return True
+
+    def text(self, row: int) -> str:
+        """The text of the latest hold of a job; empty if it was never held, or released at once."""
+        since, until = int(self._state.holds.since_ns[row]), int(self._state.holds.until_ns[row])
+        return f"held by the policy from {format_ns(since)} to {format_ns(until)}" if until > since else ""
 
 
 def why_stuck(state: BatchState) -> str:
     """The text of the hold of the queue's head (``state.due_job``), if it is held."""
-    on_hold = held(state)
+    on_hold = Holds(state).on
     if state.due_job < 0 or not on_hold[state.due_job : state.due_job + 1].any():
         return ""
     return f"the batch policy has held it since {format_ns(int(state.holds.since_ns[state.due_job]))}"

@@ -6,15 +6,13 @@ from bls.engine import hooks as h
 from bls.engine import state as b
 from bls.engine.feature import Feature, FeatureRun
 
-_HERE = "bls.engine.features.limits"
-
 
 def stairs(run: FeatureRun) -> dict[str, int]:
     """The number of steps of the profile that limits may add at once."""
     # Equal numbers of steps become known and end at an instant. If decisions take time, several such instants may pass
     # without a pass that could make room.
     steps = np.diff(run.given.state["power"].first, axis=1).sum(axis=0)
-    return {"steps": 2 * int(steps.sum() if run.settings.charges_decisions else steps.max(initial=0))}
+    return {"steps": 2 * int(steps.sum() if run.has("charges_decisions") else steps.max(initial=0))}
 
 
 def begin_limits(state: b.BatchState) -> None:
@@ -24,12 +22,12 @@ def begin_limits(state: b.BatchState) -> None:
 
 LIMITS = Feature(
     lambda run: not run.has("stops"),
-    on={h.NEXT: f"{_HERE}.limits:next_change", h.INSTANT: f"{_HERE}.limits:change_limits"},
+    on={h.NEXT: f"{__package__}.limits:next_change", h.INSTANT: f"{__package__}.limits:change_limits"},
     settings=stairs,
     begin=begin_limits,
 )
 
 EASY = Feature(
     lambda run: run.settings.order in (b.STATIC, b.SCORED) and not run.settings.by_cores,
-    plays={h.PLAN: f"{_HERE}.easy:plan_with_power"},
+    plays={h.PLAN: f"{__package__}.easy:plan_with_power"},
 )

@@ -1,8 +1,8 @@
-"""Power limits of the machine and of its parts: they decide which jobs may start.
+"""Power limits: they decide which jobs may start.
 
 A job starts if the total draw of this job, the running jobs and the idle cores stays below the known limit, with all jobs in
-their planned power states (``bls.engine.features.draws.draws``). With several reservations or differing cores, the power of the
-machine and of each part is an amount in the profile of cores, until the ends of the known limits.
+their planned power states (``bls.engine.features.draws.draws``). With several reservations or differing cores, the power of
+each domain is an amount in the profile of cores, until the ends of the known limits.
 """
 
 from bls.engine import state as b

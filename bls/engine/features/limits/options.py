@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from bls.engine.features.core_choices import DECIDES, policy_name
+from bls.engine.features.core_choices import DECIDES, REPEATS, policy_name, unaware
 from bls.engine.features.decisions.options import CHARGES
-from bls.engine.features.widths.options import ALL_MALLEABLE, CHANGES, RESIZE, RESIZES, resize_text
+from bls.engine.features.outages.options import DRAINS, UNDRAINED
+from bls.engine.features.widths.options import ALL_MALLEABLE, CHANGES, RESIZE, resize_text
 from bls.options import BLS
 from traces.base.options import Choice, Conflict, Option, Panel, has, needs, said
 
@@ -35,6 +36,11 @@ STOPPING: Final = has(
     lambda power: f"{FALLBACK:{power.fallback_of[0]}}", **LIMITED, fallback="stop:off")
 UNSTOPPED: Final = f"{FALLBACK:none}, hold, submit:state=1 or dvfs"
 NO_FALLBACK: Final = f"{FALLBACK:none}"
+_LIMITS_JOBS: Final = has(
+    f"{LIMITS} with a {FALLBACK}", lambda run: run.limits, "a limit to power", **LIMITED, fallback="hold")
+_MAY_SLOW: Final = has(
+    f"{LIMITS} with a {FALLBACK}", lambda run: run.power is not None and run.power.limits_jobs, str(FALLBACK), **LIMITED,
+    fallback="hold")
 _DVFS: Final = has(f"{FALLBACK:dvfs}", lambda run: run.limits and run.limits.fallback == "dvfs", fallback_text, **_BY_DVFS)
 _NOTICED: Final = has(
     f"a notice of {LIMITS}, with a {FALLBACK}", lambda run: run.limits and run.limits.limits.noticed,
@@ -58,14 +64,10 @@ POWER: Final[tuple[Conflict, ...]] = (
 )
 
 RUN: Final[tuple[Conflict, ...]] = (
+    Conflict(DRAINS, _LIMITS_JOBS, reason=UNDRAINED, allowed="state down"),
     Conflict(
         _DVFS, CHARGES, "as levels are set after passes, and no pass ends while the scheduler decides",
         f"{FALLBACK:none}, hold, submit:state=1, stop:idle or stop:off"),
-    Conflict(has(
-        f"{LIMITS} to parts of the machine, with a {FALLBACK}", lambda run: run.limits and run.limits.domains,
-        lambda run: f"{fallback_text(run)} with limits to parts of the machine ({run.limits.domains[0].name})",
-        limits=[(0, None, 500, "hosts:0")], fallback="hold",
-    ), RESIZES, "as widths depend on the limit of the whole machine only", NO_FALLBACK),
     Conflict(
         has(
             f"{FALLBACK:hold}, submit or dvfs", lambda run: run.limits and not run.limits.stops, fallback_text,
@@ -87,11 +89,10 @@ RUN: Final[tuple[Conflict, ...]] = (
         f"{FALLBACK:none}, hold, stop:idle or stop:off, under which no job is slowed"),
 )
 
+UNAWARE: Final = (unaware("power", _LIMITS_JOBS, f"no {LIMITS}, or {FALLBACK:none}"),)
+REPEATED: Final = (Conflict(REPEATS, _MAY_SLOW, "as slowed jobs have other run times", NO_FALLBACK),)
+
 PLAN: Final[tuple[Conflict, ...]] = (
-    Conflict(STOPPING, has(
-        f"{LIMITS} to parts of the machine", lambda plan: plan.domains,
-        lambda plan: f"limits to parts of the machine ({plan.domains[0].name})", limits=[(0, None, 500, "hosts:0")],
-    ), "as hosts are stopped according to the power of the whole machine", UNSTOPPED),
     Conflict(
         has(f"a notice of {LIMITS}", lambda plan: plan.noticed, limits=_NOTICED_LIMIT), STOPPING,
         "as hosts leave the service when a limit begins", UNSTOPPED, example={"limits": _NOTICED_LIMIT}),

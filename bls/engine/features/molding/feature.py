@@ -1,5 +1,7 @@
 """Declarations of jobs that may start with another width than requested."""
 
+from dataclasses import replace
+
 from bls.engine import hooks as h
 from bls.engine.feature import Feature
 
@@ -8,11 +10,11 @@ MOLDS = Feature(
     plays={h.WIDTH: "bls.engine.features.molding.molding:mold"},
     deals=lambda state: ("molds",),
     settings=lambda run: {"widest": run.cores},  # a job may get all cores
+    sizes=lambda run: {"molding": run.jobs},
 )
 
-MOLDS_WITH_PLANS = Feature(
-    lambda run: run.settings.max_reservations > 1,
+MOLDS_WITH_PLANS = replace(
+    MOLDS,
+    there=lambda run: run.settings.max_reservations > 1,
     plays={h.WIDTH: "bls.engine.features.molding.molding:mold_with_plans"},
-    deals=MOLDS.deals,
-    settings=MOLDS.settings,
 )

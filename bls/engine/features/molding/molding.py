@@ -31,14 +31,14 @@ def _wider(state: b.BatchState, job: int, free: int) -> int:
     jobs, asked = state.jobs, state.jobs.cores[job]
     if state.n_waiting > 1:
         return int(asked)
-    return int(max(asked, min(jobs.max_cores[jobs.origin[job]], free, room_in_limits(state, job))))
+    return int(max(asked, min(state.widths.most[jobs.origin[job]], free, room_in_limits(state, job))))
 
 
 @compiled(inner=True)
 def _narrower(state: b.BatchState, job: int, free: int, begin: int) -> int:
     """Return the width of a job that is planned to start at ``begin``: ``free`` cores now, or the requested ones later."""
     jobs, asked, rest = state.jobs, state.jobs.cores[job], state.jobs.estimate_ns[job]
-    if free < jobs.min_cores[jobs.origin[job]]:
+    if free < state.widths.least[jobs.origin[job]]:
         return int(asked)
     longer = planned_with(state, job, scaled(rest, asked, free, max(rest, MAX_NS)))
     return int(asked if begin < b.NEVER and state.now_ns + longer > begin + planned_ns(state, job) else free)
@@ -47,8 +47,8 @@ def _narrower(state: b.BatchState, job: int, free: int, begin: int) -> int:
 @compiled(HOOK)
 def mold(state: b.BatchState, job: int, _begin: int, reserved: int, _sign: int) -> int:
     """Set the width of the first waiting job; ``stop`` is its reservation with the requested width, if any. Returns 0."""
-    jobs, asked, free = state.jobs, state.jobs.cores[job], _free(state, job)
-    if jobs.min_cores[jobs.origin[job]] == jobs.max_cores[jobs.origin[job]]:
+    asked, free, origin = state.jobs.cores[job], _free(state, job), state.jobs.origin[job]
+    if state.widths.least[origin] == state.widths.most[origin]:
         return 0
     begin = reserved if state.settings.plans == 1 else b.NEVER
     width = _wider(state, job, free) if asked <= free else _narrower(state, job, free, begin)
@@ -60,9 +60,9 @@ def mold(state: b.BatchState, job: int, _begin: int, reserved: int, _sign: int) 
 @compiled(inner=True)
 def _change(state: b.BatchState, job: int, width: int) -> None:
     """Change the width of a job, and its estimate and walltime accordingly."""
-    jobs, asked = state.jobs, state.jobs.cores[job]
-    jobs.was_cores[job] = asked
-    for was, now in ((jobs.was_estimate_ns, jobs.estimate_ns), (jobs.was_walltime_ns, jobs.walltime_ns)):
+    jobs, widths, asked = state.jobs, state.widths, state.jobs.cores[job]
+    widths.was_cores[job] = asked
+    for was, now in ((widths.was_estimate_ns, jobs.estimate_ns), (widths.was_walltime_ns, jobs.walltime_ns)):
         was[job] = now[job]
         now[job] = scaled(now[job], asked, width, max(now[job], MAX_NS))
     jobs.cores[job] = width
@@ -84,7 +84,7 @@ def mold_with_plans(state: b.BatchState, job: int, is_copied: int, _stop: int, _
     """The same as :func:`mold` with several reservations; returns the end of the reservation that the job gives up, or 0."""
     jobs, now = state.jobs, state.now_ns
     asked, length, kept, origin = jobs.cores[job], jobs.estimate_ns[job], jobs.slot_ns[job], jobs.origin[job]
-    if jobs.min_cores[origin] == jobs.max_cores[origin]:
+    if state.widths.least[origin] == state.widths.most[origin]:
         return 0
     slot = kept
     if kept != b.NEVER:

@@ -50,8 +50,8 @@ def others(state: b.BatchState, _job: int, now: int, _stop: int, _sign: int) -> 
     while events.arriving.n > 0 and events.arriving.ns[0] <= now:
         job = events.arriving.key[0]
         drop_top(events.arriving)
-        if job >= jobs.number.size:
-            job -= jobs.number.size
+        if job >= b.WAKE_UP_KEY:
+            job -= b.WAKE_UP_KEY
             if jobs.start_ns[job] < 0 and jobs.state[job] < 0:
                 # It accepts more switches from now on and may find an earlier slot.
                 state.changed = 1

@@ -11,4 +11,5 @@ class OtherEvents(State):
     next_cancel: int = 0  # place in ``cancels``
     next_boundary: int = 0  # place in ``BatchState.boundaries``
     cancels: Ints  # cancelled rows, by (instant, row)
-    arriving: Heap = column("arriving")  # jobs that arrive after the end of another, and wake-ups (``rows`` + row)
+    # jobs that arrive after the end of another, and wake-ups (``WAKE_UP_KEY`` + row)
+    arriving: Heap = column("arriving")

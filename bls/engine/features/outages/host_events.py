@@ -81,7 +81,7 @@ def handle_host_events(state: b.BatchState, _job: int, now: int, _stop: int, _si
         after = _until(state, host)
         sign = int(before > 0) - int(after > 0)
         if sign < 0:
-            publish(state, HOST, host, now, now, sign)  # ends its stop or sleep
+            publish(state, HOST, host, now, now, sign)  # ends its stop
         if settings.profiled == 1 and after != before:
             hold_host(state, host, now, before, 1)
             hold_host(state, host, now, after, -1)
@@ -90,4 +90,17 @@ def handle_host_events(state: b.BatchState, _job: int, now: int, _stop: int, _si
             state.n_down -= sign
         if sign > 0:
             publish(state, HOST, host, now, now, sign)
+    return 0
+
+
+@compiled(HOOK)
+def stop_at_outage(state: b.BatchState, job: int, _begin: int, _stop: int, _sign: int) -> int:
+    """End a job at the latest when one of its hosts goes down."""
+    jobs, first = state.jobs, state.jobs.held_first[job]
+    next_down, n_hosts = state.outages.next_down_ns, state.host_first.size - 1
+    for k in range(first, first + jobs.held_count[job]):
+        for host in range(state.host_of[state.pool.lo[k]], state.host_of[state.pool.hi[k] - 1] + 1):
+            down = min(next_down[host], next_down[n_hosts + host])
+            if down < jobs.stop_ns[job]:
+                jobs.stop_ns[job], jobs.stop_state[job] = down, b.FAILED
     return 0

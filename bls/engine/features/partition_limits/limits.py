@@ -57,7 +57,7 @@ def check_tallies(checks: "BatchChecks") -> None:
     """Check the counts of running jobs and cores of partitions and users."""
     state, jobs, rows = checks.state, checks.jobs, checks.held
     found = np.zeros_like(state.user_tally)
-    working = jobs.cores[rows] - jobs.released[rows]
+    working = checks.working[rows]
     np.add.at(found, (jobs.partition[rows], jobs.user[rows]), np.stack([np.ones_like(rows), working], axis=1))
     kinds, tables = ("running jobs", "their cores"), state.partitions
     for p, u, unit in np.argwhere(found != state.user_tally):

@@ -4,14 +4,12 @@ from bls.engine import hooks as h
 from bls.engine import state as b
 from bls.engine.feature import Feature
 
-_HERE = "bls.engine.features.plans"
-
 PLANS_AHEAD = Feature(
     lambda run: (
         run.settings.order in (b.STATIC, b.SCORED)
         and (run.settings.by_cores or (run.settings.max_reservations > 1 and run.settings.powered == b.UNPOWERED))
     ),
-    plays={h.PLAN: f"{_HERE}.plan_ahead:plan", h.DROP_PLAN: f"{_HERE}.plan_ahead:drop_kept"},
+    plays={h.PLAN: f"{__package__}.plan_ahead:plan", h.DROP_PLAN: f"{__package__}.plan_ahead:drop_kept"},
     # A plan may contain all waiting and running jobs.
     sizes=lambda run: {} if run.settings.by_cores else dict.fromkeys(
         ("slices", "plan_slices"), 4 * (run.sizes["running"] + run.jobs) + 64

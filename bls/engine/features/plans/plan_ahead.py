@@ -92,7 +92,7 @@ def _earlier(state: b.BatchState, n: int, before: int) -> bool:
 
 @compiled(merged=True)
 def _slot(state: b.BatchState, job: int, before: int, is_copied: bool) -> int:
-    """The earliest slot of a job before an instant, else ``NEVER``; it must also fit during the boot of its hosts."""
+    """The earliest slot of a job before an instant, else ``NEVER``; it must also fit while its start is delayed."""
     now = state.now_ns
     if state.settings.by_cores == 0:
         slot = earliest_by_counts(state, state.jobs.cores[job], state.jobs.estimate_ns[job], before, is_copied)

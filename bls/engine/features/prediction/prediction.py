@@ -34,7 +34,7 @@ def predict(state: b.BatchState, job: int, _begin: int, _stop: int, _sign: int) 
         for k in range(1, n + 1):
             mean += history[group, k] // n
             rest += history[group, k] % n
-        shortest = max(state.settings.shortest_ns, 1)
+        shortest = max(state.prediction.shortest_ns, 1)
         history[history.shape[0] - 1, 0] += 1  # the row that counts predictions
         jobs.estimate_ns[job] = min(max(mean + rest // n, shortest), jobs.walltime_ns[job])
         return 0

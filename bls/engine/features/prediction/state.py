@@ -7,6 +7,7 @@ from traces.kernels.state import State, column
 class PredictionState(State):
     """Run times of ended jobs, from which estimates are predicted."""
 
+    shortest_ns: int = 0  # shortest prediction, unless the job requests less
     n_rows: int = 0  # rows that have their estimates
     group: Ints2  # (levels, n): groups that predict a job, the closest first; -1: none
     least: Ints  # (levels,): ended jobs that a group needs for a prediction

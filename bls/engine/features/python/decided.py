@@ -63,8 +63,8 @@ def _put(state: b.BatchState, k: int, job: int, named: bool) -> int:
 
 @compiled(HOOK)
 def start_chosen(state: b.BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
-    """Reject and start the jobs that a Python policy has chosen, in its order; with ``Settings.may_not_fit``, some may wait."""
-    waits, before = state.settings.may_not_fit == 1, state.choice.did_not_fit
+    """Reject and start the jobs that a Python policy has chosen, in its order; if ``may_not_fit`` says so, some may wait."""
+    waits, before = state.choice.may_not_fit == 1, state.choice.did_not_fit
     for k in range(state.n_chosen):
         job = state.choice.rows[k]
         if job < 0:
@@ -194,8 +194,9 @@ def _licences_do(state: b.BatchState, job: int) -> bool:
 @compiled(inner=True, makes_arrays=True)
 def _switches_do(state: b.BatchState, job: int, lo: Array, hi: Array) -> bool:
     """Whether the cores are on few enough leaf switches, or the job has waited long enough for that."""
-    jobs, tree = state.jobs, state.placement
-    limit, waited = jobs.switch_limit[job], state.now_ns - jobs.eligible_ns[job]
+    jobs, tree, limits = state.jobs, state.placement, state.switch_limit
+    limit = limits[jobs.origin[job]] if limits.size > 0 else 0
+    waited = state.now_ns - jobs.eligible_ns[job]
     if limit == 0 or waited >= state.settings.switch_wait_ns:
         return True
     named = np.zeros(state.host_first.size, np.uint8)  # hosts with named cores

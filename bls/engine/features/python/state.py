@@ -7,6 +7,7 @@ from traces.kernels.state import State, column
 class ChoiceState(State):
     """The latest decision of a policy: jobs to start or to reject, with or without their cores."""
 
+    may_not_fit: int = 0  # a chosen job that does not fit waits
     n_named: int = 0  # intervals of cores that it named for its jobs
     did_not_fit: int = 0  # jobs that it chose, and that did not fit, in all passes
     # Cores that it named, but its job cannot have:

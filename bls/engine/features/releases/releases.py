@@ -15,7 +15,7 @@ from bls.engine import state as b
 from bls.engine.features.commands.commands import end_of_working, walltime_end
 from bls.engine.features.report_results import ACCEPTED, REFUSED
 from bls.engine.hooks import FREED, HOOK, publish
-from bls.engine.job_lifecycle import is_open, next_down_ns, set_free
+from bls.engine.job_lifecycle import is_open, set_free
 from bls.engine.profile import hold_pool, planned_until
 from bls.engine.status import BatchStatus
 from traces.algorithms.event_heap import drop_top, push
@@ -60,10 +60,18 @@ def take_up(state: b.BatchState, job: int, _begin: int, _stop: int, sign: int) -
 
 @compiled(HOOK)
 def give_up(state: b.BatchState, job: int, _begin: int, _stop: int, _sign: int) -> int:
-    """Free the cores that an ending job still holds; ``holder`` is kept for the update of the profile."""
+    """Free the cores that an ending job holds, but keep ``holder`` for the profile; returns the number on which it computed."""
     left = state.releases.left
     for k in range(list_left(state, job)):
         set_free(state, left.lo[k], left.hi[k], 1)
+    return int(state.jobs.cores[job] - state.releases.released[job])
+
+
+@compiled(HOOK)
+def count_released(state: b.BatchState, job: int, _begin: int, _stop: int, sign: int) -> int:
+    """Count the released cores of a job that has ended (``sign`` -1) among those that it held."""
+    if sign < 0:
+        state.jobs.held_cores[job] += state.releases.released_held[job]
     return 0
 
 
@@ -90,8 +98,8 @@ def handle_releases(state: b.BatchState, _job: int, now: int, _stop: int, _sign:
 @compiled(inner=True)
 def _release_of(state: b.BatchState, job: int, now: int) -> None:
     settings, jobs = state.settings, state.jobs
-    n_cores, releases, due, asked = state.host_of.size, state.releases, state.releases.due, state.widths.asked
-    until, records = planned_until(state, job, now), releases.made
+    n_cores, releases, due, widths = state.host_of.size, state.releases, state.releases.due, state.widths
+    asked, until, records = widths.asked, planned_until(state, job, now), releases.made
     hold_pool(state, job, now, until, 1)
     working_end, working, cores = end_of_working(state, job), 0, 0
     while due.n > 0 and due.ns[0] == now and due.key[0] // n_cores == job:
@@ -102,18 +110,18 @@ def _release_of(state: b.BatchState, job: int, now: int) -> None:
         records.job[k], records.core[k], records.at_ns[k] = job, core, now
         releases.n_made = k + 1
         if asked.size > 0:
-            jobs.asked[job] -= asked[core]
+            widths.asked_of[job] -= asked[core]
             if asked[core] == 0:
-                jobs.needs_no_more[job] = 1
+                widths.needs_no_more[job] = 1
             asked[core] = 0
         set_free(state, core, core + 1, 1)
         cores += 1
         working += core < working_end
     state.free_cores += cores
     jobs.held_cores[job] -= cores
-    jobs.to_release[job] -= cores
-    jobs.released_held[job] += cores
-    jobs.released[job] += working
+    releases.ordered_of[job] -= cores
+    releases.released_held[job] += cores
+    releases.released[job] += working
     hold_pool(state, job, now, until, -1)
     if settings.plans == 1 and until > now:
         state.gained, state.hull_ns = 1, max(state.hull_ns, until)
@@ -156,11 +164,10 @@ def report_job_releases(state: b.BatchState, job: int, core_number: Ints, releas
     Returns ``ACCEPTED``, or ``REFUSED`` with nothing changed: a core does not belong to the job, or an instant is in the past
     and is not the repeated report of a release that has happened (``bls.engine.features.commands.commands``).
     """
-    jobs, holder = state.jobs, state.releases.holder
-    n = core_number.size
+    holder, received, n = state.releases.holder, state.commands.received, core_number.size
     if not is_open(state, job) or released_ns.size != n:
         return REFUSED
-    now, again = state.now_ns, jobs.n_commanded[job] > 0
+    now, again = state.now_ns, received.size > 0 and received[job] > 0
     resizes = state.settings.resizing != b.NO_RESIZE
     for c in range(n):
         core = core_number[c]
@@ -191,7 +198,7 @@ def report_job_releases(state: b.BatchState, job: int, core_number: Ints, releas
         if latest < end_ns and (not resizes or state.widths.work.place[first] == c - 1):
             for core in range(first, stop):
                 if holder[core] == job:
-                    jobs.to_release[job] += 1
+                    state.releases.ordered_of[job] += 1
                     push(state.releases.due, latest, job * holder.size + core)
     return ACCEPTED
 
@@ -202,16 +209,16 @@ def stop_after(state: b.BatchState, job: int, core_number: Ints, released_ns: In
 
     Returns whether ``stop_ns`` has changed: the application must then be simulated up to the new ``stop_ns``.
     """
-    jobs, before = state.jobs, state.jobs.stop_ns[job]
+    jobs, before, n_hosts = state.jobs, state.jobs.stop_ns[job], state.host_first.size - 1
     if jobs.stop_state[job] != b.FAILED:
         return False
     stop, reason = walltime_end(state, job), b.KILLED
     if jobs.cancel_ns[job] < stop:
         stop, reason = jobs.cancel_ns[job], b.CANCELLED
-    first = jobs.held_first[job]
+    first, next_down = jobs.held_first[job], state.outages.next_down_ns
     for k in range(first, first + jobs.held_count[job]):
         for host in range(state.host_of[state.pool.lo[k]], state.host_of[state.pool.hi[k] - 1] + 1):
-            down = next_down_ns(state, host)
+            down = min(next_down[host], next_down[n_hosts + host])
             if down < stop and not _gone_before(state, host, down, core_number, released_ns):
                 stop, reason = down, b.FAILED
     jobs.stop_ns[job], jobs.stop_state[job] = stop, reason
@@ -233,11 +240,23 @@ def _gone_before(state: b.BatchState, host: int, instant: int, core_number: Ints
 def check_releases(checks: BatchChecks) -> None:
     """Check that jobs hold the cores that they will release."""
     state, n_cores = checks.state, checks.n_cores
-    checks.check_heap("releases", state.releases.due, b.WIDTH_REQUEST_KEY + len(checks.jobs.number))
     ns, key = state.releases.due.entries()
     key = key[key < b.WIDTH_REQUEST_KEY]
     for row, core in zip(*divmod(np.setdiff1d(key, checks.owner * n_cores + checks.held_cores), n_cores), strict=True):
         checks.fault(f"{checks.name(row)} is to release core {core}, which it does not hold")
-    found = np.bincount(key // n_cores, minlength=state.n_rows)
-    checks.counts(lambda row: f"cores that {checks.name(row)} is to release", checks.jobs.to_release, found)
+    found, ordered = np.bincount(key // n_cores, minlength=state.n_rows), state.releases.ordered_of[: state.n_rows]
+    checks.counts(lambda row: f"cores that {checks.name(row)} is to release", ordered, found)
     checks.none(ns < state.now_ns, lambda k: f"a core should have been released at {ns[k]} ns")
+
+
+def find_held(checks: BatchChecks) -> None:
+    """Find the cores that jobs still hold, and check the numbers of those that they have released."""
+    state, n_rows, releases = checks.state, checks.state.n_rows, checks.state.releases
+    there = releases.holder[checks.held_cores] == checks.owner
+    checks.owner, checks.held_cores = checks.owner[there], checks.held_cores[there]
+    if len(state.widths.asked):
+        checks.given = checks.jobs.cores  # the intervals follow the latest change of width
+    checks.working = checks.jobs.cores - releases.released[:n_rows]
+    counted, gone = releases.released_held[:n_rows], checks.given - np.bincount(checks.owner, minlength=n_rows)
+    released = np.where(checks.holds, gone, counted)
+    checks.counts(lambda row: f"cores that {checks.name(row)} has released", counted, released)

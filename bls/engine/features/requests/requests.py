@@ -61,14 +61,14 @@ def report_width_requests(state: b.BatchState, job: int, width_request_ns: Ints,
     since its start, ascending; ``2**63 - 1``: none. Request i is for ``cores[i % F]`` cores, with F entries in ``cores``.
 
     Returns ``ACCEPTED``; ``REFUSED``, with nothing reported, if a request is in the past or outside the job's widths, or a past
-    request is missing; or ``FULL`` if the table must grow first (``bls.engine.growing.grow_width_requests``).
+    request is missing; or ``FULL`` if the table must grow first (:func:`grow_width_requests`).
     """
-    jobs, origin = state.jobs, state.jobs.origin[job]
+    origin = state.jobs.origin[job]
     if not is_open(state, job):
         return REFUSED
     drop_width_requests(state, job)
     requests, of_row = state.requests.future, state.requests.of_row
-    first, least, most = state.requests.n_future, jobs.min_cores[origin], jobs.max_cores[origin]
+    first, least, most = state.requests.n_future, state.widths.least[origin], state.widths.most[origin]
     last, made, n = state.now_ns, of_row.n_made[job], 0
     if made > 0 and (width_request_ns.size < made or width_request_ns[made - 1] > last):
         return REFUSED
@@ -89,6 +89,13 @@ def report_width_requests(state: b.BatchState, job: int, width_request_ns: Ints,
         of_row.first[job], of_row.count[job] = first, n
         push(state.releases.due, requests.at_ns[first], b.WIDTH_REQUEST_KEY + job)
     return ACCEPTED
+
+
+def grow_width_requests(state: b.BatchState, more: int) -> None:
+    """Make room for ``more`` requests and for future ones, if there is too little."""
+    needed = state.requests.n_future + more
+    if needed > len(state.requests.future.job):
+        state.requests.future.grow(width_requests=needed + len(state.requests.future.job))
 
 
 def check_requests(checks: "BatchChecks") -> None:

@@ -27,7 +27,7 @@ def report_loss(state: b.BatchState, job: int, end_ns: int, core: int) -> bool:
     jobs.stop_state[job] = b.FAILED
     last = end_ns == jobs.start_ns[job] or jobs.attempt[job] + 1 >= state.settings.max_attempts
     jobs.cut[job] = b.FOR_GOOD if last else b.BY_OTHERS
-    jobs.last_lost[job] = core if core == CAME_AND_WENT else core + 1
+    state.releases.last_lost[job] = core if core == CAME_AND_WENT else core + 1
     if before < 0:
         answer(state, job, end_ns)
     return True
@@ -47,12 +47,12 @@ def may_retry(state: b.BatchState, job: int, _begin: int, _stop: int, _sign: int
 @compiled(HOOK)
 def again(state: b.BatchState, job: int, now: int, _stop: int, _sign: int) -> int:
     """Add a row for another attempt of a cut job, with the same rank."""
-    jobs, row = state.jobs, state.n_rows
+    jobs, widths, row = state.jobs, state.widths, state.n_rows
     state.n_rows = row + 1
     copy_given(jobs, job, row)
-    if jobs.was_cores[job] > 0:
-        jobs.cores[row], jobs.estimate_ns[row] = jobs.was_cores[job], jobs.was_estimate_ns[job]
-        jobs.walltime_ns[row] = jobs.was_walltime_ns[job]
+    if widths.was_cores.size > 0 and widths.was_cores[job] > 0:
+        jobs.cores[row], jobs.estimate_ns[row] = widths.was_cores[job], widths.was_estimate_ns[job]
+        jobs.walltime_ns[row] = widths.was_walltime_ns[job]
     jobs.attempt[row] += 1
     jobs.preset[row] = 0
     for k in range(state.needs.shape[0]):

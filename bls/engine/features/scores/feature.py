@@ -4,14 +4,12 @@ from bls.engine import hooks as h
 from bls.engine import state as b
 from bls.engine.feature import Feature
 
-_HERE = "bls.engine.features.scores"
-
 SCORES = Feature(
     lambda run: run.settings.order == b.SCORED,
-    plays={h.ORDER: f"{_HERE}.orders:put_in_order"},
+    plays={h.ORDER: f"{__package__}.orders:put_in_order"},
     sizes=lambda run: {"scored": run.jobs},
 )
 
-ACCOUNTS = Feature(on=dict.fromkeys((h.TAKEN, h.STARTED, h.FREED), f"{_HERE}.orders:keep_account"))
+ACCOUNTS = Feature(on=dict.fromkeys((h.TAKEN, h.STARTED, h.FREED), f"{__package__}.orders:keep_account"))
 
-TURNS_AWAY = Feature(lambda run: run.settings.order == b.REJECTED, plays={h.PLAN: f"{_HERE}.orders:turn_away"})
+TURNS_AWAY = Feature(lambda run: run.settings.order == b.REJECTED, plays={h.PLAN: f"{__package__}.orders:turn_away"})

@@ -9,8 +9,6 @@ from bls.engine.features.sleep.records import BOOTS
 from bls.engine.features.sleep.state import all_awake
 from traces.compiled import Array
 
-_HERE = "bls.engine.features.sleep"
-
 
 def _awake(run: FeatureRun) -> dict[str, object]:
     first_ns = int(run.given.jobs.submit_ns.min(initial=b.NEVER))
@@ -18,7 +16,7 @@ def _awake(run: FeatureRun) -> dict[str, object]:
 
 
 def _columns(state: b.BatchState) -> dict[str, Array]:
-    start_ns, waits = (column[: state.n_rows] for column in (state.jobs.start_ns, state.jobs.boot_wait_ns))
+    start_ns, waits = (column[: state.n_rows] for column in (state.jobs.start_ns, state.jobs.late_ns))
     return {BOOTS.column: np.where(start_ns >= 0, waits, -1)}
 
 
@@ -34,17 +32,17 @@ def _offered(run: FeatureRun) -> dict[str, int]:
 
 SLEEPS = Feature(
     on={
-        h.FREED: f"{_HERE}.hosts:let_sleep",
-        h.HOST: f"{_HERE}.hosts:change_host",
-        h.BEFORE_PASS: f"{_HERE}.hosts:begin_pass",
-        h.STARTED: f"{_HERE}.hosts:boot_hosts",
+        h.FREED: f"{__package__}.hosts:let_sleep",
+        h.HOST: f"{__package__}.hosts:change_host",
+        h.BEFORE_PASS: f"{__package__}.hosts:begin_pass",
+        h.STARTED: f"{__package__}.hosts:boot_hosts",
     },
-    plays={h.PLACE_NOW: f"{_HERE}.places:place_awake", h.SLOT_NOW: f"{_HERE}.places:slot_awake"},
+    plays={h.PLACE_NOW: f"{__package__}.places:place_awake", h.SLOT_NOW: f"{__package__}.places:slot_awake"},
     sizes=_offered,
     settings=lambda run: {"host_log_room": 6 * run.hosts},  # each may fall asleep, boot, and go down
     state=_awake,
     columns=_columns,
     up_to_now=_up_to_now,
-    power=f"{_HERE}.power:FACTS",
-    check=f"{_HERE}.hosts:check_sleep",
+    power=f"{__package__}.power:FACTS",
+    check=f"{__package__}.hosts:check_sleep",
 )

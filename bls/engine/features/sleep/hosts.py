@@ -215,14 +215,14 @@ def boot_hosts(state: b.BatchState, job: int, start: int, _stop: int, _sign: int
             if sleep.host.state[host] == b.OFF and start < jobs.stop_ns[job]:
                 _boot(state, host, start)
     late = max(0, min(late, jobs.stop_ns[job] - start))
-    before = jobs.boot_wait_ns[job]
+    before = jobs.late_ns[job]
     if late != before:
         # It holds its cores for a longer or shorter time than planned.
         if settings.plans == 1:
             drop_plan(state)
             state.lost, state.blocked_head = 1, -1
         hold_until(state, job, jobs.expected_end_ns[job] + late - before)
-    jobs.boot_wait_ns[job] = late
+    jobs.late_ns[job] = late
     jobs.start_ns[job] = start + late
     return 0
 

@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
+from bls.engine.features.core_choices import REPEATS
 from bls.engine.features.limits.options import FALLBACK, LIMITED, LIMITS, STOPPING, UNSTOPPED
 from bls.engine.features.other_events.options import RESERVES, WINDOWS
+from bls.engine.features.outages.options import DRAINS, UNDRAINED
 from bls.engine.features.widths.options import ALL_MALLEABLE, CHANGES, RESIZE, resize_text
 from traces.base.errors import whole
 from traces.base.options import Conflict, Option, Panel, Whole, has, holds, needs
@@ -50,6 +52,7 @@ POWER: Final[tuple[Conflict, ...]] = (
 )
 
 RUN: Final[tuple[Conflict, ...]] = (
+    Conflict(DRAINS, SLEEPS, reason=UNDRAINED, allowed="state down"),
     Conflict(SLEEPS, RESERVES, "as the wait for booting hosts could delay a job into a window", f"no {WINDOWS}"),
     Conflict(SLEEPS, has(
         f"{RESIZE:mold} and {LIMITS} with a {FALLBACK}",
@@ -60,3 +63,5 @@ RUN: Final[tuple[Conflict, ...]] = (
         SLEEPS, CHANGES, "as running jobs get cores at once, which a sleeping host cannot give",
         f"{RESIZE:none} or mold"),
 )
+
+REPEATED: Final = (Conflict(REPEATS, SLEEPS, "as it is unknown which hosts would sleep", "without it"),)

@@ -115,12 +115,12 @@ def _place_by_cores(state: b.BatchState, job: int) -> int:
 
 @compiled(HOOK)
 def place_awake(state: b.BatchState, job: int, shadow: int, extra: int, _sign: int) -> int:
-    """Place a job now, at the end of the pool; sets ``boot_wait_ns`` and returns the number of intervals, 0 if none fit.
+    """Place a job now, at the end of the pool; sets its ``late_ns`` and returns the number of intervals, 0 if none fit.
 
     -1 if it would run beyond the head's slot ``begin`` with more than the extra cores ``stop``.
     """
     jobs, late = state.jobs, 0
-    jobs.boot_wait_ns[job] = 0
+    jobs.late_ns[job] = 0
     if state.sleep.n_away == 0:
         return suggest_fitting(state, job)
     count = _place_by_cores(state, job) if state.settings.by_cores == 1 else _place_by_counts(state, job)
@@ -129,7 +129,7 @@ def place_awake(state: b.BatchState, job: int, shadow: int, extra: int, _sign: i
             late = max(late, late_on(state, host, state.now_ns))
     if late > 0 and state.now_ns + jobs.estimate_ns[job] + late > shadow and jobs.cores[job] > extra:
         return -1
-    jobs.boot_wait_ns[job] = late
+    jobs.late_ns[job] = late
     return count
 
 
@@ -138,12 +138,12 @@ def slot_awake(state: b.BatchState, job: int, now: int, before: int, is_copied: 
     """The earliest slot before ``stop`` of a job that could start now (``begin``) if all hosts were awake."""
     jobs = state.jobs
     if state.sleep.n_away == 0:
-        jobs.boot_wait_ns[job] = 0
+        jobs.late_ns[job] = 0
         if state.settings.by_cores == 0:
             state.n_placed = suggest(state, job)
         return now
     count = place_awake(state, job, b.NEVER, 0, 0)
-    late = jobs.boot_wait_ns[job]
+    late = jobs.late_ns[job]
     if state.settings.by_cores == 1:
         slot = now
         if count == 0:
@@ -157,5 +157,5 @@ def slot_awake(state: b.BatchState, job: int, now: int, before: int, is_copied: 
     length = jobs.estimate_ns[job] + late
     slot = earliest_by_counts(state, jobs.cores[job], length, before, is_copied == 1)
     if slot != now:
-        jobs.boot_wait_ns[job] = 0
+        jobs.late_ns[job] = 0
     return int(slot)

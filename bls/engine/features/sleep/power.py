@@ -17,6 +17,7 @@ from traces.compiled import Array
 if TYPE_CHECKING:
     from bls.power.plan import PowerPlan
     from bls.power.report import PowerReport
+    from bls.power.table import PowerTable
 
 #: Numbers of shutdowns and boots; the time that all hosts together were off, and its share; the number of jobs that waited for
 #: boots, and the mean of these waits over all started jobs.
@@ -25,13 +26,9 @@ METRICS: Final = (
 )  # fmt: skip
 
 
-def _sleeps(plan: PowerPlan) -> bool:
-    return plan.options.sleep_after_ns is not None
-
-
 def _give(plan: PowerPlan, given: RunColumns) -> None:
     # ``passages``: int64 (2, H), ns.
-    if not _sleeps(plan):
+    if not o.sleeps(plan):
         return
     table, options = plan.table, plan.options
     passages = np.repeat(np.stack([table.shutdown_ns, table.boot_ns]), table.n_hosts, axis=1)
@@ -40,13 +37,27 @@ def _give(plan: PowerPlan, given: RunColumns) -> None:
     given.others["sleep"] = {"passages": passages, **rules}
 
 
+def break_even_ns(table: PowerTable) -> list[int | None]:
+    """The shortest idle time for which shutting down a host of each group uses no more energy; None if there is none.
+
+    After this time the energy saved while the host is off equals the additional energy of its shutdown and its boot. The
+    whole energy of the boot is additional, because a job waits for it.
+    """
+    columns = (table.host_idle_mw, table.off_mw, table.shutdown_ns, table.shutdown_mw, table.boot_ns, table.boot_mw)
+    found: list[int | None] = []
+    for idle, off, down_ns, down, up_ns, up in zip(*(column.tolist() for column in columns), strict=True):
+        costs = (down - off) * down_ns + up * up_ns
+        found.append(max(down_ns, -(-costs // (idle - off))) if off < idle else None)
+    return found
+
+
 def _remarks(plan: PowerPlan) -> Iterator[str]:
     # One line each: groups of hosts that save nothing asleep, or sleep for less than the break-even time; all hosts stay awake.
     after = plan.options.sleep_after_ns
     if after is None:
         return
     said, n_hosts = f"{o.SLEEP_AFTER:{format_ns(after)}}", plan.table.n_hosts
-    for group, even in enumerate(plan.table.break_even_ns):
+    for group, even in enumerate(break_even_ns(plan.table)):
         hosts = f"hosts[{group}]"
         if even is None:
             off, idle = plan.table.off_mw[group] / 1000, plan.table.host_idle_mw[group] / 1000
@@ -76,16 +87,16 @@ def _measured(report: PowerReport) -> Mapping[str, int | float | None]:
 
 
 def _rows(report: PowerReport) -> Iterator[tuple[str, str]]:
-    if _sleeps(report.plan):
+    if o.sleeps(report.plan):
         found = report.metrics
-        evens = sorted({-1 if even is None else even for even in report.plan.table.break_even_ns})
+        evens = sorted({-1 if even is None else even for even in break_even_ns(report.plan.table)})
         pays = ", ".join("never" if even < 0 else f"from {format_ns(even)} on" for even in evens)
         off = found["sleeping_share"] or 0
         yield "sleep", f"{found['host_sleeps']} times, {100 * off:.3g} % of the hosts' time off; it pays {pays}"
 
 
 def _record(report: PowerReport) -> Mapping[str, Any]:
-    return {"break_even_ns": report.plan.table.break_even_ns} if _sleeps(report.plan) else {}
+    return {"break_even_ns": break_even_ns(report.plan.table)} if o.sleeps(report.plan) else {}
 
 
-FACTS = PowerFacts(_give, _sleeps, _remarks, _waits, METRICS, _measured, _rows, _record)
+FACTS = PowerFacts(_give, o.sleeps, _remarks, _waits, METRICS, _measured, _rows, _record)

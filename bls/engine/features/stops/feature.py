@@ -5,8 +5,6 @@ from bls.engine import state as b
 from bls.engine.feature import Feature
 from bls.engine.features.limits.feature import begin_limits, stairs
 
-_HERE = "bls.engine.features.stops"
-
 
 def _out_of_service(state: b.BatchState) -> str:
     stopped = int(state.stops.n_stopped)
@@ -18,11 +16,11 @@ def _out_of_service(state: b.BatchState) -> str:
 STOPS = Feature(
     on={
         h.NEXT: "bls.engine.features.limits.limits:next_change",
-        h.HOST: f"{_HERE}.stops:stop_hosts",
-        h.INSTANT: f"{_HERE}.stops:stop_hosts",
+        h.HOST: f"{__package__}.stops:stop_hosts",
+        h.INSTANT: f"{__package__}.stops:stop_hosts",
     },
     settings=lambda run: {"host_log_room": 2 * run.hosts} | stairs(run),
     begin=begin_limits,
     stuck=_out_of_service,
-    check=f"{_HERE}.stops:check_stops",
+    check=f"{__package__}.stops:check_stops",
 )

@@ -1,18 +1,49 @@
 """The options of jobs whose width may change, and what changes of width conflict with."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
-from bls.engine.features.core_choices import NO_HEAD, allocator_text, headless, policy_name
+from bls.engine.codes import Resize
+from bls.engine.features.core_choices import NO_HEAD, REPEATS, allocator_text, headless, policy_name
 from bls.engine.features.other_events.options import RESERVES
+from bls.engine.features.outages.options import DRAINS, UNDRAINED
 from bls.engine.features.prediction.options import PROMISED
 from bls.engine.features.releases.options import COORDINATION, coordination_text
 from bls.engine.features.switches.options import SWITCHES
 from bls.options import ALLOCATOR, BLS, REQUESTS
-from traces.base.options import Choice, ChosenFeature, Conflict, Option, Panel, has, needs, said
+from traces.base.errors import InputError, parse_real, shown
+from traces.base.options import Choice, ChosenFeature, Conflict, Option, Panel, has, holds, needs, said
+
+_LEAST, _MOST = 0.25, 2.0  #: default smallest and largest factor of the requested cores for malleable jobs of a share
+_HIGHEST = 1e6  #: a factor larger than that of any machine
+
+
+def share_of(text: object) -> tuple[float, float, float] | None:
+    """``0.5`` or ``0.5:0.25:2`` as a share of the jobs, and the smallest and largest factor of their requested cores; None for
+    another form, which is a file or its name. Raises InputError if its numbers are out of range."""
+    try:
+        numbers = [parse_real(part) for part in text.split(":")] if isinstance(text, str) else []
+    except ValueError:
+        return None
+    if not 0 < len(numbers) <= 3:
+        return None
+    share, least, most = (*numbers, *(_LEAST, _MOST)[len(numbers) - 1 :])
+    if not (0 < share <= 1 and 0 < least <= 1 <= most <= _HIGHEST):
+        raise InputError(
+            f"{MALLEABLE}: {shown(text)}; allowed: SHARE above 0 up to 1, or SHARE:MIN:MAX with MIN above 0 up to 1 and "
+            f"MAX from 1 to {_HIGHEST:g} times the cores that a job requests, as 0.5:0.25:2; or a CSV file"
+        )
+    return share, least, most
+
+
+def _checked(given: object) -> object:
+    share_of(given)
+    return given
+
 
 MALLEABLE = Option[str | None](
-    name="malleable", panel=Panel.CONSTRAINTS, default=None, metavar="WHICH",
+    name="malleable", panel=Panel.CONSTRAINTS, default=None, metavar="WHICH", checked=_checked,
     help="Jobs whose width may change: SHARE[:MIN[:MAX]], e.g. 0.5:0.25:2 for half of the jobs, from 0.25 to 2 times their "
     "requested cores; or a CSV file")
 RESIZED = "expand+shrink"  #: when running malleable jobs are given cores, or must return some, by default
@@ -23,6 +54,33 @@ RESIZE = Choice(
     f"(when its head lacks cores), {RESIZED}; equal (shares of equal size); evolve (on request of the application); decide "
     "(by a batch policy in Python, or a scheduler)",
     rule=f"none, or {RESIZED} with {MALLEABLE}")
+
+#: The values of ``Settings.resizing``, in their order.
+_RESIZING: Final = tuple(way for way in RESIZE.choices if way != "mold")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResizeRules:
+    """When the widths of jobs change."""
+
+    resize: str | None = holds(RESIZE, None, recorded="resized")
+
+    @property
+    def resized(self) -> str:
+        """When the widths of jobs change; by default ``expand+shrink`` if jobs are malleable, and otherwise never."""
+        malleable = getattr(self, "malleable", None)  # of ``Batch``
+        return self.resize or (RESIZE.default if malleable is None else RESIZED)
+
+    @property
+    def resizing(self) -> int:
+        """When the widths of running jobs change, a value of ``Settings.resizing``."""
+        return int(Resize.NO_RESIZE) if self.molds else _RESIZING.index(self.resized)
+
+    @property
+    def molds(self) -> bool:
+        """Whether the head of the queue may start with another width than it requests."""
+        return self.resized == "mold"
+
 
 ALL_MALLEABLE: Final[Mapping[str, Any]] = {"malleable": "1"}
 resize_text: Final = said(RESIZE, lambda one: one.rules.resized)
@@ -92,4 +150,10 @@ RUN: Final[tuple[Conflict, ...]] = (
         f"{ALLOCATOR} or partitions to which cores are not all alike", lambda run: not run.countable,
         lambda run: f"{allocator_text(run)} and these partitions", allocator="contiguous",
     ), _COUNTED, "none"),
+    Conflict(DRAINS, CHANGES, reason=UNDRAINED, allowed="state down"),
+)
+
+FAIR_START: Final = (
+    Conflict(
+        REPEATS, RESIZES, reason="with {second} the widths of jobs at other instants are unknown", allowed=f"{RESIZE:none}"),
 )

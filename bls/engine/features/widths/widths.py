@@ -33,25 +33,26 @@ if TYPE_CHECKING:
 @compiled(inner=True)
 def _stay(state: b.BatchState, job: int) -> int:
     """The number of cores that a running job keeps, without those that it was asked for."""
-    return int(state.jobs.held_cores[job] - state.jobs.asked[job])
+    return int(state.jobs.held_cores[job] - state.widths.asked_of[job])
 
 
 @compiled(inner=True)
 def _in_order(state: b.BatchState, now: int) -> int:
     """Write the running jobs whose width may change to ``resizing``, by start and row; returns their number."""
-    jobs, ordered, work, n = state.jobs, state.releases.ordered, state.widths.work, 0
+    jobs, ordered, widths, n = state.jobs, state.releases.ordered, state.widths, 0
+    work = widths.work
     ordered.n = 0
     for k in range(state.running.n):
         job = state.running.key[k]
         origin = jobs.origin[job]
-        if jobs.min_cores[origin] < jobs.max_cores[origin] and jobs.start_ns[job] <= now:
+        if widths.least[origin] < widths.most[origin] and jobs.start_ns[job] <= now:
             push(ordered, jobs.start_ns[job], job)
     while ordered.n > 0:
         job = ordered.key[0]
         origin = jobs.origin[job]
         drop_top(ordered)
         work.job[n] = job
-        work.least[n], work.most[n] = jobs.min_cores[origin], jobs.max_cores[origin]
+        work.least[n], work.most[n] = widths.least[origin], widths.most[origin]
         n += 1
     return n
 
@@ -61,7 +62,7 @@ def _held_for(state: b.BatchState, head: int, job: int, asked: int) -> int:
     """The number of a running job's cores that the head can use, among those that it was (1) or was not (0) asked for."""
     jobs, holder = state.jobs, state.releases.holder
     if not uses_some_cores(state, head):
-        return int(jobs.asked[job]) if asked == 1 else _stay(state, job)
+        return int(state.widths.asked_of[job]) if asked == 1 else _stay(state, job)
     n = 0
     for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
         for core in range(state.pool.lo[k], state.pool.hi[k]):
@@ -71,8 +72,8 @@ def _held_for(state: b.BatchState, head: int, job: int, asked: int) -> int:
 
 @compiled(inner=True)
 def _first_core(state: b.BatchState, job: int) -> int:
-    jobs = state.jobs
-    at = jobs.given_first[job] if jobs.given_count[job] > 0 else jobs.held_first[job]
+    widths = state.widths
+    at = widths.given_first[job] if widths.given_count[job] > 0 else state.jobs.held_first[job]
     return int(state.pool.lo[at])
 
 
@@ -165,10 +166,10 @@ def _give(state: b.BatchState, job: int, most: int, now: int) -> None:
             break
     if n == 0:
         return
-    list_first, scales = state.pool_used, state.directions.core_scale
+    list_first, scales, widths = state.pool_used, state.directions.core_scale, state.widths
     list_count = _list_cores(state, job, first)
-    if jobs.given_count[job] == 0:
-        jobs.given_first[job], jobs.given_count[job] = jobs.held_first[job], jobs.held_count[job]
+    if widths.given_count[job] == 0:
+        widths.given_first[job], widths.given_count[job] = jobs.held_first[job], jobs.held_count[job]
     _plan_again(state, job, now, before, first, list_first, list_count)
     for k in range(first, state.commands.n_log):
         core = state.commands.log.core[k]
@@ -179,8 +180,8 @@ def _give(state: b.BatchState, job: int, most: int, now: int) -> None:
         if scales.row.size > 0:  # it gets the latest scale for all cores of the job
             scales.row[core], scales.scale[core] = job + 1, state.directions.scaling.scale[job]
     state.free_cores -= n
-    jobs.released[job] -= n
-    jobs.released_held[job] -= n
+    state.releases.released[job] -= n
+    state.releases.released_held[job] -= n
     publish(state, TAKEN, job, now, n, 0)
     send(state, job, first)
 
@@ -202,7 +203,7 @@ def _ask(state: b.BatchState, head: int, job: int, most: int, now: int) -> None:
         drop_top(ordered)
         state.widths.asked[core] = 1
         append_command(state, job, now, core, b.ASKED_FOR, 0, 0)
-    jobs.asked[job] += most
+    state.widths.asked_of[job] += most
     _plan_again(state, job, now, before, first, jobs.held_first[job], jobs.held_count[job])
     send(state, job, first)
 
@@ -221,11 +222,11 @@ def _ask_for_the_rest(state: b.BatchState, n: int, now: int) -> None:
 @compiled(inner=True)
 def _give_up_to_most(state: b.BatchState, n: int, now: int) -> None:
     """Give free cores to n jobs in order, up to ``work.most`` of each and the limits of its partition."""
-    jobs, work = state.jobs, state.widths.work
+    widths, work = state.widths, state.widths.work
     for k in range(n):
         job = work.job[k]
-        most = min(work.most[k] - jobs.held_cores[job], state.free_cores, room_in_limits(state, job))
-        if most > 0 and jobs.asked[job] == 0 and jobs.needs_no_more[job] == 0:
+        most = min(work.most[k] - state.jobs.held_cores[job], state.free_cores, room_in_limits(state, job))
+        if most > 0 and widths.asked_of[job] == 0 and widths.needs_no_more[job] == 0:
             _give(state, job, most, now)
 
 
@@ -383,9 +384,10 @@ def check_widths(checks: "BatchChecks") -> None:
         return
     left = np.bincount(owner, minlength=state.n_rows)
     asked = np.bincount(owner[state.widths.asked[cores] == 1], minlength=state.n_rows)
-    wanted = np.where(checks.holds, asked, jobs.asked)
-    checks.counts(lambda row: f"cores that {checks.name(row)} was asked for", jobs.asked, wanted)
-    most = np.maximum(jobs.cores, jobs.max_cores[jobs.origin])
+    counted = state.widths.asked_of[: state.n_rows]
+    wanted = np.where(checks.holds, asked, counted)
+    checks.counts(lambda row: f"cores that {checks.name(row)} was asked for", counted, wanted)
+    most = np.maximum(jobs.cores, state.widths.most[jobs.origin])
     too_wide = checks.holds & (left > most)
     checks.none(too_wide, lambda row: f"{checks.name(row)} holds {left[row]} cores; it may have at most {most[row]}")
     given = cores[state.widths.given_at[cores] > 0]

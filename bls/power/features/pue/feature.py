@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from bls.metrics.quantity import Quantity
+from bls.metrics.quantity import Quantity, WithPower
 from traces.base.options import Option, Panel
 
 if TYPE_CHECKING:
     from bls.metrics.quantity import Computed
-    from bls.power.costs import FinishedPower
     from bls.power.features.pue.facility import Pue
 
 _FACILITY = "bls.power.features.pue.facility"
@@ -24,13 +23,8 @@ PUE = Option[str | None](
 )
 
 
-class WithFacility:
+class WithFacility(WithPower):
     """A finished run whose facility's power can be computed."""
-
-    @property
-    def finished_power(self) -> FinishedPower:
-        """The power of the machine and its jobs, from which costs are computed. Raises InputError if it is not known."""
-        raise NotImplementedError
 
     def facility(self, pue: str) -> Mapping[str, float | None]:
         """Compute the energy and the power of the whole facility (docs/reference/power.md#what-the-facility-draws).
