@@ -10,7 +10,7 @@ import numpy as np
 
 from bls import options as o
 from bls.allocators import Allocator
-from bls.allocators.contract import PlacementRequest
+from bls.allocators.contract import HostAmounts, PlacementRequest
 from bls.conflicts import POLICY, RUN, UNAWARE
 from bls.constraints.job_constraints import JobConstraints, masks, outage_columns, unaware_of
 from bls.engine import state as b
@@ -261,6 +261,10 @@ def given_for(
             "corrections_ns": np.array(CORRECTIONS_NS),
             "placement": PlacementRequest.none(
                 parameters=np.array(allocator.parameters, np.int64),
+                more=HostAmounts.none(
+                    needs=np.zeros(len(platform.resource_names), np.int64),
+                    most=own(platform.host_resources.max(axis=0), np.int64),
+                ),
                 **{f"switch_{name}": own(getattr(platform.topology, name), np.int64) for name in _SWITCHES},
             ),
         },
@@ -312,9 +316,10 @@ def _settings(run: Run, scored: Scoring | None, table: PartitionTable, order: in
         "kills": int(rules.kill_at_walltime),
         "order": order,
         "by_hosts": int(allocator.by_hosts),
+        "by_units": int(allocator.by_units),
         "whole_hosts": int(allocator.whole_hosts),
         "limited": int(any((limit < MAX_NS).any() for limit in _limits(table).values())),
-        "n_resources": 0 if asked is None else asked.per_unit.shape[1],
+        "n_resources": len(run.platform.resource_names) if asked is not None or allocator.by_units else 0,
         "n_licences": 0 if asked is None else asked.licences.shape[1],
         "accounts": int(scored is not None and scored.accounts),
         "directs": b.SCALES * ("speeds" in directs) + b.CUTS * ("ends" in directs),
@@ -331,6 +336,9 @@ def _add_constraints(given: RunColumns, workload: Workload, platform: Platform, 
         given.state["dependencies"] = columns
         if depends.several:
             given.state["dependencies"]["unmet"] = depends.waits_for
+    if asked is None and given.settings["by_units"]:  # its allocator reads all resources
+        given.state["needs"] = np.zeros((given.settings["n_resources"], len(workload)), np.int64)
+        given.state["totals"] = platform.host_resources.ravel()
     if asked is not None:
         jobs.unit_cores[:] = asked.unit_cores
         if asked.switches.any():

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 from reference.machine import Host, Job, Machine
 
-from bls.allocators import Allocator, PlacementRequest, with_parameters
+from bls.allocators import Allocator, HostAmounts, PlacementRequest, with_parameters
 from bls.availability.free_cores import free_give, new_free
 from traces.compiled import Array
 from traces.intervals import parse_intervals
@@ -54,7 +54,7 @@ def suggestion(allocator: Allocator, question: Question) -> set[int] | None:
     before = [array.copy() for array in looked_at]
     room = max(2 * job.cores, wanted.shape[1])
     out = np.full((2, room + 1), -9, np.int64)
-    n = allocator.place(PlacementRequest(*asked, *looked_at, out[0, :room], out[1, :room]))
+    n = allocator.place(PlacementRequest(*asked, *looked_at, out[0, :room], out[1, :room], HostAmounts.none()))
     assert all(np.array_equal(a, b) for a, b in zip(before, looked_at, strict=True)), "only looked at"
     assert out[:, room].tolist() == [-9, -9]
     assert 0 <= n <= room

@@ -11,7 +11,7 @@ from weakref import WeakSet
 
 import numpy as np
 
-from bls.allocators.contract import PLACE, Allocator, PlacementRequest, allocator_kernel
+from bls.allocators.contract import PLACE, Allocator, HostAmounts, PlacementRequest, allocator_kernel
 from bls.availability.free_cores import free_give, new_free
 from bls.options import ALLOCATOR
 from traces.base.errors import PluginError, at
@@ -20,7 +20,7 @@ from traces.compiled import as_value
 from traces.trials import Fences, rule_answers, try_rule
 
 __all__ = [
-    "ALLOCATORS", "PLACE", "Allocator", "PlacementRequest", "allocator", "allocator_kernel", "placing",
+    "ALLOCATORS", "PLACE", "Allocator", "HostAmounts", "PlacementRequest", "allocator", "allocator_kernel", "placing",
     "with_parameters",
 ]  # fmt: skip
 
@@ -34,6 +34,9 @@ ALLOCATORS = Registry[Allocator](
         "whole-host": "bls.allocators.whole_host:WHOLE_HOST",
         "random": "bls.allocators.random:RANDOM",
         "topology": "bls.allocators.topology:TOPOLOGY",
+        "pack-gpus": "bls.allocators.by_units:PACK_GPUS",
+        "spread": "bls.allocators.by_units:SPREAD",
+        "tightest": "bls.allocators.by_units:TIGHTEST",
         "given": "bls.allocators.given:GIVEN",
     }
 )
@@ -98,5 +101,5 @@ def _ask(who: str, allocator: Allocator) -> None:
     for asked in _ASKED:
         fences = Fences(who, **arrays, **{name: np.zeros(2 * asked, np.int64) for name in _OUT})
         with rule_answers(who):
-            allocator.place(PlacementRequest(1, asked, 1, 0, **fences.arrays))
+            allocator.place(PlacementRequest(1, asked, 1, 0, **fences.arrays, more=HostAmounts.none()))
         fences.check(*_OUT)

@@ -14,6 +14,25 @@ from bls.availability.free_cores import free_count, free_lowest, free_next
 from traces.base.plugins import compiled_rule
 from traces.compiled import State, compiled, types
 from traces.kernels.signatures import Ints, StateKind
+from traces.kernels.state import column
+
+
+class HostAmounts(State):
+    """For allocators with ``by_units``: what R resources and the GPUs of H hosts have left during the whole slot, and what
+    units of the job take of them. Other allocators ignore this, since their cores are trimmed to it."""
+
+    gpus: int = 0  # different GPUs of its host that each unit takes
+    gpus_per_host: int = 0  # those that the first unit on a host takes, also for the others there
+    gpu_milli: int = 1000  # thousandths of each of these GPUs
+    gpu_kinds: int = 0  # accepted kinds: sum of 1 << k
+    n_gpus: int = 0  # part of the answer: number of entries of ``out_gpu``
+    amounts: Ints  # resource r of host h at ``h * R + r``
+    needs: Ints  # int64 (R,): what each unit takes
+    most: Ints  # int64 (R,): the most that an empty host has
+    gpu_first: Ints  # int64 (H + 1,): host h has the GPUs ``gpu_first[h]:gpu_first[h + 1]``; empty without GPUs
+    gpu_kind: Ints  # int64 (H,): kind of the GPUs of a host
+    gpu_left: Ints  # thousandths left of each GPU
+    out_gpu: Ints  # part of the answer: the GPUs, one of several units once for each
 
 
 class PlacementRequest(State):
@@ -50,6 +69,7 @@ class PlacementRequest(State):
     # cores of the necessary hosts). There is room for 2 × ``n_cores`` intervals, and for all wanted ones.
     out_lo: Ints
     out_hi: Ints
+    more: HostAmounts = column()  # only with ``by_units``: further resources of hosts
 
 
 PLACE = types.int64(StateKind(PlacementRequest))  #: the signature of an allocator
@@ -66,6 +86,7 @@ class Allocator:
     countable: bool = False
     by_hosts: bool = False  #: whether it reads ``host_free``
     whole_hosts: bool = False  #: whether it takes all cores of every host that it takes
+    by_units: bool = False  #: whether it reads what hosts have besides cores (``more``), and chooses GPUs
     parameters: tuple[int, ...] = ()  #: numbers that it receives in every call
     asks: tuple[str, ...] = ()  #: names of numbers of the run that replace its parameters: ``"seed"``
 

@@ -47,18 +47,6 @@ class GpuRequests:
         """The requests of some rows (ascending numbers, or a mask)."""
         return GpuRequests(*(column[rows] for column in self.columns))
 
-    def given(self, platform: Platform, cores: Array, unit_cores: Array) -> dict[str, Array]:
-        """The columns of the engine by name (``bls.engine.features.gpus.state``), for jobs with these numbers of cores."""
-        of_host = np.diff(platform.first_gpu)
-        kinds = [platform.gpu_kinds.index(group.gpu) if group.gpus else 0 for group in platform.hosts]
-        hosts = np.minimum(cores, np.count_nonzero(of_host))
-        return {entry.name: getattr(self, entry.name) for entry in fields(self)} | {
-            "of_host": platform.first_gpu,
-            "host": np.repeat(np.arange(len(of_host)), of_host),
-            "kind": np.repeat(kinds, [group.count for group in platform.hosts]),
-            "most": self.per_unit * (cores // unit_cores) + self.per_host * hosts,
-        }
-
     def units_on(self, group: HostGroup, kinds: tuple[str, ...]) -> Array:
         """Number of units of each job that the GPUs of an empty host allow, int64 (n,); the largest integer for any number."""
         accepted = (self.kinds >> kinds.index(group.gpu)) & 1 if group.gpus else np.zeros(len(self.kinds), np.int64)

@@ -49,12 +49,12 @@ MOVE_PROFILE, HOLD_POOL, HOLD_KEPT, HOLD_HOST, EARLIEST = range(4, 9)  # free co
 PLACE_NOW, SLOT_NOW = range(9, 11)  # cores for a start
 OFFER, GIVE_BACK = range(11, 13)
 MAY_RETRY, RETRY = range(13, 15)  # later attempts of cut jobs
-HOST_ROOM, CHOOSE_PARTS, OTHER_AMOUNTS = range(15, 18)  # parts of hosts besides cores and amounts
+HOST_ROOM, CHOOSE_PARTS, OTHER_AMOUNTS, PLACE_UNITS = range(15, 19)  # parts of hosts besides cores and amounts
 
 # Strategies of several roles. A feature plays all roles of a strategy or none, so its first role stands for the strategy.
 PROFILE, PLACEMENT, ATTEMPTS, PARTS = MOVE_PROFILE, PLACE_NOW, MAY_RETRY, HOST_ROOM
 STRATEGIES = {
-    PROFILE: range(PROFILE, 9), PLACEMENT: range(PLACEMENT, 11), ATTEMPTS: range(ATTEMPTS, 15), PARTS: range(PARTS, 18),
+    PROFILE: range(PROFILE, 9), PLACEMENT: range(PLACEMENT, 11), ATTEMPTS: range(ATTEMPTS, 15), PARTS: range(PARTS, 19),
 }  # fmt: skip
 
 #: The roles, with their parameters and results. The error for a role that no feature plays shows this text.
@@ -84,6 +84,8 @@ ROLES = Hooks(
                     "the job requests any, else stop", ""),
         CHOOSE_PARTS: ("choosing parts of hosts for ``job`` on the stop intervals at the end of the pool", ""),
         OTHER_AMOUNTS: ("listing the amounts of ``job``'s parts of hosts in ``state.others``; returns their number", ""),
+        PLACE_UNITS: ("placing ``job`` unit by unit, with its parts of hosts, on up to begin switches (0: any); returns the "
+                      "number of intervals, 0 if none fit", ""),
     },
 )  # fmt: skip
 

@@ -22,6 +22,7 @@ class Settings(State):
     # Cores and hosts:
     by_cores: int = 0  # cores are distinguished
     by_hosts: int = 0  # free cores are counted per host
+    by_units: int = 0  # the allocator places unit by unit, and chooses parts of hosts
     whole_hosts: int = 0  # hosts are not shared
     n_resources: int = 0  # resources per host
     n_licences: int = 0  # kinds of licences

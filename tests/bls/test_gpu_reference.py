@@ -14,7 +14,7 @@ from batch_cases import FEATURES, LATER, BatchCase, expected, seeded_cases
 from batch_drives import constraints_of, platform_of, workload_of
 from reference.cluster import run
 from reference.gpu_metrics import Gpu, measure
-from reference.gpus import BY_UNITS, Left, fragments, in_units, share_of_fragments
+from reference.gpus import Left, fragments, in_units, share_of_fragments
 from reference.machine import Gpus, Host, Job, Machine, Partition, Rules
 
 import bridge
@@ -99,10 +99,8 @@ def test_schedules(case: dict[str, Any]) -> None:
     assert [(one.number, one.start, one.cores, one.gpus) for one in found] == answer
 
 
-#: What the simulator counts: limits of GPUs, and allocators of GPUs, are still to come.
-SIMULATED = [
-    case for case in CASES if "partition" not in case and case.get("rules", {}).get("allocator") not in BY_UNITS
-]
+#: What the simulator counts: limits of GPUs, and the allocator fgd, are still to come.
+SIMULATED = [case for case in CASES if "partition" not in case and case.get("rules", {}).get("allocator") != "fgd"]
 
 
 def requested(jobs: list[Job]) -> str:
@@ -287,7 +285,7 @@ def ledger_of(case: BatchCase) -> tuple[Ledger, Schedule]:
     return Ledger(machine, jobs, None, gpus=gpus), schedule
 
 
-@pytest.mark.parametrize("feature", ["orders", "units", "resources", "allocators of GPUs", "reservations", "cancel"])
+@pytest.mark.parametrize("feature", ["orders", "units", "resources", "fgd", "reservations", "cancel"])
 def test_metrics_of_random_cases(feature: str) -> None:
     for case in seeded_cases(9, 30, (), always=("gpus", "allocators", feature)):
         ledger, schedule = ledger_of(case)

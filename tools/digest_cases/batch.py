@@ -39,7 +39,10 @@ BACKFILLING = {
     "rebuild": {"backfill": "conservative:rebuild"},
 }
 
-_ALLOCATORS = ("first-fit", "lowest", "best-fit", "worst-fit", "contiguous", "whole-host", "random", "topology")
+_ALLOCATORS = (
+    *("first-fit", "lowest", "best-fit", "worst-fit", "contiguous", "whole-host", "random", "topology"),
+    *("pack-gpus", "spread", "tightest"),
+)
 _ESTIMATORS = (
     "requested",
     "exact",

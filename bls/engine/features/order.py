@@ -46,7 +46,7 @@ FEATURES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("other_events:OTHERS", ("cancels", "windows", "dependencies", "switch_wait_ns", "keeps_reservations", "order")),
     ("dependencies:DEPENDENCIES", ("dependencies",)),
     ("switches:SWITCHES", ("requests",)),
-    ("gpus:GPUS", ("requests",)),
+    ("gpus:GPUS", ("requests", "by_units")),
     ("presets:PRESETS", ("presets",)),
     ("hold:HOLDS", ("order",)),
     # Policies try placements on hosts that are known to sleep; accounts begin when sleeping hosts have been waited for.

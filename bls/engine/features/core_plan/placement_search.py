@@ -10,7 +10,7 @@ from bls.engine import state as b
 from bls.engine.cores import CoreProfile, Offer
 from bls.engine.features.core_plan.core_profile import AMOUNT, apply_changes
 from bls.engine.features.draws.draws import MACHINE, cores_mw, least_mw, planned_ns
-from bls.engine.hooks import CHOOSE_PARTS, HOOK, HOST_ROOM, OFFER, call_hook, is_played
+from bls.engine.hooks import CHOOSE_PARTS, HOOK, HOST_ROOM, OFFER, PLACE_UNITS, call_hook, is_played
 from bls.engine.job_lifecycle import ask_allocator
 from traces.algorithms.copying import copy_first
 from traces.compiled import Array, compiled
@@ -172,6 +172,9 @@ def _trim(state: b.BatchState, job: int) -> bool:
         if parts:
             room = call_hook(state.roles[HOST_ROOM], (state, job, host, room, 0))
         usable = room * unit if room < units else cores
+        if state.settings.by_units == 1:  # its allocator reads the resources itself
+            total += room * unit
+            continue
         if state.settings.whole_hosts == 0:
             keep_first(state, lo, hi, cores, usable)
         elif cores < hi - lo or room == 0:
@@ -181,6 +184,14 @@ def _trim(state: b.BatchState, job: int) -> bool:
         total += room * unit
         hosts[host] = usable
     return bool(total >= state.jobs.cores[job])
+
+
+@compiled(inner=True)
+def _ask(state: b.BatchState, job: int, limit: int) -> int:
+    """Let the allocator choose among the offered cores; returns the number of intervals."""
+    if state.settings.by_units == 1:
+        return int(call_hook(state.roles[PLACE_UNITS], (state, job, limit, 0, 0)))
+    return ask_allocator(state, job, limit, state.offered.words, state.offered.hosts)
 
 
 @compiled(HOOK)
@@ -194,7 +205,7 @@ def earliest_place(state: b.BatchState, job: int, _begin: int, before: int, _sig
     for r in range(settings.n_resources + settings.n_licences):
         others = others or state.needs[r, job] > 0
     parts = settings.others_per_core > 0 and call_hook(state.roles[HOST_ROOM], (state, job, -1, 1, 0)) == 0
-    others = others or parts
+    others = others or parts or settings.by_units == 1
     kept_off = own >= 0 or state.partitions.masked[jobs.partition[job]] == 1
     at, ahead, applied, tried, limits = 0, 0, 0, False, state.switch_limit
     limit = limits[jobs.origin[job]] if limits.size > 0 else 0
@@ -241,20 +252,20 @@ def earliest_place(state: b.BatchState, job: int, _begin: int, before: int, _sig
             if powered and least_mw(state, job) > state.offered.amounts[state.power.amount]:
                 enough = False  # on any cores
             if enough:
-                count = ask_allocator(state, job, limit, state.offered.words, state.offered.hosts)
+                count = _ask(state, job, limit)
         if count > 0 and is_played(state, OFFER):
             fits = call_hook(state.roles[OFFER], (state, job, 0, count, 0))
             if fits < 1:
                 count = 0
             if fits == 0:
-                count = ask_allocator(state, job, limit, state.offered.words, state.offered.hosts)
+                count = _ask(state, job, limit)
         if count > 0 and powered:
             lo, hi = state.pool.lo[state.pool_used :], state.pool.hi[state.pool_used :]
             if cores_mw(state, job, MACHINE, lo, hi, count) > state.offered.amounts[state.power.amount]:
                 count = 0
         if count != 0:
             state.n_placed = count
-            if parts:
+            if parts and settings.by_units == 0:
                 call_hook(state.roles[CHOOSE_PARTS], (state, job, 0, count, 0))
             return int(begin)
         at, tried = at + 1, True

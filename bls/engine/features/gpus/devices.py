@@ -9,7 +9,7 @@ units their parts; they are held until the job has left their host.
 from bls.engine import state as b
 from bls.engine.features.gpus.state import GpuState
 from bls.engine.hooks import HOOK
-from bls.engine.job_lifecycle import cores_on_host
+from bls.engine.job_lifecycle import ask_allocator, cores_on_host
 from bls.engine.status import BatchStatus
 from traces.compiled import compiled
 
@@ -74,6 +74,29 @@ def choose_lowest(state: b.BatchState, job: int, _begin: int, count: int, _sign:
                 parts -= 1
     gpus.count[job] = n - gpus.first[job]
     return 0
+
+
+@compiled(HOOK)
+def place_units(state: b.BatchState, job: int, limit: int, _stop: int, _sign: int) -> int:
+    """Let an allocator that places unit by unit choose offered cores and GPUs; returns the number of intervals."""
+    gpus, origin, more, amounts = state.gpus, state.jobs.origin[job], state.placement.more, state.offered.amounts
+    first = gpus.first[job]
+    for r in range(state.settings.n_resources):
+        more.needs[r] = state.needs[r, job]
+    more.gpus, more.gpus_per_host = gpus.per_unit[origin], gpus.per_host[origin]
+    more.gpu_milli, more.gpu_kinds = gpus.milli[origin], gpus.kinds[origin]
+    more.amounts, more.gpu_left = amounts, amounts[gpus.amount : gpus.amount + gpus.host.size]
+    more.gpu_first, more.gpu_kind = gpus.of_host, gpus.kind
+    more.out_gpu = gpus.lists.gpu[first : first + gpus.most[origin]]
+    count = ask_allocator(state, job, limit, state.offered.words, state.offered.hosts)
+    gpus.count[job] = more.n_gpus
+    for k in range(1, more.n_gpus):  # into ascending order
+        gpu, place = more.out_gpu[k], k
+        while place > 0 and more.out_gpu[place - 1] > gpu:
+            more.out_gpu[place] = more.out_gpu[place - 1]
+            place -= 1
+        more.out_gpu[place] = gpu
+    return count
 
 
 @compiled(inner=True)

@@ -15,14 +15,25 @@ _HERE = "bls.engine.features.gpus"
 
 
 def _requested(run: RunColumns) -> dict[str, Any]:
-    chosen, asked = run.chosen, run.chosen.constraints.requests
-    if asked.gpus is None:
+    chosen, platform, cores = run.chosen, run.chosen.platform, run.jobs.cores
+    asked = None if chosen.constraints.requests is None else chosen.constraints.requests.gpus
+    if asked is None and not chosen.allocator.by_units:
         return {}
-    totals, platform = run.state["totals"], chosen.platform
-    return {
-        "gpus": asked.gpus.given(platform, chosen.workload.cores, asked.unit_cores),
-        "totals": np.insert(totals, len(totals) - run.settings["n_licences"], np.full(platform.n_gpus, WHOLE)),
+    none = np.zeros(len(cores), np.int64)
+    columns = (
+        {"per_unit": none, "per_host": none, "milli": none + WHOLE, "kinds": none} if asked is None else vars(asked)
+    )
+    of_host, totals = np.diff(platform.first_gpu), run.state["totals"]
+    kinds = [platform.gpu_kinds.index(group.gpu) if group.gpus else 0 for group in platform.hosts]
+    hosts = np.minimum(cores, np.count_nonzero(of_host))
+    gpus = columns | {
+        "of_host": platform.first_gpu,
+        "host": np.repeat(np.arange(len(of_host)), of_host),
+        "kind": np.repeat(kinds, [group.count for group in platform.hosts]),
+        "most": columns["per_unit"] * (cores // run.jobs.unit_cores) + columns["per_host"] * hosts,
     }
+    whole = np.full(platform.n_gpus, WHOLE)
+    return {"gpus": gpus, "totals": np.insert(totals, len(totals) - run.settings["n_licences"], whole)}
 
 
 def _most_per_core(run: FeatureRun) -> dict[str, int]:
@@ -69,6 +80,7 @@ GPUS = Feature(
         h.HOST_ROOM: f"{_HERE}.devices:room_on_host",
         h.CHOOSE_PARTS: f"{_HERE}.devices:choose_lowest",
         h.OTHER_AMOUNTS: f"{_HERE}.devices:list_changes",
+        h.PLACE_UNITS: f"{_HERE}.devices:place_units",
     },
     settings=_most_per_core,
     sizes=_sizes,
