@@ -13,7 +13,7 @@ from faulty_runs import PLATFORM, simulated, workload
 from tables import table_rows
 
 import bridge
-from bls import HostGroup, Platform, Rules, Workload
+from bls import HostGroup, Platform, Rules, SeenJob, View, Workload
 from bls.engine.features.hints.records import HintRecords
 from bls.engine.features.releases.records import ReleaseRecords
 from bls.metrics.node_states import HOST_STATES
@@ -40,6 +40,21 @@ def small(*rows: tuple[int, int, int, int, int], als: str = "static", **options:
     """Rows (number, submit, run, cores, estimate), s, on four cores."""
     given: dict[str, object] = {"als": als, "variation": 0.5, "tasks_per_core": 1, "overhead_ns": 0} | options
     return bridge.simulate(Workload.from_jobs(rows), FOUR, **given)  # type: ignore[arg-type]
+
+
+def test_a_policy_sees_how_many_cores_of_a_partition_are_in_use_after_releases() -> None:
+    seen = []
+
+    class Counting:
+        name = "counting"
+
+        def decide(self, view: View) -> list[SeenJob]:
+            seen.append((view.partitions[0].running_cores, 4 - view.free_cores, sum(job.cores for job in view.running)))
+            return [job for job in view.waiting if job.cores <= view.free_cores][:1]
+
+    small((1, 0, 40, 4, 40), (2, 1, 40, 2, 40), (3, 2, 40, 1, 40), bls=Counting, coordination="release")
+    assert all(in_use == held for in_use, held, _ in seen)
+    assert any(in_use < requested for in_use, _, requested in seen)
 
 
 def test_tables_and_metrics_know_until_when_cores_were_held(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ import bridge
 from als.planners import PLANNERS, planner
 from als.planners.trial import try_out
 from bls.allocators import ALLOCATORS, allocator
+from bls.policies import POLICIES
 from traces.exporters import EXPORTERS, exporter
 from traces.ledger import Ledger
 
@@ -78,6 +79,10 @@ RUNS = {
 def copies(ledger: Ledger) -> list[bytes]:
     records = [ledger.jobs] + ([ledger.tasks] if ledger.tasks is not None else [])
     return [column.tobytes() for record in records for column in vars(record).values()]
+
+
+def test_a_built_in_is_made_once() -> None:
+    assert POLICIES["slurm"] is POLICIES["slurm"]
 
 
 @pytest.mark.parametrize("run", RUNS)
