@@ -6,7 +6,6 @@ import numpy as np
 
 from als.options import APPLICATIONS, TASKS_PER_CORE
 from bls import options as b
-from bls.constraints.gpu_requests import gpus_of_log
 from bls.engine.features.limits.options import ALLOWED, FALLBACK, LIMITS, POWER_ESTIMATES
 from bls.engine.features.prediction.options import ESTIMATES
 from bls.engine.features.widths.options import RESIZE
@@ -66,8 +65,11 @@ def log_words(jobs: Workload, platform: Platform | None = None, options: Iterabl
     options = list(options)
     if words := held_words(int(np.count_nonzero(jobs.held))):
         yield words
-    counted = platform is not None and platform.n_gpus > 0
-    with_gpus = 0 if counted else int(np.count_nonzero(gpus_of_log(jobs)))
+    with_gpus = 0
+    if jobs.extras and (platform is None or platform.n_gpus == 0):
+        from bls.constraints.gpu_requests import gpus_of_log
+
+        with_gpus = int(np.count_nonzero(gpus_of_log(jobs)))
     has_gpus = platform is not None and any("gpu" in name.lower() for name in platform.resource_names)
     if with_gpus and not (has_gpus and options and all(one.batch.requests is not None for one in options)):
         what = f"{_jobs(with_gpus)} requested GPUs. They are not simulated, so too many such jobs may run at once"
