@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from bls import options as o
+from bls.allocators import Allocator
+from bls.allocators.first_fit import FIRST_FIT
 from bls.conflicts import STREAM
 from bls.constraints.gpu_requests import log_states_gpus
 from bls.constraints.job_constraints import JobConstraints, partitions_of
@@ -44,6 +46,7 @@ class StreamedRun(Chosen):
     """A run with ``stream``, for the table of conflicts ``bls.conflicts.STREAM``."""
 
     constraints: JobConstraints
+    allocator: Allocator
 
     @property
     def other_program(self) -> bool:
@@ -61,9 +64,11 @@ class StreamedRun(Chosen):
         return isinstance(self.policy, ScorePolicy) and self.policy.account is not no_account
 
 
-def check_streamed(policy: AnyPolicy, rules: Rules, constraints: JobConstraints | None = None) -> None:
-    """Raise InputError if the policy or the rules need all jobs at once; the message names the option."""
-    check(STREAM, StreamedRun(rules, policy, constraints or JobConstraints()))
+def check_streamed(
+    policy: AnyPolicy, rules: Rules, constraints: JobConstraints | None = None, allocator: Allocator = FIRST_FIT
+) -> None:
+    """Raise InputError if the policy, the rules or the allocator need all jobs at once; the message names the option."""
+    check(STREAM, StreamedRun(rules, policy, constraints or JobConstraints(), allocator))
 
 
 @dataclass

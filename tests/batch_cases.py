@@ -44,11 +44,11 @@ FEATURES = (
 LATER = ("drains", "gaps", "patience", "held cancel", "begins")
 
 #: What only the slow reference has so far.
-COMING = ("limits of GPUs", "fgd")
+COMING = ("limits of GPUs",)
 
 #: Kinds of GPUs, and allocators that look at GPUs.
 KINDS = ("a100", "h100")
-GPU_ALLOCATORS = ("pack-gpus", "spread", "tightest")
+GPU_ALLOCATORS = ("pack-gpus", "spread", "tightest", "fgd", "fgd:scores=100")
 
 #: Pairs of features that exclude each other: one allocator, one source of estimates.
 APART = [("allocators", "given"), ("allocators", "switches"), ("given", "switches")]
@@ -163,7 +163,7 @@ def _case(rng: random.Random, features: Collection[str], always: Collection[str]
 
 def _rules(rng: random.Random, has: dict[str, bool], scale: int) -> Rules:
     depth = rng.choice((0, 1, None, None, 2, 3))
-    allocators = ALLOCATORS + GPU_ALLOCATORS * has["gpus"] + ("fgd",) * has["fgd"]
+    allocators = ALLOCATORS + GPU_ALLOCATORS * has["gpus"]
     allocator = rng.choice(allocators) if has["allocators"] else "first-fit"
     if has["switches"]:
         allocator = "topology"

@@ -14,7 +14,7 @@ from reference.gpus import in_units
 from reference.machine import MINUTES, Attempt, Gpus, Job, Machine, Predictor
 from reference.machine import Rules as CaseRules
 
-from bls.allocators import ALLOCATORS
+from bls.allocators import allocator
 from bls.constraints.advance_reservations import Window, windows
 from bls.constraints.dependencies import dependencies
 from bls.constraints.gpu_requests import GpuRequests
@@ -296,9 +296,9 @@ def simulator_of(case: BatchCase, *, by_cores: bool = False, **options: Any) -> 
         "requested": requested or None,
         "seed": case.rules.seed,
     }
-    policy, allocator = options.pop("policy", policy), ALLOCATORS[case.rules.allocator]
-    allocator = replace(allocator, countable=allocator.countable and not by_cores)
-    simulator = BatchSimulator(workload, platform, policy, allocator, **(usual | options))
+    policy, placed = options.pop("policy", policy), allocator(case.rules.allocator)
+    placed = replace(placed, countable=placed.countable and not by_cores)
+    simulator = BatchSimulator(workload, platform, policy, placed, **(usual | options))
     if case.rules.corrections != MINUTES:  # of other lengths than the usual ones, so that small cases have some
         put_state(simulator, simulator.state._replace(corrections_ns=int64(case.rules.corrections)))
     return simulator

@@ -14,8 +14,9 @@ import numpy as np
 from bls.allocators.contract import PLACE, Allocator, HostAmounts, PlacementRequest, allocator_kernel
 from bls.availability.free_cores import free_give, new_free
 from bls.options import ALLOCATOR
-from traces.base.errors import PluginError, at
-from traces.base.plugins import Registry, resolve
+from traces.base import plugins
+from traces.base.errors import InputError, PluginError, at
+from traces.base.plugins import Registry, resolve, split_parameters
 from traces.compiled import as_value
 from traces.trials import Fences, rule_answers, try_rule
 
@@ -37,21 +38,31 @@ ALLOCATORS = Registry[Allocator](
         "pack-gpus": "bls.allocators.by_units:PACK_GPUS",
         "spread": "bls.allocators.by_units:SPREAD",
         "tightest": "bls.allocators.by_units:TIGHTEST",
+        "fgd": "bls.allocators.by_units:FGD",
         "given": "bls.allocators.given:GIVEN",
     }
 )
 
 
 def allocator(name: str, *, where: str = "") -> Allocator:
-    """The allocator of this name: one of :data:`ALLOCATORS`, an installed package's, or ``FILE.py:NAME``.
+    """The allocator of this name: one of :data:`ALLOCATORS`, an installed package's, or ``FILE.py:NAME``, each optionally with
+    ``:key=value,key=value``.
 
     Raises
     ------
     InputError
-        If there is none; the message lists the known ones, nearest first.
+        If there is none (the message lists the known ones, nearest first), or its parameters are invalid.
     """
     where = at(where or str(ALLOCATOR), name)
-    return resolve("allocator", name, ALLOCATORS, "twolevel.allocators", Allocator, where)
+    plain, text = split_parameters(name)
+    found = resolve("allocator", plain, ALLOCATORS, "twolevel.allocators", Allocator, where)
+    if not text:
+        return found
+    if found.options is None:
+        raise InputError(f"{where}: allocator {found.name} has no parameters")
+    with plugins.at_its_place(where):
+        made: Allocator = plugins.with_parameters(found.options, text, where, "allocator").allocator()
+    return made
 
 
 def with_parameters(allocator: Allocator, **known: int) -> Allocator:

@@ -6,17 +6,30 @@ What is left on a host counts before the unit takes its part, except for ``tight
 - ``spread``: the most of both; GPUs do not matter for units without GPUs. GPUs with the most left come first.
 - ``tightest``: what would be left of cores, GPUs and every other resource, each in parts per million of the largest host's,
   summed. GPUs with the least left come first.
+- ``fgd``: how much the fragmentation of the host's GPUs grows. A single GPU, or a share, is the one with which it grows least;
+  of several, which are whole, the lowest ones are taken.
+
+Fragmentation is the sum, over all jobs of the workload, of the parts left of a host's GPUs that one more unit of the job could
+not use.
+
+Source: Q. Weng et al., "Beware of fragmentation: scheduling GPU-sharing workloads with fragmentation gradient descent",
+USENIX ATC 2023.
 """
+
+import math
+from dataclasses import dataclass
 
 import numpy as np
 
 from bls.allocators.contract import PLACE, Allocator, HostAmounts, PlacementRequest
 from bls.availability.free_cores import free_lowest
+from traces.base.errors import whole
 from traces.compiled import Array, compiled
 
 _NEVER = 2**63 - 1  #: the score of a host without room
-_PACK, _SPREAD, _TIGHTEST = range(3)
+_PACK, _SPREAD, _TIGHTEST, _FGD = range(4)
 _PPM = 10**6
+_FACTOR, _BITS = 1_000_003, 2**40 - 1  #: of a hash that stays within 64 bits
 
 
 @compiled(inner=True)
@@ -29,6 +42,94 @@ def _gpus_of(more: HostAmounts, units: int) -> int:
 def _parts(more: HostAmounts, host: int) -> tuple[int, int]:
     """The numbers of the host's first GPU, and of the next host's."""
     return (0, 0) if more.gpu_first.size == 0 else (more.gpu_first[host], more.gpu_first[host + 1])
+
+
+@compiled(inner=True)
+def _fragments(request: PlacementRequest, cores: Array, amounts: Array, left: Array, host: int, units: int) -> int:
+    """The sum over all jobs of the thousandths of ``left``, of a host's GPUs, that one more unit of the job could not use.
+    ``units``: units of the request that the host has taken before."""
+    more, resources, total, found = request.more, request.more.needs.size, left.sum(), 0
+    classes, free = more.classes, cores[host] - units * request.unit_cores
+    for c in range(classes.shape[0]):
+        n, milli = classes[c, 2] + classes[c, 3], classes[c, 4]
+        fits = n > 0 and free >= classes[c, 1] and (classes[c, 5] >> more.gpu_kind[host]) & 1 == 1
+        for r in range(resources):
+            room = amounts[host * resources + r] - units * more.needs[r]
+            fits = fits and max(room, 0) >= classes[c, 6 + r]
+        able, useless = 0, total
+        if fits:
+            small = 0
+            for gpu in range(left.size):
+                able += left[gpu] >= milli
+                small += left[gpu] if left[gpu] < milli else 0
+            useless = small if able >= n else total
+        found += classes[c, 0] * useless
+    return int(found)
+
+
+@compiled(inner=True, makes_arrays=True)
+def _descent(
+    request: PlacementRequest, cores: Array, amounts: Array, left: Array, host: int, n: int
+) -> tuple[int, int]:
+    """The least score of a unit on a host that has room for it, and the GPU from which on it takes the lowest n that can."""
+    more, bounds = request.more, request.parameters[1:]
+    first, stop = _parts(more, host)
+    before, jobs = _fragments(request, cores, amounts, left[first:stop], host, 0), more.classes[:, 0].sum()
+    best, best_gpu = _NEVER, first
+    for gpu in range(first, max(stop, first + 1)):
+        if n == 1:
+            new = left[gpu] >= more.gpu_milli
+            for other in range(first, gpu):
+                new = new and left[other] != left[gpu]
+            if not new:
+                continue
+        after, missing = left[first:stop].copy(), n
+        for k in range(gpu - first, after.size):
+            if missing > 0 and after[k] >= more.gpu_milli:
+                after[k] -= more.gpu_milli
+                missing -= 1
+        score = _fragments(request, cores, amounts, after, host, 1) - before
+        if bounds.size > 0:  # the number of bounds that the mean over the jobs exceeds
+            change, score = score * _PPM, 0
+            for k in range(bounds.size):
+                score += change > jobs * bounds[k]
+        if score < best:
+            best, best_gpu = score, gpu
+        if n != 1:
+            break
+    return best, best_gpu
+
+
+@compiled(inner=True)
+def _put(row: Array, k: int, value: int) -> bool:
+    """Write an entry of the memo; returns whether it had this value."""
+    same, row[k] = row[k] == value, value
+    return bool(same)
+
+
+@compiled(inner=True)
+def _known_descent(request: PlacementRequest, cores: Array, amounts: Array, left: Array, host: int, n: int) -> int:
+    """The same score, from the memo if it was computed for an equal unit and host: most hosts are as for the last job."""
+    more, resources = request.more, request.more.needs.size
+    if more.classes.shape[0] == 0:
+        return 0
+    (first, stop), unit, kind = _parts(more, host), 2 * more.own_class + min(n, 1), more.gpu_kind[host]
+    place = (unit * _FACTOR + kind) * _FACTOR + cores[host]
+    for r in range(resources):
+        place = (place & _BITS) * _FACTOR + (amounts[host * resources + r] & _BITS)
+    for gpu in range(first, stop):
+        place = (place & _BITS) * _FACTOR + left[gpu]
+    row = more.memo[place % more.memo.shape[0]]
+    same = _put(row, 1, unit)
+    same = _put(row, 2, kind) and same
+    same = _put(row, 3, cores[host]) and same
+    for r in range(resources):
+        same = _put(row, 4 + r, amounts[host * resources + r]) and same
+    for k in range(row.size - 4 - resources):
+        same = _put(row, 4 + resources + k, left[first + k] if k < stop - first else -1) and same
+    if not same:
+        row[0] = _descent(request, cores, amounts, left, host, n)[0]
+    return int(row[0])
 
 
 @compiled(inner=True)
@@ -53,6 +154,8 @@ def _score(
         able += left[gpu] >= more.gpu_milli
     if n > 0 and (able < n or (more.gpu_kinds >> more.gpu_kind[host]) & 1 == 0):
         return _NEVER
+    if rule == _FGD:
+        return _known_descent(request, cores, amounts, left, host, n)
     if rule == _PACK:
         return int((total << 31) + cores[host])
     if rule == _SPREAD:
@@ -102,7 +205,11 @@ def _place(request: PlacementRequest) -> int:
         if score[best] == _NEVER:
             return 0
         first, stop = _parts(more, best)
-        _take_gpus(request, left, first, stop, _gpus_of(more, units[best]))
+        n = _gpus_of(more, units[best])
+        if request.parameters[0] == _FGD and n > 0:
+            first = _descent(request, cores, amounts, left, best, n)[1]
+            stop = first + 1 if n == 1 else stop
+        _take_gpus(request, left, first, stop, n)
         cores[best] -= unit_cores
         for r in range(resources):
             amounts[best * resources + r] -= more.needs[r]
@@ -118,3 +225,24 @@ def _place(request: PlacementRequest) -> int:
 PACK_GPUS = Allocator("pack-gpus", _place, by_hosts=True, by_units=True, parameters=(_PACK,))
 SPREAD = Allocator("spread", _place, by_hosts=True, by_units=True, parameters=(_SPREAD,))
 TIGHTEST = Allocator("tightest", _place, by_hosts=True, by_units=True, parameters=(_TIGHTEST,))
+
+
+@dataclass(frozen=True)
+class FragmentationDescent:
+    """``fgd``; the change of fragmentation, the mean over the jobs, may be rounded as in the authors' simulator."""
+
+    name: str = "fgd"
+    #: The score is ⌊scores · σ(-Δ / 1000)⌋, σ the logistic function, Δ the change in thousandths; 0: Δ itself.
+    scores: int = 0
+
+    def allocator(self) -> Allocator:
+        """The allocator. Raises InputError if ``scores`` is out of range."""
+        if self.scores != 0:
+            whole("allocator fgd: scores", self.scores, 2, 1000)
+        # Each score is reached by changes up to a bound, here in millionths of a thousandth.
+        bounds = [int(1000 * _PPM * math.log((self.scores - k) / k) // 1) for k in range(self.scores - 1, 0, -1)]
+        rule = (_FGD, *bounds)
+        return Allocator("fgd", _place, by_hosts=True, by_units=True, by_classes=True, parameters=rule, options=self)
+
+
+FGD = FragmentationDescent().allocator()

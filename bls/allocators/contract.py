@@ -13,7 +13,7 @@ from typing import Any
 from bls.availability.free_cores import free_count, free_lowest, free_next
 from traces.base.plugins import compiled_rule
 from traces.compiled import State, compiled, types
-from traces.kernels.signatures import Ints, StateKind
+from traces.kernels.signatures import Ints, Ints2, StateKind
 from traces.kernels.state import column
 
 
@@ -25,6 +25,7 @@ class HostAmounts(State):
     gpus_per_host: int = 0  # those that the first unit on a host takes, also for the others there
     gpu_milli: int = 1000  # thousandths of each of these GPUs
     gpu_kinds: int = 0  # accepted kinds: sum of 1 << k
+    own_class: int = 0  # the job's row of ``classes``
     n_gpus: int = 0  # part of the answer: number of entries of ``out_gpu``
     amounts: Ints  # resource r of host h at ``h * R + r``
     needs: Ints  # int64 (R,): what each unit takes
@@ -33,6 +34,12 @@ class HostAmounts(State):
     gpu_kind: Ints  # int64 (H,): kind of the GPUs of a host
     gpu_left: Ints  # thousandths left of each GPU
     out_gpu: Ints  # part of the answer: the GPUs, one of several units once for each
+    # int64 (C, 6 + R), with ``by_classes``: the different units of all jobs of the workload, each as its number of jobs, its
+    # cores, its GPUs, GPUs per host, thousandths, kinds and needs; empty if no job requests GPUs
+    classes: Ints2
+    # int64 (N, 4 + R + most GPUs of a host), with ``classes``: work space that is kept between calls, -1 at first. Answers must
+    # not depend on it
+    memo: Ints2
 
 
 class PlacementRequest(State):
@@ -87,8 +94,11 @@ class Allocator:
     by_hosts: bool = False  #: whether it reads ``host_free``
     whole_hosts: bool = False  #: whether it takes all cores of every host that it takes
     by_units: bool = False  #: whether it reads what hosts have besides cores (``more``), and chooses GPUs
+    by_classes: bool = False  #: whether it reads the requests of all jobs, ``more.classes``; needs ``by_units``
     parameters: tuple[int, ...] = ()  #: numbers that it receives in every call
     asks: tuple[str, ...] = ()  #: names of numbers of the run that replace its parameters: ``"seed"``
+    #: A frozen dataclass of the parameters given as ``NAME:key=value``; its method ``allocator()`` makes the allocator.
+    options: Any = None
 
 
 def allocator_kernel(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -134,6 +134,14 @@ class Requests:
         more = self.per_unit.any() or self.licences.any() or self.switches.any()
         return not more and bool(np.all(self.unit_cores == 1)) and self.gpus is None
 
+    @property
+    def classes(self) -> tuple[Array, Array, Array]:
+        """The different units, int64 (C, 5 + R): cores, columns of ``gpus`` (not None), amounts; the row of each job's, int64
+        (n,); and the number of jobs that request each, int64 (C,)."""
+        assert self.gpus is not None
+        units = np.column_stack([self.unit_cores, *self.gpus.columns, self.per_unit])
+        return np.unique(units, axis=0, return_inverse=True, return_counts=True)
+
     def take(self, rows: Array) -> "Requests":
         """The requests of some rows (ascending numbers, or a mask)."""
         columns = {name: getattr(self, name)[rows] for name in ("unit_cores", "per_unit", "licences", "switches")}

@@ -109,9 +109,8 @@ def gpu_fragmentation(
     """The part of GPUs that are left, over the span, that a random job of the workload cannot use on their hosts: the mean of F
     over the jobs, over what is left; 0 if nothing is left. Arguments as of :func:`gpu_metrics`; ``requests``: of the jobs of
     the workload; ``origin``, int64 (n,): the job of each row of the schedule."""
-    gpus, asked = ledger.gpus, requests.gpus
+    gpus = ledger.gpus
     assert gpus is not None
-    assert asked is not None
     first, n_gpus = platform.first_gpu, np.diff(platform.first_gpu)
     hosts, held = np.flatnonzero(n_gpus), _held(ledger, schedule, downtime)
     job = origin[held.row]
@@ -131,8 +130,7 @@ def gpu_fragmentation(
         [platform.gpu_kinds.index(one.gpu) if one.gpus else 0 for one in platform.hosts],
         [one.count for one in platform.hosts],
     )[host]
-    rows = np.column_stack([requests.unit_cores, *asked.columns, requests.per_unit])
-    classes, count = np.unique(rows, axis=0, return_counts=True)
+    classes, _, count = requests.classes
     total, broken = left.sum(axis=1), 0
     for (cores, per_unit, per_host, milli, kinds, *needs), n in zip(classes.tolist(), count.tolist(), strict=True):
         able = (left >= milli) & there
@@ -140,5 +138,5 @@ def gpu_fragmentation(
         fits &= (room >= np.array(needs, np.int64)).all(axis=1) & (per_unit + per_host > 0)
         lost = np.where(fits, (left * ~able).sum(axis=1), total)
         broken += n * exact_product_sum(lost, lasting)
-    whole = exact_product_sum(total, lasting) * len(rows)
+    whole = exact_product_sum(total, lasting) * len(requests)
     return broken / whole if whole else 0.0

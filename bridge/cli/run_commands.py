@@ -306,7 +306,7 @@ def _stream_run(target: Path, force: bool, options: Scenario, arguments: Mapping
     machine = platform_for(platform, begin, replayed=True)
     arrivals = ArrivingJobs(blocks, machine, options.workload.oversize, options.batch.memory, begins)
     scenario = ReadyScenario.of(arrivals.first(), machine, options)
-    check_streamed(scenario.policy, options.batch, scenario.constraints)
+    check_streamed(scenario.policy, options.batch, scenario.constraints, scenario.allocator)
     with fresh_directory(target, force) as folder:
         with Progress(None) as watch:
             result = run_stream(scenario, arrivals, folder / "jobs.parquet", watch)

@@ -42,7 +42,7 @@ _FIXED: Mapping[str, Callable[[object], bool]] = {
     "workload": lambda name: not is_seeded(str(name)),
     "bls": lambda name: _kind(name) in (*POLICIES, "expr"),
     "bls_command": _unset,
-    "allocator": lambda name: name in ALLOCATORS and name != "random",
+    "allocator": lambda name: _kind(name) in ALLOCATORS and name != "random",
     "estimates": lambda name: _kind(name) in ESTIMATORS,
     "failures": lambda text: _unset(text) or ":" not in str(text),
     "malleable": _unset,

@@ -82,7 +82,8 @@ class ReadyScenario:
     @property
     def blind_to_switches(self) -> bool:
         """Whether the allocator is known to ignore switches."""
-        return self.allocator == ALLOCATORS.get(self.allocator.name) and self.allocator.name != "topology"
+        known = ALLOCATORS.get(self.allocator.name)
+        return known is not None and self.allocator.place is known.place and known.name != "topology"
 
     @property
     def notes(self) -> bool:

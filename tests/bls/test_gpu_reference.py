@@ -99,8 +99,8 @@ def test_schedules(case: dict[str, Any]) -> None:
     assert [(one.number, one.start, one.cores, one.gpus) for one in found] == answer
 
 
-#: What the simulator counts: limits of GPUs, and the allocator fgd, are still to come.
-SIMULATED = [case for case in CASES if "partition" not in case and case.get("rules", {}).get("allocator") != "fgd"]
+#: What the simulator counts: limits of GPUs are still to come.
+SIMULATED = [case for case in CASES if "partition" not in case]
 
 
 def requested(jobs: list[Job]) -> str:
@@ -285,7 +285,7 @@ def ledger_of(case: BatchCase) -> tuple[Ledger, Schedule]:
     return Ledger(machine, jobs, None, gpus=gpus), schedule
 
 
-@pytest.mark.parametrize("feature", ["orders", "units", "resources", "fgd", "reservations", "cancel"])
+@pytest.mark.parametrize("feature", ["orders", "units", "resources", "reservations", "cancel"])
 def test_metrics_of_random_cases(feature: str) -> None:
     for case in seeded_cases(9, 30, (), always=("gpus", "allocators", feature)):
         ledger, schedule = ledger_of(case)

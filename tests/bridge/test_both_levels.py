@@ -40,7 +40,7 @@ from reference.machine import MINUTES, Attempt, Gpus, Host, Job, Machine, Rules
 import bridge
 from als.techniques import TECHNIQUES
 from als.workers import WorkerKind
-from bls.allocators import ALLOCATORS
+from bls.allocators import allocator
 from bls.constraints.widths import Widths
 from bls.engine.features.releases.records import ReleaseRecords
 from bls.policies import ScorePolicy, account_kernel, score_kernel
@@ -201,7 +201,7 @@ class TwoLevelCase:
             seed=batch.rules.seed,
             slack=float(batch.rules.slack),
             overhead_ns=computing.overhead,
-            allocator=ALLOCATORS[batch.rules.allocator],
+            allocator=allocator(batch.rules.allocator),
             rules=replace(rules, coordination=computing.coordination, resize=computing.resize),
             malleable=None if computing.resize == "none" else "1:0.01:64",
             latency_ns=computing.latency,

@@ -288,7 +288,7 @@ def refused(row: Conflict, given: dict[str, Any]) -> None:
     elif row in STREAM:
         scenario = decided(bridge.Scenario.flat(als="recorded", **given))
         ready = bridge.ReadyScenario.of(jobs, machine, scenario)
-        check_streamed(ready.policy, scenario.batch, ready.constraints)
+        check_streamed(ready.policy, scenario.batch, ready.constraints, ready.allocator)
     elif row in BATCH:
         Batch(**given)
     elif row in RUN and given.get("als") == "recorded":  # the command line and Python say so before there are jobs

@@ -34,7 +34,13 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 @pytest.mark.parametrize(
     ("allocator", "milli", "rejected"),
-    [("pack-gpus", 5_712_800, 420), ("spread", 5_416_510, 356), ("tightest", 5_597_780, 537)],
+    [
+        ("pack-gpus", 5_712_800, 420),
+        ("spread", 5_416_510, 356),
+        ("tightest", 5_597_780, 537),
+        ("fgd", 5_798_940, 307),
+        ("fgd:scores=100", 5_838_780, 287),
+    ],
 )
 def test_what_fits_on_the_machine_of_alibaba(
     allocator: str, milli: int, rejected: int, shared: Path, tmp_path: Path

@@ -6,6 +6,7 @@ left of each.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -161,6 +162,14 @@ def _descent(job: Job, left: Left, gpus: tuple[int, ...], machine: Machine, clas
     return (fragmentation(left.without(job, gpus), classes) - fragmentation(left, classes),)
 
 
+def _rounded_descent(
+    job: Job, left: Left, gpus: tuple[int, ...], machine: Machine, classes: Counter[Job]
+) -> tuple[int, ...]:
+    """As :func:`_descent`, by the scores of the authors' simulator, 0 to 100."""
+    change = _descent(job, left, gpus, machine, classes)[0] / max(1, classes.total())
+    return (-int(100 / (1 + math.exp(change / 1000))),)
+
+
 def _by_left(able: list[tuple[int, int]], n: int, sign: int) -> list[tuple[int, ...]]:
     ordered = sorted(able, key=lambda one: (sign * one[1], one[0]))
     return [tuple(sorted(gpu for gpu, _ in ordered[:n]))]
@@ -176,6 +185,7 @@ BY_UNITS: dict[str, tuple[Score, Callable[[list[tuple[int, int]], int, int], lis
     "spread": (_spread, _by_left, -1),
     "tightest": (_tightest, _by_left, 1),
     "fgd": (_descent, _each, 0),
+    "fgd:scores=100": (_rounded_descent, _each, 0),
 }
 
 
@@ -184,7 +194,7 @@ def place_units(
 ) -> tuple[set[int], tuple[int, ...]] | None:
     """The cores and GPUs of a job, unit by unit, each where its score is smallest; None if they do not all fit."""
     score, choices, sign = BY_UNITS[rule]
-    classes = classes_of(workload) if rule == "fgd" else Counter[Job]()
+    classes = classes_of(workload) if rule.startswith("fgd") else Counter[Job]()
     cores: set[int] = set()
     taken: list[int] = []
     units = Counter[int]()

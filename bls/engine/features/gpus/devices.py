@@ -85,6 +85,7 @@ def place_units(state: b.BatchState, job: int, limit: int, _stop: int, _sign: in
         more.needs[r] = state.needs[r, job]
     more.gpus, more.gpus_per_host = gpus.per_unit[origin], gpus.per_host[origin]
     more.gpu_milli, more.gpu_kinds = gpus.milli[origin], gpus.kinds[origin]
+    more.own_class = gpus.own_class[origin] if gpus.own_class.size > 0 else 0
     more.amounts, more.gpu_left = amounts, amounts[gpus.amount : gpus.amount + gpus.host.size]
     more.gpu_first, more.gpu_kind = gpus.of_host, gpus.kind
     more.out_gpu = gpus.lists.gpu[first : first + gpus.most[origin]]

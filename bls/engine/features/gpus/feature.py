@@ -12,6 +12,7 @@ from traces.intervals import intervals_of
 from traces.records.gpus import WHOLE, GpuRecords
 
 _HERE = "bls.engine.features.gpus"
+_MEMO = 2**16 - 15  #: rows of an allocator's memo; a prime
 
 
 def _requested(run: RunColumns) -> dict[str, Any]:
@@ -33,7 +34,13 @@ def _requested(run: RunColumns) -> dict[str, Any]:
         "most": columns["per_unit"] * (cores // run.jobs.unit_cores) + columns["per_host"] * hosts,
     }
     whole = np.full(platform.n_gpus, WHOLE)
-    return {"gpus": gpus, "totals": np.insert(totals, len(totals) - run.settings["n_licences"], whole)}
+    given = {"gpus": gpus, "totals": np.insert(totals, len(totals) - run.settings["n_licences"], whole)}
+    if chosen.allocator.by_classes and asked is not None:
+        units, gpus["own_class"], jobs = chosen.constraints.requests.classes
+        classes, placement = np.column_stack([jobs, units]), run.state["placement"]
+        memo = np.full((_MEMO, classes.shape[1] - 2 + int(of_host.max())), -1)
+        given["placement"] = placement._replace(more=placement.more._replace(classes=classes, memo=memo))
+    return given
 
 
 def _most_per_core(run: FeatureRun) -> dict[str, int]:

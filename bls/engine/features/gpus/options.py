@@ -2,9 +2,9 @@
 
 from typing import Any, Final
 
-from bls.engine.features.core_choices import unaware
+from bls.engine.features.core_choices import STREAMED, allocator_text, unaware
 from bls.engine.features.widths.options import CHANGES
-from bls.options import REQUESTS
+from bls.options import ALLOCATOR, REQUESTS
 from traces.base.options import Conflict, has
 
 
@@ -22,5 +22,10 @@ _REQUESTED: Final = has(
 
 RUN: Final[tuple[Conflict, ...]] = (
     Conflict(CHANGES, _REQUESTED, "as it is unspecified which GPUs other widths have", "none"),
+)
+STREAM: Final = (
+    Conflict(STREAMED, has(
+        f"{ALLOCATOR:fgd}", lambda run: run.allocator.by_classes, allocator_text, allocator="fgd",
+    ), reason="{second}: it weighs the requests of all jobs", allowed="another one"),
 )
 UNAWARE: Final = (unaware("gpus", _REQUESTED, "resources of hosts, as resources = { gpu = 4 }"),)

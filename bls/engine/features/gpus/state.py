@@ -23,6 +23,7 @@ class GpuState(State):
     milli: Ints  # requested thousandths of each of these GPUs
     kinds: Ints  # accepted kinds: sum of 1 << k
     most: Ints  # the most GPUs that the job can have
+    own_class: Ints  # its row of ``HostAmounts.classes``; empty if the allocator does not read these
     first: Ints = column("gpus", fill=-1)  # of rows: its list in ``lists``, -1 before its arrival
     count: Ints = column("gpus")  # of rows: GPUs in it, held or reserved
     lists: GpuLists = column(saved=False)  # GPUs of each row
