@@ -43,6 +43,11 @@ class GpuRequests:
         """Whether each job requests GPUs: bool (n,)."""
         return (self.per_unit > 0) | (self.per_host > 0)
 
+    def milli_in_all(self, units: Array) -> Array:
+        """Thousandths of GPUs that jobs of ``units`` units request, int64 (n,); of GPUs per host those of one host, as the
+        number of its hosts is unknown before it starts."""
+        return np.asarray((self.per_unit * units + self.per_host) * self.milli)
+
     def take(self, rows: Array) -> "GpuRequests":
         """The requests of some rows (ascending numbers, or a mask)."""
         return GpuRequests(*(column[rows] for column in self.columns))
