@@ -136,6 +136,10 @@ class Requests:
         more = self.per_unit.any() or self.licences.any() or self.switches.any()
         return not more and bool(np.all(self.unit_cores == 1)) and self.gpus is None
 
+    def gpu_milli(self, cores: Array) -> Array:
+        """Thousandths of GPUs that jobs of ``cores`` cores request, int64 (n,): ``GpuRequests.milli_in_all``."""
+        return np.zeros(len(self), np.int64) if self.gpus is None else self.gpus.milli_in_all(cores // self.unit_cores)
+
     def take(self, rows: Array) -> "Requests":
         """The requests of some rows (ascending numbers, or a mask)."""
         columns = {name: getattr(self, name)[rows] for name in ("unit_cores", "per_unit", "licences", "switches")}
@@ -235,11 +239,8 @@ def never_start(workload: Workload, partition: Array, asked: Requests, platform:
     units do not all fit the empty hosts of their partition or the leaf switches they accept, or the machine has too few
     licences. ``BEYOND_LIMITS``: of others, they request more GPUs than their partition allows."""
     never = never_fits(workload, partition, asked, platform)
-    reasons = {ASKS_TOO_MUCH: never}
-    if asked.gpus is not None:
-        most = platform.partition_table.max_gpus[partition]
-        reasons[BEYOND_LIMITS] = ~never & (asked.gpus.milli_in_all(workload.cores // asked.unit_cores) > most)
-    return reasons
+    beyond = asked.gpu_milli(workload.cores) > platform.partition_table.max_gpus[partition]
+    return {ASKS_TOO_MUCH: never, BEYOND_LIMITS: ~never & beyond}
 
 
 def never_fits(workload: Workload, partition: Array, asked: Requests, platform: Platform) -> Array:
