@@ -10,7 +10,8 @@ import numpy as np
 
 from bls.engine import state as b
 from bls.engine.hooks import HOOK, OTHER_AMOUNTS, play
-from traces.compiled import compiled
+from traces.compiled import Array, compiled
+from traces.intervals import intervals_of
 
 if TYPE_CHECKING:
     from bls.engine.validation import BatchChecks
@@ -42,6 +43,18 @@ def count_held(state: b.BatchState, job: int, _begin: int, _stop: int, sign: int
     return 0
 
 
+def held_gpus(state: b.BatchState, rows: Array) -> tuple[Array, Array, Array]:
+    """GPUs that running jobs hold on hosts that they have not left: their rows, the GPUs (of shares one for each unit), and the
+    thousandths of each; int64 (k,)."""
+    gpus, n_hosts = state.gpus, len(state.host_first) - 1
+    count = gpus.count[rows]
+    row, gpu = np.repeat(rows, count), gpus.lists.gpu[intervals_of(gpus.first[rows], count)]
+    if state.settings.releases in (b.BY_CORE, b.BY_HOST):
+        there = np.isin(row * n_hosts + gpus.host[gpu], state.releases.holder * n_hosts + state.host_of)
+        row, gpu = row[there], gpu[there]
+    return row, gpu, gpus.milli[state.jobs.origin[row]]
+
+
 def carry_tallies(_old: b.BatchState, new: b.BatchState) -> None:
     """Count the GPUs of the running jobs of each user in the next state of a stream."""
     gpus, jobs = new.gpus, new.jobs
@@ -51,15 +64,12 @@ def carry_tallies(_old: b.BatchState, new: b.BatchState) -> None:
 
 def check_tallies(checks: "BatchChecks") -> None:
     """Check the counted GPUs of partitions and users."""
-    state, jobs, gpus, rows = checks.state, checks.jobs, checks.state.gpus, checks.held
-    on_hosts = np.unique(checks.owner * checks.n_hosts + state.host_of[checks.held_cores])
-    found = np.zeros_like(gpus.of_user)
-    for row in rows.tolist():
-        has = gpus.lists.gpu[gpus.first[row] :][: gpus.count[row]]
-        there = np.isin(row * checks.n_hosts + gpus.host[has], on_hosts) | (state.settings.releases == b.BY_DRAIN)
-        held = int(np.count_nonzero(there) * gpus.milli[jobs.origin[row]])
-        found[jobs.partition[row], jobs.user[row]] += held
-        checks.count(f"thousandths of GPUs of job {jobs.number[row]}", gpus.held[row], held)
+    state, jobs, gpus = checks.state, checks.jobs, checks.state.gpus
+    row, _, milli = held_gpus(state, checks.held)
+    of_jobs, found = np.zeros(state.n_rows, np.int64), np.zeros_like(gpus.of_user)
+    np.add.at(of_jobs, row, milli)
+    np.add.at(found, (jobs.partition[row], jobs.user[row]), milli)
+    counted = np.where(checks.holds, gpus.held[: state.n_rows], 0)
+    checks.counts(lambda row: f"thousandths of GPUs of {checks.name(row)}", counted, of_jobs)
     checks.counts(lambda p: f"thousandths of GPUs in partition {p}", gpus.running, found.sum(axis=1))
-    for p, user in np.argwhere(gpus.of_user != found):
-        checks.count(f"thousandths of GPUs of user {user} in partition {p}", gpus.of_user[p, user], found[p, user])
+    checks.counts(lambda place: f"thousandths of GPUs of a user, {place}", gpus.of_user.ravel(), found.ravel())
