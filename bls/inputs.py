@@ -33,6 +33,7 @@ from traces.compiled import Array, own
 from traces.intervals import parse_intervals
 
 if TYPE_CHECKING:
+    from bls.constraints.resource_requests import Requests
     from bls.power.plan import PowerPlan
 
 
@@ -91,13 +92,19 @@ def planned_with(workload: Workload, rules: Rules, constraints: JobConstraints, 
 
 
 def known_jobs(
-    workload: Workload, platform: Platform, planned_ns: Array, deadline_ns: Array, power: PowerPlan | None
+    workload: Workload,
+    platform: Platform,
+    planned_ns: Array,
+    deadline_ns: Array,
+    power: PowerPlan | None,
+    asked: Requests | None,
 ) -> KnownJobs:
     """The jobs as policies know them, with their planned run times and deadlines."""
     times = (workload.submit_ns, planned_ns, deadline_ns)
     groups = (workload.user, workload.group, workload.queue, workload.partition, workload.qos)
     core_mw = _core_mw(platform, len(workload), power)
-    return KnownJobs(workload.job_id, *times, workload.cores, *groups, platform.n_cores, core_mw)
+    gpus = np.empty(0, np.int64) if asked is None else asked.gpu_milli(workload.cores)
+    return KnownJobs(workload.job_id, *times, workload.cores, *groups, platform.n_cores, core_mw, gpus, platform.n_gpus)
 
 
 def _core_mw(platform: Platform, n_jobs: int, power: PowerPlan | None) -> Array:
@@ -277,7 +284,8 @@ def given_for(
     if len(outages[0]):
         given.state["outages"] = dict(zip(("first", "down_ns", "up_ns"), outages, strict=True))
     if scored is not None:
-        given.state["scores"] = {"numbers": scored.numbers, "memory": scored.memory}
+        columns = {"numbers": scored.numbers, "memory": scored.memory}
+        given.state["scores"] = columns | {"held_gpus": scored.policy.held_gpus}
     if not countable:
         given.state["masks"] = masks(table, windows, platform.n_cores)
     if constraints.widths is not None and (rules.resizing != b.NO_RESIZE or rules.molds):

@@ -19,7 +19,7 @@ from bls.conflicts import STREAM
 from bls.constraints.gpu_requests import log_states_gpus
 from bls.constraints.job_constraints import JobConstraints, partitions_of
 from bls.constraints.outages import Outages
-from bls.constraints.resource_requests import ASKS_TOO_MUCH, never_fits, requests
+from bls.constraints.resource_requests import never_start, requests
 from bls.engine import state as b
 from bls.engine.growing import carry_over
 from bls.engine.status import BatchStatus
@@ -140,7 +140,8 @@ class ArrivingJobs:
         if self._asks(jobs):
             in_one = ~np.any([*reasons.values()], axis=0)
             asked = requests(jobs, self.platform, memory=self.memory)
-            reasons[ASKS_TOO_MUCH] = in_one & never_fits(jobs, np.where(in_one, partition, 0), asked, self.platform)
+            for reason, never in never_start(jobs, np.where(in_one, partition, 0), asked, self.platform).items():
+                reasons[reason] = reasons.get(reason, False) | (in_one & never)
         self._reject({reason: int(np.count_nonzero(mask)) for reason, mask in reasons.items()})
         rejected = np.any([*reasons.values()], axis=0)
         self.held += int(np.count_nonzero(jobs.held & ~rejected))

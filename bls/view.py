@@ -217,6 +217,12 @@ class View:
         return self._now().free_resources
 
     @property
+    def free_gpus(self) -> Array:
+        """The thousandths left of each GPU, also of hosts that are down: int64 (``platform.n_gpus``,), read-only. Host h has
+        the GPUs ``platform.first_gpu[h]`` to ``platform.first_gpu[h + 1] - 1``."""
+        return self._now().free_gpus
+
+    @property
     def free_licences(self) -> Mapping[str, int]:
         """The number of free licences, by name."""
         left = self._now().free_licences.tolist()

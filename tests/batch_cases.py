@@ -43,9 +43,6 @@ FEATURES = (
 #: switches for a time only; with ``held cancel`` jobs that depend on another are withdrawn at their submit or soon after it.
 LATER = ("drains", "gaps", "patience", "held cancel", "begins")
 
-#: What only the slow reference has so far.
-COMING = ("limits of GPUs",)
-
 #: Kinds of GPUs, and allocators that look at GPUs.
 KINDS = ("a100", "h100")
 GPU_ALLOCATORS = ("pack-gpus", "spread", "tightest", "fgd", "fgd:scores=100")
@@ -134,7 +131,7 @@ def seeded_cases(
 
 def _case(rng: random.Random, features: Collection[str], always: Collection[str], max_jobs: int) -> BatchCase:
     has: dict[str, bool] = {
-        name: name in always or (name in features and rng.randint(0, 2) == 2) for name in (*FEATURES, *LATER, *COMING)
+        name: name in always or (name in features and rng.randint(0, 2) == 2) for name in (*FEATURES, *LATER)
     }
     scale = rng.choice((*SCALES, MINUTE) if has["estimates"] else SCALES)
     rules = _rules(rng, has, scale)
@@ -216,7 +213,7 @@ def _machine(rng: random.Random, has: dict[str, bool], scale: int) -> Machine:
     machine = Machine(
         hosts,
         (("solver", rng.randint(1, 3)),) if has["licences"] else (),
-        _partitions(rng, has, len(hosts)),
+        _partitions(rng, has, hosts),
         (),
         tuple(switches),
     )
@@ -233,10 +230,11 @@ def _outages(rng: random.Random, scale: int) -> tuple[tuple[int, int], ...]:
     return tuple(found)
 
 
-def _partitions(rng: random.Random, has: dict[str, bool], n_hosts: int) -> tuple[Partition, ...]:
+def _partitions(rng: random.Random, has: dict[str, bool], hosts: tuple[Host, ...]) -> tuple[Partition, ...]:
     def limit(lo: int, hi: int) -> int | None:
         return rng.randint(lo, hi) if has["limits"] and rng.choice((False, True)) else None
 
+    n_hosts, with_gpus = len(hosts), any(host.gpus for host in hosts)
     return tuple(
         Partition(
             # A range of hosts; ranges may overlap.
@@ -246,8 +244,8 @@ def _partitions(rng: random.Random, has: dict[str, bool], n_hosts: int) -> tuple
             max_cores=limit(2, 8),
             max_user_jobs=limit(1, 2),
             max_user_cores=limit(2, 6),
-            max_milli=limit(1000, 3000) if has["limits of GPUs"] else None,
-            max_user_milli=limit(1000, 2000) if has["limits of GPUs"] else None,
+            max_milli=limit(500, 2500) if with_gpus else None,
+            max_user_milli=limit(500, 1500) if with_gpus else None,
         )
         for part in range(rng.randint(1, 3) if has["partitions"] else 1)
     )

@@ -138,6 +138,8 @@ def platform_of(machine: Machine) -> Platform:
             max_running_cores=p.max_cores,
             max_jobs_per_user=p.max_user_jobs,
             max_cores_per_user=p.max_user_cores,
+            max_running_gpus=None if p.max_milli is None else p.max_milli / 1000,
+            max_gpus_per_user=None if p.max_user_milli is None else p.max_user_milli / 1000,
         )
         for k, p in enumerate(machine.partitions)
     )
@@ -162,7 +164,7 @@ def platform_of(machine: Machine) -> Platform:
 
 def _unlimited(partition: Any) -> bool:
     limits = (partition.max_jobs, partition.max_cores, partition.max_user_jobs, partition.max_user_cores)
-    return all(limit is None for limit in limits)
+    return all(limit is None for limit in (*limits, partition.max_milli, partition.max_user_milli))
 
 
 def workload_of(jobs: Sequence[Job]) -> Workload:

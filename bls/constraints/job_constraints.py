@@ -11,7 +11,7 @@ import numpy as np
 from bls.conflicts import UNAWARE
 from bls.engine.features.switches.options import SWITCHES, switch_limit
 from bls.engine.state import NEVER
-from bls.machine.partitions import Partition, PartitionTable
+from bls.machine.partitions import BEYOND_LIMITS, Partition, PartitionTable
 from bls.machine.platform import Platform
 from bls.options import MEMORY
 from bls.scheduler_options import ConstraintOptions
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from bls.constraints.widths import Widths
 
 NO_PARTITION = "no partition"
-BEYOND_LIMITS = "beyond its partition's limits"
 
 
 def assign(workload: Workload, platform: Platform) -> tuple[Workload, Array]:

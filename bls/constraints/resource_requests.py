@@ -13,8 +13,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bls.constraints import gpu_requests as g
+from bls.machine.partitions import BEYOND_LIMITS
 from bls.machine.platform import GPU_COLUMNS, MAX_AMOUNT, MEMORY, MEMORY_UNITS_KB, Platform, memory_unit
 from bls.options import MEMORY as MEMORY_SOURCE
+from bls.workloads.columns import rejects_text
 from bls.workloads.job_words import JobWords
 from bls.workloads.workload import Workload
 from traces.base.columns import read_only
@@ -142,6 +144,10 @@ class Requests:
         units = np.column_stack([self.unit_cores, *self.gpus.columns, self.per_unit])
         return np.unique(units, axis=0, return_inverse=True, return_counts=True)
 
+    def gpu_milli(self, cores: Array) -> Array:
+        """Thousandths of GPUs that jobs of ``cores`` cores request, int64 (n,): ``GpuRequests.milli_in_all``."""
+        return np.zeros(len(self), np.int64) if self.gpus is None else self.gpus.milli_in_all(cores // self.unit_cores)
+
     def take(self, rows: Array) -> "Requests":
         """The requests of some rows (ascending numbers, or a mask)."""
         columns = {name: getattr(self, name)[rows] for name in ("unit_cores", "per_unit", "licences", "switches")}
@@ -222,16 +228,27 @@ def _first(given: Array | None, otherwise: Array) -> Array:
 def fit_requests(
     workload: Workload, partition: Array, asked: Requests, platform: Platform
 ) -> tuple[Workload, Array, Requests]:
-    """The jobs, their partitions and their requests, without jobs that could never run, which are counted as rejects
-    (``ASKS_TOO_MUCH``): their units do not all fit the empty hosts of their partition or the leaf switches they accept, or the
-    machine has too few licences. Raises InputError if no job is left."""
-    never = never_fits(workload, partition, asked, platform)
-    count = int(np.count_nonzero(never))
-    if count == 0:
+    """The jobs, their partitions and their requests, without jobs that could never run, which are counted as rejects:
+    :func:`never_start`. Raises InputError if no job is left."""
+    reasons = never_start(workload, partition, asked, platform)
+    never = np.any([*reasons.values()], axis=0)
+    if not never.any():
         return workload, partition, asked
-    if count == len(workload):
-        raise InputError(f"{workload.source}: none of {count} jobs fits the empty machine: each {ASKS_TOO_MUCH}")
-    return workload.rejecting({ASKS_TOO_MUCH: never}), partition[~never], asked.take(~never)
+    if never.all():
+        found = {reason: int(np.count_nonzero(mask)) for reason, mask in reasons.items() if mask.any()}
+        fits = f"fits the empty machine: each {ASKS_TOO_MUCH}" if len(found) == 1 and ASKS_TOO_MUCH in found else ""
+        fits = fits or f"can start: {rejects_text(found)}"
+        raise InputError(f"{workload.source}: none of {len(workload)} jobs {fits}")
+    return workload.rejecting(reasons), partition[~never], asked.take(~never)
+
+
+def never_start(workload: Workload, partition: Array, asked: Requests, platform: Platform) -> dict[str, Array]:
+    """Masks of jobs that could never run, bool (n,) by reason; parameters as of :func:`fit_requests`. ``ASKS_TOO_MUCH``: their
+    units do not all fit the empty hosts of their partition or the leaf switches they accept, or the machine has too few
+    licences. ``BEYOND_LIMITS``: of others, they request more GPUs than their partition allows."""
+    never = never_fits(workload, partition, asked, platform)
+    beyond = asked.gpu_milli(workload.cores) > platform.partition_table.max_gpus[partition]
+    return {ASKS_TOO_MUCH: never, BEYOND_LIMITS: ~never & beyond}
 
 
 def never_fits(workload: Workload, partition: Array, asked: Requests, platform: Platform) -> Array:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from traces.base.columns import Columns, read_only
-from traces.base.errors import InputError, one_of, shown, whole
+from traces.base.errors import InputError, one_of, real, shown, whole
 from traces.base.time import MAX_NS, NS_PER_S
 from traces.compiled import Array
 from traces.intervals import intervals_text, parse_intervals
@@ -152,9 +152,18 @@ def _hosts_of_leaves(switches: Sequence[Switch], n_hosts: int) -> dict[str, Arra
 NO_LIMIT = MAX_NS  #: entry of a table for no limit
 _MAX_PRIORITY = 10**9
 
-# The limits of the running jobs, and all limits of a partition.
+BEYOND_LIMITS = "beyond its partition's limits"  #: the reason of rejects that a partition never lets start
+
+# The limits of the running jobs, limits in GPUs, and all limits of a partition.
 _RUNNING = ("max_running_jobs", "max_running_cores", "max_jobs_per_user", "max_cores_per_user")
-LIMITS = ("max_cores", "min_cores", "max_time_ns", *_RUNNING)
+GPU_LIMITS = ("max_gpus", "max_running_gpus", "max_gpus_per_user")
+LIMITS = ("max_cores", "min_cores", "max_time_ns", *_RUNNING, *GPU_LIMITS)
+_MAX_GPUS = 10**9
+
+
+def gpu_milli(gpus: float | None) -> int:
+    """A limit in GPUs as thousandths; ``NO_LIMIT`` for None."""
+    return NO_LIMIT if gpus is None else round(1000 * gpus)
 
 
 @dataclass(frozen=True)
@@ -179,6 +188,11 @@ class Partition:
     #: the same for the jobs of one user in the partition (all unknown users count as one)
     max_jobs_per_user: int | None = None
     max_cores_per_user: int | None = None
+    #: numbered GPUs, 0.001 to 10**9 in whole thousandths: of a job, of all running jobs, and of the running jobs of a user.
+    #: Requests of GPUs per host count those of one host; running jobs count the GPUs that they hold.
+    max_gpus: float | None = None
+    max_running_gpus: float | None = None
+    max_gpus_per_user: float | None = None
 
     def __post_init__(self) -> None:
         printable_name("name", self.name)
@@ -192,8 +206,12 @@ class Partition:
             raise InputError(f"default: {shown(self.default)} is neither true nor false")
         whole("priority", self.priority, -_MAX_PRIORITY, _MAX_PRIORITY)
         for key in LIMITS:
-            if getattr(self, key) is not None:
-                whole(key, getattr(self, key), 1, MAX_NS)
+            value = getattr(self, key)
+            if key in GPU_LIMITS and value is not None:
+                if gpu_milli(real(key, value, 0.001, _MAX_GPUS)) / 1000 != value:
+                    raise InputError(f"{key}: {shown(value)} GPUs; allowed: whole thousandths")
+            elif value is not None:
+                whole(key, value, 1, MAX_NS)
         if (self.min_cores or 1) > (self.max_cores or MAX_NS):
             raise InputError(f"min_cores: {self.min_cores} is more than max_cores {self.max_cores}")
 
@@ -221,6 +239,10 @@ class PartitionTable(Columns):
     max_running_cores: Array
     max_jobs_per_user: Array
     max_cores_per_user: Array
+    # (P,): the same, of GPUs, in thousandths; ``max_gpus`` is the least of the three limits, which no job may exceed
+    max_gpus: Array
+    max_running_gpus: Array
+    max_gpus_per_user: Array
     first: Array  # (P + 1,): partition ``p`` has the intervals ``first[p]:first[p + 1]`` of the next four
     # half-open intervals of cores, and the same of hosts; ascending and disjoint within a partition
     core_lo: Array
@@ -254,6 +276,8 @@ def partition_table(partitions: Sequence[Partition], first_core: Array) -> Parti
     first, host_lo, host_hi = interval_columns(intervals)
     core_lo, core_hi = first_core[host_lo], first_core[host_hi]
     limits = {key: np.array([getattr(p, key) or NO_LIMIT for p in partitions], np.int64) for key in _RUNNING}
+    of_gpus = np.array([[gpu_milli(getattr(p, key)) for p in partitions] for key in GPU_LIMITS], np.int64)
+    limits |= dict(zip(GPU_LIMITS, [of_gpus.min(axis=0), *of_gpus[1:]], strict=True))
     return PartitionTable(
         names=tuple(p.name for p in partitions),
         priority=np.array([p.priority for p in partitions], dtype=np.int64),

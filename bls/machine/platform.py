@@ -13,6 +13,7 @@ import numpy as np
 
 from bls.machine.host_power import HostPower
 from bls.machine.partitions import (
+    GPU_LIMITS,
     Partition,
     PartitionTable,
     Switch,
@@ -201,7 +202,7 @@ class Platform:
                 raise InputError(f"licences.{name}: requests of GPUs have this name; allowed: another name")
         object.__setattr__(self, "partitions", tuple(self.partitions))
         object.__setattr__(self, "switches", tuple(self.switches))
-        _check_partitions(self.partitions, self.n_hosts)
+        _check_partitions(self.partitions, self.n_hosts, self.n_gpus)
         _ = self.topology  # building it checks it
 
     def _check_gpus(self) -> None:
@@ -403,7 +404,7 @@ def _partition(values: Mapping[str, Any], where: str) -> Partition:
     return from_keys(Partition, changed, where)
 
 
-def _check_partitions(partitions: tuple[Partition, ...], n_hosts: int) -> None:
+def _check_partitions(partitions: tuple[Partition, ...], n_hosts: int, n_gpus: int) -> None:
     names: set[str] = set()
     default = ""
     for row, partition in enumerate(partitions):
@@ -415,6 +416,9 @@ def _check_partitions(partitions: tuple[Partition, ...], n_hosts: int) -> None:
             both = f"{shown(default)} and {shown(partition.name)}"
             raise InputError(f"partitions[{row}].default: two partitions are the default: {both}")
         default = partition.name if partition.default else default
+        for key in GPU_LIMITS if n_gpus == 0 else ():
+            if getattr(partition, key) is not None:
+                raise InputError(f"partitions[{row}].{key}: the hosts have no numbered GPUs; add gpus to [[hosts]]")
 
 
 def from_keys(kind: type[T], values: Mapping[str, Any], where: str) -> T:

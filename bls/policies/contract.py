@@ -65,11 +65,16 @@ class KnownJobs:
     # power of a core at full speed while it works for the job, mW, the mean over all cores of the machine; -1 is unknown. With
     # estimates of power it is the power of the platform.
     core_mw: Array = field(default_factory=_not_said)
+    # requested GPUs, in thousandths: their sum; of requests per host, those of one host; 0 if the column is not given
+    gpus: Array = field(default_factory=_not_said)
+    n_gpus: int = 0  # GPUs of the machine
 
     def __post_init__(self) -> None:
         for name in ("user", "group", "queue", "partition", "qos", "core_mw"):
             if len(getattr(self, name)) != len(self.job_id):
                 object.__setattr__(self, name, read_only(np.full(len(self.job_id), -1, np.int64)))
+        if len(self.gpus) != len(self.job_id):
+            object.__setattr__(self, "gpus", read_only(np.zeros(len(self.job_id), np.int64)))
 
 
 @runtime_checkable
@@ -380,6 +385,9 @@ class ScorePolicy:
         The error for a job without a key: an error of the policy, or of the user who wrote it on the command line.
     by_estimates : bool
         Whether the order depends on estimates of run times.
+    held_gpus : int
+        Row of ``numbers`` in which the engine writes the thousandths of GPUs that each job holds, before it calls ``account``;
+        -1: none.
     """
 
     name: str
@@ -388,6 +396,7 @@ class ScorePolicy:
     prepare: Callable[[KnownJobs], tuple[Array, Array]] = NO_NUMBERS
     blame: type[TwolevelError] = PluginError
     by_estimates: bool = field(default=False, metadata={"parameter": False})
+    held_gpus: int = field(default=-1, metadata={"parameter": False})
 
     def scored(self, jobs: KnownJobs) -> ScorePolicy:
         """Itself."""
@@ -421,6 +430,10 @@ def scoring(policy: ScoringPolicy, jobs: KnownJobs) -> Scoring:
     if numbers.ndim != 2 or numbers.shape[1] != n or memory.ndim != 1:
         gave = f"numbers of shape {numbers.shape} and memory of shape {memory.shape}"
         raise PluginError(f"{blamed}: prepare() gave {gave}; allowed: (any, {n}) and (any,)")
+    if not -1 <= scored.held_gpus < len(numbers):
+        raise PluginError(
+            f"{blamed}: held_gpus: {scored.held_gpus}; allowed: -1, or a row of its {len(numbers)} numbers"
+        )
     if not all(getattr(rule, "is_ours", False) or rule in _TRIED for rule in (scored.score, scored.account)):
         _try_out(scored, jobs, numbers, memory)
         _TRIED.update((scored.score, scored.account))

@@ -22,7 +22,7 @@ from traces.base.plugins import is_number
 from traces.compiled import Array, compiled, own
 from traces.kernels.signatures import Floats, Floats2, Ints
 
-NAMES = ("s", "t", "n", "w", "z", "l", "power_w", "energy_j")
+NAMES = ("s", "t", "n", "w", "z", "l", "power_w", "energy_j", "gpus")
 
 POWERED = frozenset(("power_w", "energy_j"))  #: names that need the power of the platform
 MAX_LENGTH = 1000  #: largest length of an expression, in characters, and largest number of nested operations
@@ -31,9 +31,9 @@ MAX_DEPTH = 100
 # Opcodes: first those that push a value onto the stack (the names in the order of NAMES, then a constant), then those that
 # change the top value, then those that combine the two top values.
 _NAME = 0
-_CONSTANT = 8
-_NEGATE, _ABS, _SQRT, _LOG, _LOG2, _LOG10, _EXP = range(9, 16)
-_ADD, _SUBTRACT, _MULTIPLY, _DIVIDE, _FLOOR_DIVIDE, _REMAINDER, _POWER, _MIN, _MAX = range(16, 25)
+_CONSTANT = 9
+_NEGATE, _ABS, _SQRT, _LOG, _LOG2, _LOG10, _EXP = range(10, 17)
+_ADD, _SUBTRACT, _MULTIPLY, _DIVIDE, _FLOOR_DIVIDE, _REMAINDER, _POWER, _MIN, _MAX = range(17, 26)
 
 _UNARY = {"abs": _ABS, "sqrt": _SQRT, "log": _LOG, "log2": _LOG2, "log10": _LOG10, "exp": _EXP}
 _FOLDED = {"min": _MIN, "max": _MAX}
@@ -233,7 +233,7 @@ def evaluate(
     - ``memory``, ndarray of float64: the program, :meth:`ExpressionCode.memory`
     - ``rows``, ndarray of int64: the rows of the waiting jobs, its first ``n_rows`` values
     - ``submit_ns``, ``estimate_ns``, ``cores``, ndarray of int64: the jobs' columns, by row
-    - ``numbers``, float64 (1, n) or (0, n): the power of the jobs, W, if the expression uses it
+    - ``numbers``, float64 (k, n): the power of the jobs, W, if the expression uses it, then their GPUs, if it uses them
     - ``out``, ndarray of float64: receives the values, in the order of ``rows``; NaN if a value is not finite
 
     Returns int: 0, or 1 + the row of the first job without a finite value.
@@ -272,6 +272,8 @@ def evaluate(
                         x[k] = numbers[0, row]
                     elif opcode == 7:
                         x[k] = estimate_ns[row] / 1e9 * numbers[0, row]
+                    elif opcode == 8:
+                        x[k] = numbers[numbers.shape[0] - 1, row]
                     else:
                         x[k] = memory[at + 1]
                 continue
@@ -350,12 +352,13 @@ def _scored(name: str, program: ExpressionCode) -> ScorePolicy:
 
 
 def prepared(program: ExpressionCode, jobs: KnownJobs, name: str) -> tuple[Array, Array]:
-    """The input of :func:`score_expression`: the power of jobs, W, if the expression uses it, and the program. Raises
+    """The input of :func:`score_expression`: the power of jobs, W, and their GPUs, if they are used, and the program. Raises
     InputError if the power is used and not known; the message names the policy."""
     numbers, memory = same_memory(program.memory(jobs.n_cores), jobs)
+    gpus = jobs.gpus[None] / 1000 if "gpus" in program.names else numbers
     if program.names.isdisjoint(POWERED):
-        return numbers, memory
+        return gpus, memory
     if (jobs.core_mw < 0).any():
         allowed = f"one whose hosts have all [hosts.power] (docs/reference/power.md), as {PLATFORM:demand-response}"
         raise InputError(f"{BLS:{name}}: the platform lacks the power of its hosts; allowed: {allowed}")
-    return (jobs.cores * jobs.core_mw / 1000)[None], memory
+    return np.concatenate([(jobs.cores * jobs.core_mw / 1000)[None], gpus]), memory

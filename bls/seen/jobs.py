@@ -26,6 +26,11 @@ class JobRequest:
     resources: Mapping[str, int]
     licences: Mapping[str, int]  # requested licences, by all of the platform's names
     switches: int  # largest accepted number of leaf switches; 0 for any
+    # GPUs of each unit or of each host, thousandths of each of them, and names of accepted kinds; 0 and () if it requests none
+    gpus: int = 0
+    gpus_per_host: int = 0
+    gpu_milli: int = 0
+    gpu_kinds: tuple[str, ...] = ()
 
 
 class JobWidth(NamedTuple):
@@ -62,6 +67,8 @@ class JobFacts:
         #: Whether a job may have requests besides cores; the resources per unit, int64 (n, R), and the licences, (n, L).
         self.asks = asked is not None
         self.per_unit, self.licences = nothing if asked is None else [asked.per_unit, asked.licences]
+        #: Requested thousandths of GPUs, as in ``KnownJobs.gpus``: int64 (n,).
+        self.gpus = nothing[0][:, :0].sum(axis=1) if asked is None else asked.gpu_milli(run.workload.cores)
         self._numbers = numbers  # of the rows, ascending; None: a row is its own number
 
     def number(self, row: int) -> int:
@@ -124,6 +131,7 @@ class JobFacts:
             resources=MappingProxyType(dict(zip(platform.resource_names, self.per_unit[row].tolist(), strict=True))),
             licences=MappingProxyType(dict(zip(platform.licence_names, self.licences[row].tolist(), strict=True))),
             switches=switches,
+            **({} if asked is None or asked.gpus is None else asked.gpus.of(row, platform.gpu_kinds)),
         )
 
     def name(self, origin: int) -> str | None:
@@ -201,6 +209,11 @@ class SeenJob(NamedTuple):
     def request(self) -> JobRequest:
         """Its units, their requests on a host, licences and switches."""
         return self.facts.request(self.origin)
+
+    @property
+    def gpus(self) -> int:
+        """All requested GPUs, in thousandths; of GPUs per host, those of one host."""
+        return int(self.facts.gpus[self.facts.at(self.origin)])
 
     @property
     def partition_name(self) -> str | None:

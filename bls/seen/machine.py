@@ -13,13 +13,14 @@ import numpy as np
 
 from bls.constraints.advance_reservations import Windows
 from bls.engine import state as b
-from bls.machine.partitions import Partition
+from bls.machine.partitions import Partition, gpu_milli
 from bls.machine.platform import Platform
 from bls.running_jobs import RunView
 from bls.seen.jobs import JobFacts, SeenJob
 from traces.base.columns import read_only
 from traces.compiled import Array
 from traces.intervals import intervals_of
+from traces.records.gpus import WHOLE
 
 
 class Present:
@@ -89,6 +90,32 @@ class Present:
                 found[place, user, True] += job.cores - self._run.released(row)
         return found
 
+    @cached_property
+    def held_gpus(self) -> tuple[Array, Array, Array]:
+        """For each GPU of each running job, of shares once for each unit: row, GPU, and the held thousandths."""
+        if not len(self._run.state.gpus.first):
+            return (np.zeros(0, np.int64),) * 3
+        from bls.engine.features.gpus.tallies import held_gpus  # few runs have GPUs
+
+        return held_gpus(self._run.state, np.fromiter(self._running, np.int64, len(self._running)))
+
+    @cached_property
+    def free_gpus(self) -> Array:
+        """Thousandths left of each GPU: int64 (D,), read-only."""
+        left, (_, gpu, milli) = np.full(self._platform.n_gpus, WHOLE), self.held_gpus
+        np.subtract.at(left, gpu, milli)
+        return read_only(left)
+
+    @cached_property
+    def running_gpus(self) -> Counter[tuple[int, int | None]]:
+        """Thousandths of GPUs that running jobs hold, by (partition, user); None is all users together."""
+        found: Counter[tuple[int, int | None]] = Counter()
+        for row, _, milli in zip(*(column.tolist() for column in self.held_gpus), strict=True):
+            job = self._running[row]
+            for user in (None, job.user):
+                found[self._facts.partition(job.origin), user] += milli
+        return found
+
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
 class SeenHost:
@@ -99,6 +126,8 @@ class SeenHost:
     speed_gflops: float  # of the whole host, in GFLOP/s, shared equally by its cores
     resources: Mapping[str, int]  # besides cores, by all of the platform's names; memory is ``memory``, in KB
     partitions: tuple[str, ...]  # the platform's partitions that have it
+    gpus: range  # the numbers of its GPUs
+    gpu: str  # their kind; empty if it has no name
     _now: Callable[[], Present]
 
     @property
@@ -124,6 +153,12 @@ class SeenHost:
         return MappingProxyType(dict(zip(self.resources, left, strict=True)))
 
     @property
+    def free_gpus(self) -> list[int]:
+        """Thousandths left of each of its GPUs, also while it is down."""
+        left: list[int] = self._now().free_gpus[self.gpus.start : self.gpus.stop].tolist()
+        return left
+
+    @property
     def is_down(self) -> bool:
         """Whether it has failed, or is in maintenance."""
         return bool(self._now().up_again_ns[self.number] > 0)
@@ -144,7 +179,7 @@ class SeenPartition:
 
     # from the platform: ``name``, ``priority`` (jobs of a higher tier come first), ``max_cores``, ``min_cores`` and
     # ``max_time_ns`` per job, and ``max_running_jobs``, ``max_running_cores``, ``max_jobs_per_user`` and
-    # ``max_cores_per_user`` at any one time; None is no limit
+    # ``max_cores_per_user`` at any one time, and the same in GPUs; None is no limit
     limits: Partition
     hosts: tuple[int, ...]  # numbers
     n_cores: int  # of these hosts
@@ -171,6 +206,11 @@ class SeenPartition:
         """Cores that its running jobs requested, minus released ones."""
         return self._now().running[self._place, None, True]
 
+    @property
+    def running_gpus(self) -> int:
+        """Thousandths of GPUs that its running jobs hold."""
+        return self._now().running_gpus[self._place, None]
+
     def running_of(self, user: int) -> tuple[int, int]:
         """Number of a user's running jobs in it, and the cores that they requested; -1 stands for all unknown users."""
         running = self._now().running
@@ -179,11 +219,14 @@ class SeenPartition:
     def allows(self, job: SeenJob) -> bool:
         """Whether its limits on running jobs allow this job to start now."""
         jobs, cores = self.running_of(job.user)
+        gpus, of_user = job.gpus, self._now().running_gpus[self._place, job.user]
         found = (
             (self.running_jobs + 1, self.limits.max_running_jobs),
             (self.running_cores + job.cores, self.limits.max_running_cores),
             (jobs + 1, self.limits.max_jobs_per_user),
             (cores + job.cores, self.limits.max_cores_per_user),
+            (self.running_gpus * (gpus > 0) + gpus, gpu_milli(self.limits.max_running_gpus)),
+            (of_user * (gpus > 0) + gpus, gpu_milli(self.limits.max_gpus_per_user)),
         )
         return all(limit is None or number <= limit for number, limit in found)
 
@@ -220,7 +263,7 @@ def take_lowest(is_free: Array, first_core: Sequence[int], counts: Mapping[int, 
 
 def seen_hosts(platform: Platform, now: Callable[[], Present]) -> tuple[SeenHost, ...]:
     """The hosts, by number."""
-    table, names = platform.partition_table, platform.resource_names
+    table, names, first_gpu = platform.partition_table, platform.resource_names, platform.first_gpu.tolist()
     inside: list[list[str]] = [[] for _ in range(platform.n_hosts)]
     for place, partition in enumerate(platform.partitions):
         for host in np.flatnonzero(table.hosts(place, platform.n_hosts)).tolist():
@@ -232,7 +275,9 @@ def seen_hosts(platform: Platform, now: Callable[[], Present]) -> tuple[SeenHost
         resources = MappingProxyType({name: has.get(name, 0) for name in names})
         for _ in range(group.count):
             cores, number = range(first, first + group.cores), len(found)
-            found.append(SeenHost(number, cores, group.speed_gflops, resources, tuple(inside[number]), now))
+            gpus = range(first_gpu[number], first_gpu[number + 1])
+            of_host = (cores, group.speed_gflops, resources, tuple(inside[number]), gpus, group.gpu)
+            found.append(SeenHost(number, *of_host, now))
             first += group.cores
     return tuple(found)
 

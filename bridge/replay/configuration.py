@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any, Self
 
-from bls.machine.partitions import Partition, Switch
+from bls.machine.partitions import GPU_LIMITS, Partition, Switch
 from bls.machine.platform import MEMORY, HostGroup, Platform
 from bls.options import PLATFORM
 from bridge.options.declared import SLURM_CONF, SLURM_SET
@@ -171,7 +171,7 @@ def _node(name: str, cpus: int, resources: Sequence[tuple[str, int]]) -> Node:
 
 
 #: Limits of a partition that Slurm implements with a QOS, which needs slurmdbd.
-_BY_QOS = ("max_running_jobs", "max_running_cores", "max_jobs_per_user", "max_cores_per_user")
+_BY_QOS = ("max_running_jobs", "max_running_cores", "max_jobs_per_user", "max_cores_per_user", *GPU_LIMITS)
 
 
 def _partitions(partitions: Sequence[Partition], nodes: Sequence[str]) -> tuple[str, ...]:

@@ -26,7 +26,8 @@ def known(rows: Rows, n_cores: int = 64) -> KnownJobs:
     submit, estimate, cores = zip(*rows, strict=True)
     submit_ns, estimate_ns = ([round(value * NS_PER_S) for value in column] for column in (submit, estimate))
     columns = [np.array(column, np.int64) for column in (range(1, n + 1), submit_ns, estimate_ns, submit_ns, cores)]
-    return KnownJobs(*columns, n_cores=n_cores, core_mw=np.full(n, 3500))
+    gpus = 250 * columns[4]  # a quarter of a GPU per core
+    return KnownJobs(*columns, n_cores=n_cores, core_mw=np.full(n, 3500), gpus=gpus)
 
 
 def scores(text: str, rows: Rows, now: float = 0, waiting: list[int] | None = None, n_cores: int = 64) -> list[float]:
@@ -166,7 +167,7 @@ def test_any_expression_equals_python(tree: Tree, rows: Rows, wait: float, seed:
     found = scores(written(tree, random.Random(seed)), rows, now=now)
     for (submit, estimate, cores), value in zip(rows, found, strict=True):
         values = {"s": submit, "t": estimate, "n": cores, "w": now - submit, "z": 64.0, "l": min(r[1] for r in rows)}
-        values |= {"power_w": cores * 3.5, "energy_j": estimate * (cores * 3.5)}
+        values |= {"power_w": cores * 3.5, "energy_j": estimate * (cores * 3.5), "gpus": cores / 4}
         try:
             expected = worth(tree, values)
         except (ArithmeticError, ValueError):

@@ -99,10 +99,6 @@ def test_schedules(case: dict[str, Any]) -> None:
     assert [(one.number, one.start, one.cores, one.gpus) for one in found] == answer
 
 
-#: What the simulator counts: limits of GPUs are still to come.
-SIMULATED = [case for case in CASES if "partition" not in case]
-
-
 def requested(jobs: list[Job]) -> str:
     """A file of requests."""
     per = {"unit": "gpus_per_task", "host": "gpus_per_host", "job": "gpus"}
@@ -119,7 +115,7 @@ def requested(jobs: list[Job]) -> str:
     return "\n".join(",".join(map(str, line)) for line in [[*lines[0]], *([*line.values()] for line in lines)])
 
 
-@pytest.mark.parametrize("case", SIMULATED, ids=lambda case: str(case["name"]))
+@pytest.mark.parametrize("case", CASES, ids=lambda case: str(case["name"]))
 def test_the_simulator_makes_these_schedules(case: dict[str, Any], tmp_path: Path) -> None:
     jobs, answer = schedule(case)
     path, failures = tmp_path / "requests.csv", tmp_path / "failures.csv"

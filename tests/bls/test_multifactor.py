@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from bls.policies import KnownJobs, Scoring, scoring
 from bls.policies.multifactor.fair_share import CLASSIC, FAIR_TREE
 from bls.policies.multifactor.priority import prepare, score_policy
-from bls.policies.multifactor.settings import Multifactor, PartitionPart, Qos
+from bls.policies.multifactor.settings import Billing, Multifactor, PartitionPart, Qos
 from bls.policies.multifactor.tree import ROOT, Account, AccountTree, User
 from traces.base.errors import InputError
 from traces.base.time import MAX_NS, NS_PER_S
@@ -29,6 +29,7 @@ def known(
     submit_s: list[float] | None = None,
     estimate_s: list[float] | None = None,
     n_cores: int = 64,
+    n_gpus: int = 0,
     **columns: list[int],
 ) -> KnownJobs:
     n = len(cores)
@@ -43,6 +44,7 @@ def known(
         deadline_ns=np.zeros(n, np.int64),
         cores=column(cores),
         n_cores=n_cores,
+        n_gpus=n_gpus,
         **{name: column(values) for name, values in columns.items()},
     )
 
@@ -67,6 +69,8 @@ class Run:
 
     def account(self, now_ns: int, row: int, change: int) -> None:
         made = self.made
+        if made.policy.held_gpus >= 0:
+            made.numbers[made.policy.held_gpus, row] = self.jobs.gpus[row] if change > 0 else 0
         assert made.policy.account(now_ns, row, int(self.jobs.cores[row]), change, made.numbers, made.memory) == 0
 
 
@@ -108,8 +112,10 @@ READ = Multifactor(
     tree=AccountTree(
         (Account("physics", shares=40, priority=3), Account("rest")), (User(17, "physics", 2, nice=-5),), "rest"
     ),
-    partitions=(PartitionPart(1, 10, 32),),
+    partitions=(PartitionPart(1, 10, 32, 8),),
     qos_levels=(Qos(2, 20),),
+    gpu=3.0,
+    billing=Billing(0.5, 16),
     source="p.toml",
 )
 
@@ -169,9 +175,9 @@ def scenes(draw: st.DrawFn) -> tuple[KnownJobs, list[tuple[int, int, int]]]:
     n = draw(st.integers(1, 10))
 
     ranges = {"cores": (1, 40), "submit_s": (0, 400), "estimate_s": (1, 500), "user": (1, 6)}
-    ranges |= {"partition": (-1, 2), "qos": (-1, 2)}
+    ranges |= {"partition": (-1, 2), "qos": (-1, 2), "gpus": (0, 5000)}
     columns = {name: draw(st.lists(st.integers(*ends), min_size=n, max_size=n)) for name, ends in ranges.items()}
-    jobs = known(n_cores=40, **columns)  # type: ignore[arg-type]
+    jobs = known(n_cores=40, n_gpus=4, **columns)  # type: ignore[arg-type]
     runs = []
     for row in range(n):
         if draw(st.booleans()):
@@ -209,6 +215,8 @@ def slow_priority(settings: Multifactor, jobs: KnownJobs, row: int, now_ns: int,
         + settings.qos * qos / max(q.priority for q in settings.qos_levels)
         + settings.cpu * min(1, cores / room)
         + settings.node * min(1, nodes / math.ceil(room / settings.cores_per_node))
+        + settings.gpu
+        * min(1, int(jobs.gpus[row]) / 1000 / (partition.gpus if partition and partition.gpus else jobs.n_gpus))
     )
 
 
@@ -220,6 +228,7 @@ def slow_priority(settings: Multifactor, jobs: KnownJobs, row: int, now_ns: int,
     fair=st.sampled_from([("fair-tree", 0), ("classic", 0), ("classic", 333 * NS_PER_S)]),
     flags=st.tuples(st.booleans(), st.booleans()),
     reset_periods=st.sampled_from([0, 5]),
+    billing=st.sampled_from([Billing(cores=1.0), Billing(1, 16), Billing(0.5, 0.125), Billing(gpus=3)]),
 )
 def test_priorities_as_the_slow_version(
     scene: tuple[KnownJobs, list[tuple[int, int, int]]],
@@ -227,11 +236,22 @@ def test_priorities_as_the_slow_version(
     fair: tuple[str, int],
     flags: tuple[bool, bool],
     reset_periods: int,
+    billing: Billing,
 ) -> None:
     jobs, runs = scene
     algorithm, half_life_ns = fair
     period_ns = 60 * NS_PER_S
-    weights = {"age": 100, "assoc": 70, "fairshare": 500, "size": 50, "partition": 30, "qos": 20, "cpu": 11, "node": 7}
+    weights = {
+        "age": 100,
+        "assoc": 70,
+        "fairshare": 500,
+        "size": 50,
+        "partition": 30,
+        "qos": 20,
+        "cpu": 11,
+        "node": 7,
+        "gpu": 13,
+    }
     chosen = Multifactor(
         **weights,  # type: ignore[arg-type]
         max_age_ns=1000 * NS_PER_S,
@@ -244,11 +264,16 @@ def test_priorities_as_the_slow_version(
         small_relative_to_time=flags[1],
         cores_per_node=8,
         tree=TREE,
-        partitions=(PartitionPart(0, 3), PartitionPart(1, 4, 20)),
+        partitions=(PartitionPart(0, 3), PartitionPart(1, 4, 20, 3)),
         qos_levels=(Qos(1, 10), Qos(2, 7)),
+        billing=billing,
     )
     run = Run(chosen, jobs)
-    used = [(int(jobs.user[row]), int(jobs.cores[row]), start * NS_PER_S, end * NS_PER_S) for row, start, end in runs]
+    billed = [
+        Fraction(billing.cores) * int(cores) + Fraction(billing.gpus) * int(milli) / 1000
+        for cores, milli in zip(jobs.cores, jobs.gpus, strict=True)
+    ]
+    used = [(int(jobs.user[row]), billed[row], start * NS_PER_S, end * NS_PER_S) for row, start, end in runs]
     rule = CLASSIC if algorithm == "classic" else FAIR_TREE
     slow = SlowShares(TREE, used, period_ns, half_life_ns, reset_periods, rule, 2.0)
     events = [(end, 0, row) for row, _, end in runs] + [(start, 2, row) for row, start, _ in runs]
@@ -297,11 +322,11 @@ def test_the_documented_example_of_fair_tree() -> None:
 class SlowShares:
     """Usage and factors as they are defined: period by period, account by account.
 
-    ``jobs`` are (user, cores, start_ns, end_ns), all of them, also those that have not begun.
+    ``jobs`` are (user, billed amount, start_ns, end_ns), all of them, also those that have not begun.
     """
 
     tree: AccountTree
-    jobs: Sequence[tuple[int, int, int, int]]
+    jobs: Sequence[tuple[int, Fraction, int, int]]
     period_ns: int
     half_life_ns: int
     reset_periods: int
@@ -313,7 +338,7 @@ class SlowShares:
         for period in range(now_ns // self.period_ns):
             lo, hi = period * self.period_ns, (period + 1) * self.period_ns
             mine = [(n, max(0, min(end, hi) - max(start, lo))) for who, n, start, end in self.jobs if who == user]
-            seconds = sum(Fraction(n * ns, NS_PER_S) for n, ns in mine)
+            seconds = sum((n * ns / NS_PER_S for n, ns in mine), Fraction(0))
             usage = usage + seconds if decay == 1.0 else float(usage) * decay + float(seconds)  # type: ignore[assignment]
             if self.reset_periods and (period + 1) % self.reset_periods == 0:
                 usage = Fraction(0)

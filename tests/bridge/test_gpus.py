@@ -1,5 +1,6 @@
 """GPUs of the batch level in runs: policies that name cores, jobs that leave hosts early, and what the records say."""
 
+import random
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,12 @@ from typing import Any
 import pytest
 
 import bridge
+from bls.constraints.job_constraints import BEYOND_LIMITS, constrain
+from bls.machine.partitions import Partition
 from bls.machine.platform import HostGroup, Platform
+from bls.policies.multifactor.fair_share import _CURRENT, _NODES, _RUNNING, _USAGE, HEAD
+from bls.policies.multifactor.priority import score_policy
+from bls.policies.multifactor.settings import Billing, Multifactor
 from bls.scheduler_options import ConstraintOptions, Rules
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError, PluginError
@@ -132,3 +138,122 @@ def test_fragmentation_of_six_tasks(tmp_path: Path) -> None:
     assert result.metrics["gpu_utilisation"] == ((3 * 200 + 2 * 600) * 10 + 600 * 10) / (3000 * 20)
     with pytest.raises(InputError, match="gpu_fragmentation: no job"):
         bridge.simulate(Workload.from_jobs(JOBS), MACHINE, als="recorded").gpu_fragmentation  # noqa: B018
+
+
+class Sees:
+    """Starts what fits in the order of arrival, and notes what it sees: an instant, GPUs, and which jobs limits allow."""
+
+    name = "sees"
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[int, list[int], int, dict[int, bool]]] = []
+
+    def decide(self, view: Any) -> Any:
+        by_host = [left for host in view.hosts for left in host.free_gpus]
+        assert by_host == view.free_gpus.tolist()
+        allowed = {job.job_id: view.partition_of(job).allows(job) for job in view.waiting}
+        self.seen.append((view.now_ns, by_host, view.partitions[0].running_gpus, allowed))
+        trial = view.trial()
+        first = next(iter(view.waiting), None)
+        for job in view.waiting:
+            placed = trial.place(job)
+            assert placed is None or job is not first or allowed[job.job_id]
+            if placed is not None:
+                yield job
+
+
+LIMITS = {"max_gpus": 4, "max_running_gpus": 5.5, "max_gpus_per_user": 3.25}
+LIMITED = Platform(
+    (HostGroup(2, 4, 4.0, gpus=3, gpu="a100"), HostGroup(1, 6, 6.0), HostGroup(1, 4, 4.0, gpus=2, gpu="v100")),
+    partitions=(Partition("all", default=True, **LIMITS),),  # type: ignore[arg-type]
+)
+
+
+def drawn(n: int, seed: int) -> tuple[Workload, str, dict[int, int]]:
+    """Jobs of two users, their requests, and the thousandths that each requests (per host: of one host)."""
+    rng, lines, milli = random.Random(seed), ["job_id,gpus,gpus_per_host,gpus_per_task,gpu_milli,gpu_kind"], {}
+    rows = []
+    for number in range(1, n + 1):
+        cores, run = rng.randint(1, 6), rng.randint(1, 30)
+        rows.append((number, rng.randint(0, 60), run, cores, run + rng.randint(0, 9), rng.randint(0, 1)))
+        share, kind, many = rng.choice((1000, 1000, 250, 600)), rng.choice(("", "a100", "a100|v100")), rng.randint(1, 2)
+        many = many if share == 1000 else 1
+        how = rng.choice(("none", "host", "task", "job"))
+        milli[number] = {"none": 0, "host": many, "task": many * cores, "job": cores}[how] * share
+        asked = {"none": ",,", "host": f",{many},", "task": f",,{many}", "job": f"{cores},,"}[how]
+        lines.append(f"{number},{asked},{share},{kind}")
+    columns = ("job_id", "submit_s", "run_s", "cores", "estimate_s", "user")
+    jobs = [dict(zip(columns, row, strict=True)) for row in sorted(rows, key=lambda row: row[1])]
+    return Workload.from_jobs(jobs), "\n".join(lines), milli
+
+
+@pytest.mark.parametrize("how", ["none", "release", "release:host"])
+def test_what_a_policy_sees_is_what_the_records_say(how: str, tmp_path: Path) -> None:
+    path = tmp_path / "requests.csv"
+    for seed in range(4):
+        workload, asked, milli = drawn(50, seed)
+        path.write_text(asked)
+        sees = Sees()
+        result = bridge.simulate(
+            workload, LIMITED, bls=sees, als="static", variation=0.9, tasks_per_core=1,
+            constraints=ConstraintOptions(requests=str(path)), rules=Rules(coordination=how),
+        )  # fmt: skip
+        check_ledger(result.ledger)
+        rejects = constrain(workload, LIMITED, ConstraintOptions(requests=str(path)))[0].rejects
+        missing = milli.keys() - set(result.jobs.job_id)
+        assert missing == {number for number in milli if milli[number] > 3250}
+        assert 0 < rejects[BEYOND_LIMITS] <= sum(rejects.values()) == len(missing)
+        gpus, jobs = result.ledger.gpus, result.jobs
+        owner = [row for row, first in enumerate(gpus.first[:-1]) for _ in range(first, gpus.first[row + 1])]
+        parts = list(zip(owner, gpus.gpu.tolist(), gpus.milli.tolist(), gpu_ends(result.ledger).tolist(), strict=True))
+        starts, users, numbers = jobs.start_ns.tolist(), jobs.user.tolist(), jobs.job_id.tolist()
+        for now, left, running, allowed in sees.seen:
+            held = [(row, gpu, part) for row, gpu, part, end in parts if starts[row] < now < end]
+            assert left == [1000 - sum(part for _, one, part in held if one == gpu) for gpu in range(8)]
+            assert running == sum(part for _, _, part in held)
+            for number, may in allowed.items():
+                user = users[numbers.index(number)]
+                of_user = sum(part for row, _, part in held if users[row] == user)
+                fits = running + milli[number] <= 5500 and of_user + milli[number] <= 3250
+                assert may == (fits or milli[number] == 0)
+
+
+class Keeps:
+    """Keeps the view of a run."""
+
+    name, every_ns, view = "keeps", 10**15, None
+
+    def look(self, view: Any) -> None:
+        self.view = view
+
+
+@pytest.mark.parametrize("how", ["none", "release", "release:host"])
+@pytest.mark.parametrize("billing", [Billing(cores=1.0, gpus=16.0), Billing(gpus=0.5), Billing(cores=1.0)])
+def test_usage_is_billed_for_what_the_records_say(how: str, billing: Billing, tmp_path: Path) -> None:
+    path, keeps = tmp_path / "requests.csv", Keeps()
+    workload, asked, _ = drawn(40, 11)
+    path.write_text(asked)
+    order = score_policy(Multifactor(fairshare=1, half_life_ns=0, billing=billing))
+    result = bridge.simulate(
+        workload, replace(LIMITED, partitions=()), bls=order, als="static", variation=0.9, tasks_per_core=1,
+        constraints=ConstraintOptions(requests=str(path)), rules=Rules("easy", coordination=how), observers=[keeps],
+    )  # fmt: skip
+    ledger, jobs = result.ledger, result.jobs
+    core_ns = (jobs.cores * (jobs.end_ns - jobs.start_ns)).tolist()
+    released = result.releases if how != "none" else None
+    for number, at in [] if released is None else zip(released.job_id, released.released_ns, strict=True):
+        row = jobs.job_id.tolist().index(number)
+        core_ns[row] -= jobs.end_ns[row] - at
+    owner = [row for row, first in enumerate(ledger.gpus.first[:-1]) for _ in range(first, ledger.gpus.first[row + 1])]
+    milli_ns = [0] * len(jobs)
+    for row, milli, end in zip(owner, ledger.gpus.milli.tolist(), gpu_ends(ledger).tolist(), strict=True):
+        milli_ns[row] += milli * (end - int(jobs.start_ns[row]))
+    memory = keeps.view._run.state.scores.memory  # type: ignore[attr-defined]
+    column = memory[HEAD:][: 11 * int(memory[_NODES])].reshape(11, -1)
+    assert not column[_RUNNING].any()
+    used = (column[_USAGE] + column[_CURRENT])[-2:]
+    per_core, per_milli = billing.whole()
+    for user in (0, 1):
+        mine = [row for row in range(len(jobs)) if jobs.user[row] == str(user)]
+        expected = sum(per_core * core_ns[row] + per_milli * milli_ns[row] for row in mine) / 10**9
+        assert used[user] == pytest.approx(expected, rel=1e-12)

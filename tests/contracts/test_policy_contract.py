@@ -35,7 +35,7 @@ def known(values: list[tuple[int, int, int, int, int]]) -> KnownJobs:
     core_mw = 1000 * (1 + numbers % 5)
     jobs = KnownJobs(numbers, submit, estimate, submit + slack, cores, user, group, queue, partition, qos, 64, core_mw)
     for field in fields(jobs):
-        if field.name != "n_cores":
+        if field.name not in ("n_cores", "n_gpus"):
             getattr(jobs, field.name).flags.writeable = False
     return jobs
 

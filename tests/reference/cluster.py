@@ -696,8 +696,8 @@ class Cluster:
         return any(
             limit is not None and asked > limit
             for limit, asked in (
-                (limits.max_milli, sum(self.milli(other) for other in [row, *same_partition])),
-                (limits.max_user_milli, sum(self.milli(other) for other in [row, *of_user])),
+                (limits.max_milli if job.gpus else None, sum(self.milli(other) for other in [row, *same_partition])),
+                (limits.max_user_milli if job.gpus else None, sum(self.milli(other) for other in [row, *of_user])),
                 (limits.max_jobs, len(same_partition) + 1),
                 (limits.max_cores, sum(self.working(other) for other in same_partition) + job.cores),
                 (limits.max_user_jobs, len(of_user) + 1),
@@ -706,12 +706,13 @@ class Cluster:
         )
 
     def milli(self, row: int) -> int:
-        """All that a job requests of GPUs; per host only known of a job that runs, and one host's before."""
+        """All that a job requests of GPUs, per host those of one host; if it runs, what it has on hosts not yet left."""
         job = self.jobs[row]
         if job.gpus is None:
             return 0
-        n = job.gpus.n * (job.cores // job.unit_cores if job.gpus.per == "unit" else 1)
-        return job.gpus.milli * (len(self.running[row].gpus) if row in self.running else n)
+        if row in self.running:
+            return job.gpus.milli * len(self.gpus_with(self.running[row].gpus, self.running[row].left))
+        return job.gpus.milli * job.gpus.n * (job.cores // job.unit_cores if job.gpus.per == "unit" else 1)
 
     def working(self, row: int) -> int:
         job = self.running[row]

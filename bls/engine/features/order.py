@@ -47,6 +47,7 @@ FEATURES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("dependencies:DEPENDENCIES", ("dependencies",)),
     ("switches:SWITCHES", ("requests",)),
     ("gpus:GPUS", ("requests", "by_units")),
+    ("gpus:TALLIES", ("requests",)),
     ("presets:PRESETS", ("presets",)),
     ("hold:HOLDS", ("order",)),
     # Policies try placements on hosts that are known to sleep; accounts begin when sleeping hosts have been waited for.

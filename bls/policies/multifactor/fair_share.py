@@ -109,14 +109,14 @@ def forward(memory: Any, now_ns: int) -> None:
 
 
 @compiled(inner=True)
-def charge(memory: Any, user: int, now_ns: int, cores: int) -> None:
-    """Add ``cores`` (negative: fewer) to the running cores of a user from ``now_ns`` on; ``user`` is a node."""
+def charge(memory: Any, user: int, now_ns: int, amount: float) -> None:
+    """Add an amount, as of cores (negative: fewer), to what a user is charged for from ``now_ns`` on; ``user`` is a node."""
     forward(memory, now_ns)
     running, current, since = _column(memory, _RUNNING), _column(memory, _CURRENT), _column(memory, _SINCE)
     passed_ns = float(now_ns - int(memory[_PERIOD]) * int(memory[_PERIOD_NS]))
     current[user] += running[user] * ((passed_ns - since[user]) / NS_PER_S)
     since[user] = passed_ns
-    running[user] += cores
+    running[user] += amount
 
 
 @compiled(inner=True, makes_arrays=True)
@@ -135,7 +135,7 @@ def factor(memory: Any, now_ns: int) -> Any:
 
 @compiled(inner=True)
 def _sum_up(memory: Any) -> None:
-    """Set the usage of every account to the sum of all below it, core-seconds."""
+    """Set the usage of every account to the sum of all below it, amount × seconds."""
     first, n = int(memory[_ACCOUNTS]), int(memory[_NODES])
     usage, parent = _column(memory, _USAGE), _column(memory, _PARENT)
     usage[:first] = 0.0

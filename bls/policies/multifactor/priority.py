@@ -2,7 +2,8 @@
 
 ::
 
-    priority = site + age·A + assoc·a + fairshare·F + size·J + partition·p + qos·q + cpu·T_cpu + node·T_node - nice
+    priority = site + age·A + assoc·a + fairshare·F + size·J + partition·p + qos·q + cpu·T_cpu + node·T_node + gpu·T_gpu
+               - nice
 
 docs/reference/batch-orders.md ("Multifactor priority") defines the factors, and states the differences from Slurm. The key of a
 job is -priority in float64: equal priorities are ordered by submit, then by place in the workload.
@@ -22,8 +23,8 @@ from traces.base.errors import InputError
 from traces.base.time import NS_PER_S
 from traces.compiled import Array
 
-_WEIGHT_AGE, _MAX_AGE_NS, _WEIGHT_FAIRSHARE = range(OWN, OWN + 3)
-_NODE, _STATIC = range(2)
+_WEIGHT_AGE, _MAX_AGE_NS, _WEIGHT_FAIRSHARE, _PER_CORE, _PER_GPU_MILLI = range(OWN, OWN + 5)
+_NODE, _STATIC, _HELD_GPUS, _CHARGED_GPUS = range(4)
 
 
 def multifactor(text: str = "", where: str = "") -> ScorePolicy:
@@ -33,13 +34,15 @@ def multifactor(text: str = "", where: str = "") -> ScorePolicy:
 
 def score_policy(settings: Multifactor) -> ScorePolicy:
     """The policy of these settings."""
-    return ScorePolicy("multifactor", _score, _account, partial(prepare, settings))
+    held_gpus = _HELD_GPUS if settings.billing.gpus else -1
+    return ScorePolicy("multifactor", _score, _account, partial(prepare, settings), held_gpus=held_gpus)
 
 
 def prepare(settings: Multifactor, jobs: KnownJobs) -> tuple[Array, Array]:
     """The table of the jobs and the initial memory of a run.
 
-    Returns ``numbers``, float64 (2, n): the node of the job's user, and the part of the priority that does not change;
+    Returns ``numbers``, float64 (2, n): the node of the job's user, and the part of the priority that does not change; if GPUs
+    are billed, (4, n): also the thousandths of GPUs that the job holds, and those for which its user is charged;
     ``memory``, float64: as in :mod:`bls.policies.multifactor.fair_share`. Raises InputError if a job's user is not in
     the tree and the tree has no account for others, or if sizes have a weight and the machine's cores are not known.
     """
@@ -51,7 +54,7 @@ def prepare(settings: Multifactor, jobs: KnownJobs) -> tuple[Array, Array]:
         raise InputError(f"{settings.source}: {error.text}") from None
     by_number = np.argsort(nodes.users, kind="stable")
     user = by_number[np.searchsorted(nodes.users, jobs.user, sorter=by_number)]
-    numbers = np.empty((2, len(jobs.user)))
+    numbers = np.zeros((4 if settings.billing.gpus else 2, len(jobs.user)))
     numbers[_NODE] = nodes.n_accounts + user
     static = nodes.extra[user] + settings.assoc * nodes.priority[user]
     if settings.size > 0.0:
@@ -64,6 +67,10 @@ def prepare(settings: Multifactor, jobs: KnownJobs) -> tuple[Array, Array]:
         per_node = settings.cores_per_node
         static += settings.cpu * np.minimum(1.0, jobs.cores / room)
         static += settings.node * np.minimum(1.0, -(-jobs.cores // per_node) / np.ceil(room / per_node))
+    if settings.gpu > 0.0:
+        sizes = {row.number: float(row.gpus) for row in settings.partitions if row.gpus is not None}
+        room = np.maximum(_looked_up(jobs.partition, sizes, jobs.n_gpus), 1.0)  # without GPUs, no job requests any
+        static += settings.gpu * np.minimum(1.0, jobs.gpus / 1000 / room)
     numbers[_STATIC] = static
     memory = new_memory(
         *(nodes.parent, nodes.shares, nodes.n_accounts),
@@ -72,7 +79,7 @@ def prepare(settings: Multifactor, jobs: KnownJobs) -> tuple[Array, Array]:
         half_life_ns=settings.half_life_ns,
         reset_periods=settings.reset_ns // settings.calc_period_ns,
         dampening=settings.dampening,
-        own=(settings.age, settings.max_age_ns, settings.fairshare),
+        own=(settings.age, settings.max_age_ns, settings.fairshare, *settings.billing.whole()),
     )
     return numbers, memory
 
@@ -125,9 +132,13 @@ def _score(
 
 @account_kernel
 def _account(now_ns: int, row: int, cores: int, change: int, numbers: Any, memory: Any) -> int:
-    """Begin to charge the user for the cores of a job that starts; stop when the job ends."""
+    """Begin to charge the user for the cores and GPUs of a job that starts; stop for those that it gives back."""
     if memory[_WEIGHT_FAIRSHARE] > 0.0:
-        charge(memory, int(numbers[_NODE, row]), now_ns, cores * change)
+        amount = memory[_PER_CORE] * (cores * change)
+        if memory[_PER_GPU_MILLI] > 0.0:
+            amount += memory[_PER_GPU_MILLI] * (numbers[_HELD_GPUS, row] - numbers[_CHARGED_GPUS, row])
+            numbers[_CHARGED_GPUS, row] = numbers[_HELD_GPUS, row]
+        charge(memory, int(numbers[_NODE, row]), now_ns, amount)
     return 0
 
 

@@ -13,8 +13,13 @@ and tables, from a file; settings in the name take precedence over those in the 
     [[users]]
     number = 17
     account = "physics"
+
+    [billing]                   # a table
+    cores = 1.0
+    gpus = 16.0
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -26,13 +31,13 @@ from traces.base.errors import InputError, one_of, parse_real, parse_whole, real
 from traces.base.given_file import check_keys, list_of_tables, parse_toml, read_text
 from traces.base.time import MAX_NS, NS_PER_S, format_ns, parse_duration_ns
 
-#: The factors that have a weight. ``cpu`` and ``node`` are Slurm's TRES.
-WEIGHTS = ("age", "assoc", "fairshare", "size", "partition", "qos", "cpu", "node")
+#: The factors that have a weight. ``cpu``, ``node`` and ``gpu`` are Slurm's TRES.
+WEIGHTS = ("age", "assoc", "fairshare", "size", "partition", "qos", "cpu", "node", "gpu")
 
 ALGORITHMS = ("fair-tree", "classic")
 
 _DAY_NS = 86400 * NS_PER_S
-_MAX_WEIGHT = 2.0**32 - 1
+_MAX_WEIGHT, _MAX_BILLING = 2.0**32 - 1, 10**6
 _FLAGS = ("favor_small", "small_relative_to_time")
 # Durations: the key of a setting is its field without the unit. For some, "none" is 0.
 _DURATIONS = ("max_age", "half_life", "calc_period", "reset")
@@ -49,6 +54,7 @@ class PartitionPart(Row):
     number: int  # as in the workload
     priority: int = 0  # PriorityJobFactor, 0 to 2**32 - 1; the factor is this / the highest of all partitions
     cores: int | None = None  # cores to which TRES factors are relative; None: those of the machine
+    gpus: int | None = None  # the same, of GPUs
 
 
 @dataclass(frozen=True)
@@ -60,11 +66,35 @@ class Qos(Row):
 
 
 @dataclass(frozen=True)
+class Billing:
+    """Weights of amounts in the usage of a running job, as TRESBillingWeights. Raises InputError if one is out of range or
+    not in whole thousandths, or both are 0; the message begins with its name."""
+
+    cores: float = 0.0  # of a core, 0 to 10**6
+    gpus: float = 0.0  # of a GPU
+
+    def __post_init__(self) -> None:
+        for name in ("cores", "gpus"):
+            value = real(name, getattr(self, name), 0.0, _MAX_BILLING)
+            if round(1000 * value) / 1000 != value:
+                raise InputError(f"{name}: {value!r}; allowed: whole thousandths")
+        if self.cores == self.gpus == 0.0:
+            raise InputError("cores: 0, and gpus; allowed: a weight above 0 for one of them")
+
+    def whole(self) -> tuple[int, int]:
+        """Weights of a core and of a thousandth of a GPU, as whole numbers without a common divisor. Usage is relative, so that
+        only their ratio matters, and sums of whole numbers are exact in float64."""
+        core, milli = 1000 * round(1000 * self.cores), round(1000 * self.gpus)
+        divisor = math.gcd(core, milli)
+        return core // divisor, milli // divisor
+
+
+@dataclass(frozen=True)
 class Multifactor:
     """The settings of Slurm's priority/multifactor plugin; :mod:`bls.policies.multifactor.priority` describes their effects.
     Raises InputError if a value is out of range, or a partition or QOS is given twice; the message begins with its name."""
 
-    # weights, 0 to 2**32 - 1, all 0 by default: PriorityWeight… and, for cpu and node, PriorityWeightTRES
+    # weights, 0 to 2**32 - 1, all 0 by default: PriorityWeight… and, for cpu, node and gpu, PriorityWeightTRES
     age: float = 0.0
     assoc: float = 0.0
     fairshare: float = 0.0
@@ -73,6 +103,7 @@ class Multifactor:
     qos: float = 0.0
     cpu: float = 0.0
     node: float = 0.0
+    gpu: float = 0.0
     max_age_ns: int = 7 * _DAY_NS  # PriorityMaxAge: 1 ns to 2**62, 7 days by default
     half_life_ns: int = 7 * _DAY_NS  # PriorityDecayHalfLife: 0 (usage does not decay) to 2**62, 7 days by default
     calc_period_ns: int = 300 * NS_PER_S  # PriorityCalcPeriod: 1 s to 30 days, 5 minutes by default
@@ -86,6 +117,7 @@ class Multifactor:
     tree: AccountTree = field(default_factory=AccountTree)  # the associations
     partitions: tuple[PartitionPart, ...] = ()  # others have factor 0
     qos_levels: tuple[Qos, ...] = ()  # others have factor 0
+    billing: Billing = Billing(cores=1.0)  # what usage counts
     source: str = field(default="multifactor", repr=False)  # their origin, for messages
 
     def __post_init__(self) -> None:
@@ -140,12 +172,17 @@ class Multifactor:
         """Read the settings in the text of a file, ``source``, and those in the name (``where``), which take precedence. Raises
         InputError, which begins with the source and the key's path, if the text, a key or a value cannot be used."""
         content = parse_toml(text, source)
-        check_keys(content, [*SETTINGS, *_TABLES], f"{source}: ")
+        check_keys(content, [*SETTINGS, *_TABLES, "billing"], f"{source}: ")
+        billing = content.pop("billing", {"cores": 1.0})
+        if not isinstance(billing, Mapping):
+            raise InputError(
+                f"{source}: billing: {shown(billing)} is not a table; allowed: e.g. {{ cores = 1, gpus = 16 }}"
+            )
         made = {
             name: tuple(from_keys(kind, row, path) for path, row in list_of_tables(content, name, source))
             for name, kind in _TABLES.items()
         }
-        settings: dict[str, Any] = {}
+        settings: dict[str, Any] = {"billing": from_keys(Billing, billing, f"{source}: billing.")}
         for key, value in content.items():
             if key not in _TABLES:
                 settings.update(_setting(key, value, f"{source}: {key}"))

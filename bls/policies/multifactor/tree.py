@@ -19,7 +19,7 @@ _MAX_NICE = 2147483645  # Slurm's
 #: The smallest and largest value of each number of a row.
 _RANGES: Final = {
     "number": (-1, 2**62), "shares": (0, 2**31 - 1), "priority": (0, 2**32 - 1), "nice": (-_MAX_NICE, _MAX_NICE),
-    "site": (-_MAX_NICE, _MAX_NICE), "cores": (1, MAX_CORES),
+    "site": (-_MAX_NICE, _MAX_NICE), "cores": (1, MAX_CORES), "gpus": (1, 10**9),
 }  # fmt: skip
 
 

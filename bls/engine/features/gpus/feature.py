@@ -7,7 +7,9 @@ import numpy as np
 from bls.engine import hooks as h
 from bls.engine import state as b
 from bls.engine.feature import Feature, FeatureRun, RunColumns
+from bls.engine.features.gpus.tallies import carry_tallies
 from bls.engine.status import BatchStatus
+from bls.machine.partitions import NO_LIMIT
 from traces.intervals import intervals_of
 from traces.records.gpus import WHOLE, GpuRecords
 
@@ -33,6 +35,9 @@ def _requested(run: RunColumns) -> dict[str, Any]:
         "kind": np.repeat(kinds, [group.count for group in platform.hosts]),
         "most": columns["per_unit"] * (cores // run.jobs.unit_cores) + columns["per_host"] * hosts,
     }
+    table = platform.partition_table
+    if min(table.max_running_gpus.min(), table.max_gpus_per_user.min()) < NO_LIMIT:
+        gpus |= {"most_running": table.max_running_gpus, "most_of_user": table.max_gpus_per_user}
     whole = np.full(platform.n_gpus, WHOLE)
     given = {"gpus": gpus, "totals": np.insert(totals, len(totals) - run.settings["n_licences"], whole)}
     if chosen.allocator.by_classes and asked is not None:
@@ -79,6 +84,12 @@ def _records(state: b.BatchState) -> dict[str, GpuRecords]:
     return {"gpus": GpuRecords.of(state.n_rows, job, gpus.lists.gpu[held], gpus.milli[jobs.origin[job]])}
 
 
+def _is_counted(run: FeatureRun) -> bool:
+    given = run.given.state
+    account = given.get("scores", {}).get("held_gpus", -1)
+    return "gpus" in given and ("most_running" in given["gpus"] or account >= 0)
+
+
 GPUS = Feature(
     lambda run: "gpus" in run.given.state,
     given=_requested,
@@ -97,4 +108,18 @@ GPUS = Feature(
     carry=_carry,
     records=_records,
     check=f"{_HERE}.validation:check_gpus",
+)
+
+#: Counts of GPUs for limits of partitions and accounts of policies.
+TALLIES = Feature(
+    _is_counted,
+    on={
+        h.BLOCKED: f"{_HERE}.tallies:is_beyond",
+        **dict.fromkeys((h.TAKEN, h.FREED), f"{_HERE}.tallies:count_held"),
+    },
+    sizes=lambda run: {"users": int(run.given.jobs.user.max()) + 1},
+    carried=("users",),
+    carry=carry_tallies,
+    check=f"{_HERE}.tallies:check_tallies",
+    overtakes=True,
 )

@@ -1,6 +1,6 @@
 """The columns of numbered GPUs."""
 
-from traces.kernels.signatures import Ints
+from traces.kernels.signatures import Ints, Ints2
 from traces.kernels.state import State, column
 
 
@@ -27,3 +27,9 @@ class GpuState(State):
     first: Ints = column("gpus", fill=-1)  # of rows: its list in ``lists``, -1 before its arrival
     count: Ints = column("gpus")  # of rows: GPUs in it, held or reserved
     lists: GpuLists = column(saved=False)  # GPUs of each row
+    # Thousandths of GPUs that running jobs hold, counted only for limits of partitions and accounts of policies:
+    most_running: Ints  # limit of each partition; empty without limits
+    most_of_user: Ints  # the same, of the jobs of each user
+    held: Ints = column("gpus")  # of rows; of waiting jobs they have no meaning
+    running: Ints = column("partitions")  # of the jobs of each partition
+    of_user: Ints2 = column("partitions", "users")  # of the jobs of each user there
