@@ -86,8 +86,17 @@ def _power_left(checks: BatchChecks, owner: Array, cores: Array, domain: int) ->
     within[intervals_of(domains.lo[parts], domains.hi[parts] - domains.lo[parts])] = True
     group = np.searchsorted(power.first_core, np.arange(checks.n_cores), side="right") - 1
     full = power.more_mw[:: power.states].max(axis=0)[group[within]].sum()
+    if len(power.gpu_mw):
+        full += 1000 * power.gpu_mw[:: power.states].max(axis=0)[group[power.gpu_core[within[power.gpu_core]]]].sum()
     left = min(int(full), int(domains.limit_mw[domain] - domains.idle_mw[domain]))
     owner, cores = owner[within[cores]], cores[within[cores]]
     for row in np.unique(owner).tolist():
-        left -= int(planned_more_mw(checks.state, row)[group[cores[owner == row]]].sum())
+        mine = cores[owner == row]
+        left -= int(planned_more_mw(checks.state, row)[group[mine]].sum())
+        if len(power.gpu_mw):
+            gpus, host_of = checks.state.gpus, checks.state.host_of
+            held = gpus.lists.gpu[gpus.first[row] :][: gpus.count[row]]
+            there = power.gpu_core[held[np.isin(gpus.host[held], host_of[mine])]]
+            milli = int(gpus.milli[checks.jobs.origin[row]])
+            left -= milli * int(planned_more_mw(checks.state, row, gpus=True)[group[there]].sum())
     return left
