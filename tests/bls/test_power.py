@@ -423,21 +423,26 @@ def test_no_job_starts_that_exceeds_the_known_limits(
     fallback: str, backfill: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All limits are known early. At each start the running jobs fit the limit, in the slowest state that they may have. With
-    hold, limits are kept. The engine's state is checked at each step."""
+    hold, limits are kept. The engine's state is checked at each step. Half of the machines have GPUs."""
     monkeypatch.setattr(BatchSimulator, "checks", 1)
     monkeypatch.setattr(BatchSimulator, "most_ends", 1)
     met = limited = 0
-    for seed in range(8):
-        case = replace(drawn(seed, fallback), reaction=0, notice=10**6 * S)
-        machine = case.machine
-        idle = machine.hosts * machine.cores * machine.idle
+    for seed in range(16):
+        case = drawn(seed % 8, fallback) if seed < 8 else with_gpus(drawn(seed % 8, fallback), seed)
+        case = replace(case, reaction=0, notice=10**6 * S)
+        machine, allocator = case.machine, "first-fit" if seed < 8 else ("pack-gpus", "first-fit", "spread")[seed % 3]
+        idle = machine.hosts * machine.idle_host
         if run(replace(case, notice=0)) is None or any(one.power < idle for one in case.limits):
             continue
-        found = simulated(case, tmp_path, backfill=backfill)
+        found = simulated(case, tmp_path, backfill=backfill, allocator=allocator)
         assert found.power is not None
         assert found.power.excesses == [] or fallback == "dvfs"
-        states = [machine.states[-1 if fallback == "dvfs" and job.slowable else 0][1] for job in case.jobs]
-        lowest = [job.cores * (power - machine.idle) for job, power in zip(case.jobs, states, strict=True)]
+        states = [machine.slowest if fallback == "dvfs" and job.slowable else 0 for job in case.jobs]
+        both = list(zip(case.jobs, states, strict=True))
+        lowest = [job.cores * (machine.state(state)[1] - machine.idle) for job, state in both]
+        if machine.gpus:  # of which a thousandth draws in mW what all draws in W
+            each = [(machine.gpu_state(state)[1] - machine.gpu_idle) // 1000 for state in states]
+            lowest = [mw + milli * watts for mw, milli, watts in zip(lowest, found.jobs.gpus, each, strict=True)]
         rows = list(zip(found.jobs.start_ns, found.jobs.end_ns, lowest, strict=True))
         for now, _, _ in rows:
             least = idle + sum(power for start, end, power in rows if start <= now < end)

@@ -85,9 +85,7 @@ def _power_left(checks: BatchChecks, owner: Array, cores: Array, domain: int) ->
     within, parts = np.zeros(checks.n_cores, np.bool_), slice(*domains.first[domain : domain + 2])
     within[intervals_of(domains.lo[parts], domains.hi[parts] - domains.lo[parts])] = True
     group = np.searchsorted(power.first_core, np.arange(checks.n_cores), side="right") - 1
-    full = power.more_mw[:: power.states].max(axis=0)[group[within]].sum()
-    if len(power.gpu_mw):
-        full += 1000 * power.gpu_mw[:: power.states].max(axis=0)[group[power.gpu_core[within[power.gpu_core]]]].sum()
+    full = checks.state.totals[power.amount + domain]
     left = min(int(full), int(domains.limit_mw[domain] - domains.idle_mw[domain]))
     owner, cores = owner[within[cores]], cores[within[cores]]
     for row in np.unique(owner).tolist():
