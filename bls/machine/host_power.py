@@ -1,4 +1,5 @@
-"""Power of the hosts of a group: idle, in each state of their cores, and during shutdown and boot; in whole milliwatts."""
+"""Power of the hosts of a group: idle, in each state of their cores and GPUs, and during shutdown and boot; in whole
+milliwatts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -44,10 +45,14 @@ class HostPower:
     #: (duration, W) of the transitions to off and to up; by default they take no time
     shutdown: Sequence[Any] | None = None
     boot: Sequence[Any] | None = None
+    gpu_idle_w: float = 0  #: power of a GPU without a job, whole W, so that a thousandth of it has whole mW
+    #: (speed, whole W) of a GPU that a job holds, as ``states``; by default GPUs draw nothing besides ``base_w``
+    gpu_states: Sequence[Sequence[float]] = ()
 
     def __post_init__(self) -> None:
         idle = milliwatts("idle_w", self.idle_w)
-        object.__setattr__(self, "states", _states(self.states, idle))
+        object.__setattr__(self, "states", _states("states", self.states, idle, "core"))
+        self._check_gpus()
         milliwatts("base_w", self.base_w)
         milliwatts("off_w", self.off_w)
         if self.waiting_w is not None and not idle <= milliwatts("waiting_w", self.waiting_w) <= self.states_mw[0][1]:
@@ -64,10 +69,26 @@ class HostPower:
             milliwatts(name, given[1])
             object.__setattr__(self, name, (given[0], given[1]))
 
+    def _check_gpus(self) -> None:
+        idle = milliwatts("gpu_idle_w", self.gpu_idle_w)
+        if idle and not self.gpu_states:
+            raise InputError(f"gpu_idle_w: {shown(self.gpu_idle_w)}: gpu_states is missing; allowed: both, or none")
+        if self.gpu_states != ():
+            object.__setattr__(self, "gpu_states", _states("gpu_states", self.gpu_states, idle, "GPU"))
+        places = ((f"gpu_states[{place}]", state[1]) for place, state in enumerate(self.gpu_states))
+        for where, watts in (("gpu_idle_w", self.gpu_idle_w), *places):
+            if milliwatts(where, watts) % _MW:
+                raise InputError(f"{where}: {shown(watts)}; allowed: whole W, as a share of a GPU draws a part of it")
+
     @property
     def states_mw(self) -> list[tuple[int, int]]:
         """Speed (parts per billion) and mW of each state."""
         return [(scale_of(speed), milliwatts("states", watts)) for speed, watts in self.states]
+
+    @property
+    def gpu_states_w(self) -> list[tuple[int, int]]:
+        """Speed (parts per billion) and W of each state of a GPU; empty if its power is unknown."""
+        return [(scale_of(speed), int(watts)) for speed, watts in self.gpu_states]
 
     def passage(self, name: str) -> tuple[int, int]:
         """Duration (ns) and power (mW) of ``shutdown`` or ``boot``."""
@@ -84,13 +105,13 @@ class HostPower:
         return {entry.name: plain(value) for entry, value in given if value != entry.default}
 
 
-def _states(given: Any, idle_mw: int) -> tuple[tuple[float, float], ...]:
+def _states(name: str, given: Any, idle_mw: int, what: str) -> tuple[tuple[float, float], ...]:
     allowed = "allowed: pairs of a speed and W, as [[1, 240], [0.75, 180]], the first speed 1, both falling"
     if isinstance(given, str) or not isinstance(given, Sequence) or not 1 <= len(given) <= _MOST_STATES:
-        raise InputError(f"states: {shown(given)}; {allowed}")
+        raise InputError(f"{name}: {shown(given)}; {allowed}")
     before = None
     for place, state in enumerate(given):
-        where = f"states[{place}]"
+        where = f"{name}[{place}]"
         if isinstance(state, str) or not isinstance(state, Sequence) or len(state) != 2:
             raise InputError(f"{where}: {shown(state)}; {allowed}")
         try:
@@ -104,6 +125,6 @@ def _states(given: Any, idle_mw: int) -> tuple[tuple[float, float], ...]:
         if not is_next:
             raise InputError(f"{where}: {shown(list(state))}; {allowed}")
         if now[1] < idle_mw:
-            raise InputError(f"{where}: {shown(list(state))}: less than an idle core; allowed: W from idle_w on")
+            raise InputError(f"{where}: {shown(list(state))}: less than an idle {what}; allowed: W from idle_w on")
         before = now
     return tuple((state[0], state[1]) for state in given)

@@ -125,6 +125,8 @@ class HostGroup:
                 )
         if self.gpu != "" and not (isinstance(self.gpu, str) and _KIND.fullmatch(self.gpu)):
             raise InputError(f"gpu: {shown(self.gpu)} is no kind of GPU; allowed: up to 40 letters, digits, ., - and _")
+        if self.gpus == 0 and self.power is not None and self.power.gpu_states:
+            raise InputError("power.gpu_states: the hosts have no GPUs; add gpus, their number")
         if self.gpu_memory_gb is not None:
             whole("gpu_memory_gb", self.gpu_memory_gb, 1, _MAX_GPU_MEMORY_GB)
 

@@ -1,7 +1,8 @@
 """The power of a machine over time, and the energy of its jobs and hosts: exact integers, from the ledger of a run.
 
 A core is active while a job holds it or, if tasks are distinguished, while it executes a task; its power depends on the state
-to which its speed is scaled. Other cores are idle. Powers are whole mW, so energies are whole pJ (mW · ns). Since int64 would
+to which its speed is scaled. Other cores are idle. A GPU is active while jobs hold it, in parts; it follows the scales of its
+job's cores on its host. Powers are whole mW, so energies are whole pJ (mW · ns). Since int64 would
 overflow within seconds, an energy is stored as whole MJ and the remaining pJ.
 """
 
@@ -22,7 +23,7 @@ from traces.base.columns import Columns
 from traces.base.errors import InputError
 from traces.base.scale import WHOLE
 from traces.compiled import Array
-from traces.holdings import core_spans, holdings
+from traces.holdings import core_spans, gpu_ends, holdings
 from traces.intervals import intervals_of
 from traces.ledger import Ledger
 
@@ -118,17 +119,17 @@ class PowerAccounts(NamedTuple):
     """The power and energy of a run."""
 
     series: PowerSeries  # of the machine, from the first submit to the last end
-    jobs: Energy  # of the cores that each row of the ledger's jobs held, while it held them
+    jobs: Energy  # of the cores and GPUs that each row of the ledger's jobs held, while it held them
 
 
 class JobPieces(NamedTuple):
-    """Cores of one part of the machine that a job holds, or that are in tasks: int64 (k,) each."""
+    """Cores or GPUs of one part of the machine that a job holds, or cores that are in tasks: int64 (k,) each."""
 
     job: Array  # row of the table of jobs
     part: Array  # the number of the part: by default the group of hosts
     start_ns: Array
     end_ns: Array
-    more_mw: Array  # power beyond idle cores
+    more_mw: Array  # power beyond idle cores and GPUs
     drawn_mw: Array  # total power; power without a task is part of the held cores
 
 
@@ -176,11 +177,11 @@ def account(run: PowerRun) -> PowerAccounts:
     start, end, more = (np.concatenate(column) for column in zip(*columns, strict=True))
     series = step_series(table.idle_total_mw, start, end, more, run.begin_ns, run.until_ns)
     used = [Energy.of(one.drawn_mw, one.end_ns - one.start_ns).by(one.job, len(run.ledger.jobs)) for one in pieces]
-    return PowerAccounts(series, used[0] if len(used) == 1 else used[0].plus(used[1]))
+    return PowerAccounts(series, reduce(Energy.plus, used))
 
 
 def job_pieces(run: PowerRun, first: Array | None = None) -> list[JobPieces]:
-    """The power of the cores of jobs: of held cores, and, if tasks are distinguished, the additional power of tasks.
+    """The power of jobs: of held cores; if tasks are distinguished, the additional power of tasks; and of held GPUs, if known.
     ``first``, int64, ascending: parts of the machine begin with these cores, the last one ends with the machine; by default
     they are the groups, and none has cores of two groups. Raises InputError as :func:`account`."""
     table, active = run.table, run.of == "held"
@@ -197,6 +198,13 @@ def job_pieces(run: PowerRun, first: Array | None = None) -> list[JobPieces]:
         group = part if by_group else group_of_part[part]
         more = active_mw(table, run.classes, job, scale, group) - table.waiting_mw[group]
         found.append(JobPieces(job, part, start, end, more, more))
+    if run.ledger.gpus is not None and table.gpu_w.any():
+        job, core, milli, start, end, scale = _held_gpus(run.ledger)
+        part = np.searchsorted(first, core, side="right") - 1
+        group = part if by_group else group_of_part[part]
+        each = active_mw(table, run.classes, job, scale, group, gpus=True)
+        more = milli * (each - table.gpu_idle_w[group])
+        found.append(JobPieces(job, part, start, end, more, milli * each))
     return found
 
 
@@ -342,16 +350,38 @@ def working_cores(ledger: Ledger) -> tuple[Array, ...]:
     job = np.repeat(np.arange(len(ledger.jobs)), np.diff(tasks.first))[ran]
     core = tasks.core[ran].astype(np.int64)
     found: tuple[Array, ...] = job, core, tasks.start_ns[ran], tasks.end_ns[ran]
-    scale = np.full(len(ran), WHOLE, np.int64)
-    if scales is not None:
-        kinds, unit = np.unique(np.stack([job, core]), axis=1, return_inverse=True)
-        unit = unit.reshape(-1)
-        at, spread = _spread(kinds[0], kinds[1], scales.job, scales.core)
-        order = np.lexsort((at, scales.command_ns[at], spread))
-        at = at[order]
-        *found_columns, scale = _scaled(found, unit, spread[order], scales.command_ns[at], scales.scale[at])
-        found = tuple(found_columns)
-    return *found, scale
+    if scales is None:
+        return *found, np.full(len(ran), WHOLE, np.int64)
+    return _with_scales(found, scales, scales.core)
+
+
+def _with_scales(found: tuple[Array, ...], scales: ScaleRecords, where: Array) -> tuple[Array, ...]:
+    # Spans, with the columns job and place first, cut where the scale of their place changes; ``where``: the places of scales,
+    # -1 for all of the job.
+    job, place = found[:2]
+    kinds, unit = np.unique(np.stack([job, place]), axis=1, return_inverse=True)
+    at, spread = _spread(kinds[0], kinds[1], scales.job, where)
+    order = np.lexsort((at, scales.command_ns[at], spread))
+    at = at[order]
+    return _scaled(found, unit.reshape(-1), spread[order], scales.command_ns[at], scales.scale[at])
+
+
+def gpu_spans(ledger: Ledger) -> tuple[Array, ...]:
+    """The GPUs that jobs held: columns job, first core of the host, thousandths, start, end."""
+    gpus, machine = ledger.gpus, ledger.machine
+    assert gpus is not None
+    assert machine.first_gpu is not None
+    core = machine.first_core[np.searchsorted(machine.first_gpu, gpus.gpu, side="right") - 1]
+    return gpus.job, core, gpus.milli, ledger.jobs.start_ns[gpus.job], gpu_ends(ledger)
+
+
+def _held_gpus(ledger: Ledger) -> tuple[Array, ...]:
+    # The same, cut where the latest scale of the job, or of any of its cores on the host, changes; and the scale.
+    found, scales, first = gpu_spans(ledger), ledger.of(ScaleRecords), ledger.machine.first_core
+    if scales is None:
+        return *found, np.full(len(found[0]), WHOLE, np.int64)
+    of_host = first[np.searchsorted(first, scales.core, side="right") - 1]
+    return _with_scales(found, scales, np.where(scales.core < 0, -1, of_host))
 
 
 class HostIntervals(NamedTuple):
@@ -366,9 +396,9 @@ class HostIntervals(NamedTuple):
 class HostEnergies(Columns):
     """The energy of hosts during intervals, by use; an ``Energy`` of n rows each."""
 
-    jobs: Energy  # by cores that jobs held
-    idle_cores: Energy  # by cores that no job held, of a host that was up
-    base: Energy  # by hosts that were up, without their cores
+    jobs: Energy  # by cores and GPUs that jobs held
+    idle_cores: Energy  # by cores and GPUs that no job held, of a host that was up
+    base: Energy  # by hosts that were up, without their cores and GPUs
     off: Energy  # by hosts that were not up: off, shutting down, booting, or down
 
     @property
@@ -382,17 +412,16 @@ def host_energies(run: PowerRun, intervals: HostIntervals) -> HostEnergies:
     InputError as :func:`account`."""
     host, begin, end = intervals
     table, lasts = run.table, end - begin
-    of_host, idle = table.group_of_host(host), table.cores * table.idle_mw
+    of_host, idle = table.group_of_host(host), table.host_idle_mw - table.base_mw
     pieces = job_pieces(run, np.append(0, np.cumsum(np.repeat(table.cores, table.n_hosts))))
     parts = [_during(intervals, one.part, one.start_ns, one.end_ns, one.drawn_mw) for one in pieces]
-    held = pieces[0]  # these cores are not idle
     first, until = (int(begin.min()), int(end.max())) if len(host) else (0, 0)
     *away, off_mw = _away(table, run.downtime.within(first, until), run.stopped, until)
     group = table.group_of_host(away[0])
-    # The power of an idle host while it is up, without the cores that jobs hold.
+    # The power of an idle host while it is up, without the cores and GPUs that jobs hold.
     idle_parts = [
         Energy.of(idle[of_host], lasts),
-        _during(intervals, held.part, held.start_ns, held.end_ns, held.more_mw - held.drawn_mw),
+        *(_during(intervals, one.part, one.start_ns, one.end_ns, one.more_mw - one.drawn_mw) for one in pieces),
         _during(intervals, *away, -idle[group]),
     ]
     base = Energy.of(table.base_mw[of_host], lasts).plus(_during(intervals, *away, -table.base_mw[group]))

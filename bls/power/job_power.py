@@ -1,5 +1,5 @@
-"""The power and speed of the cores of a job, by a power factor and a memory-bound share; and the jobs that may be slowed
-(docs/reference/power.md).
+"""The power and speed of the cores and GPUs of a job, by a power factor, a memory-bound share and a share on GPUs; and the jobs
+that may be slowed (docs/reference/power.md).
 
 The memory-bound share is 1 - β of C.-H. Hsu and U. Kremer (PLDI 2003), with β as in M. Etinski, J. Corbalan, J. Labarta and M.
 Valero (*Optimizing job performance under a given power constraint in HPC centers*, IGCC 2010): T(f) / T(fmax) = β
@@ -27,12 +27,14 @@ from traces.base.errors import InputError, one_of, real, shown
 from traces.base.scale import WHOLE
 from traces.compiled import Array
 
-POWER, MEMORY_BOUND = "power", "memory_bound"  #: the columns
-HIGHEST: Final = {POWER: 10, MEMORY_BOUND: 1}  #: largest value of each
-_DEFAULT: Final = {POWER: WHOLE, MEMORY_BOUND: 0}  #: default values, parts per billion
+POWER, MEMORY_BOUND, GPU_SHARE = "power", "memory_bound", "gpu_share"  #: the columns
+HIGHEST: Final = {POWER: 10, MEMORY_BOUND: 1, GPU_SHARE: 1}  #: largest value of each
+_DEFAULT: Final = {POWER: WHOLE, MEMORY_BOUND: 0, GPU_SHARE: WHOLE}  #: default values, parts per billion
+
+_ANY: Final = f"{POWER}, {MEMORY_BOUND} or {GPU_SHARE}"
 
 #: The keyword in Python, and the name of the file in errors.
-_KEYWORD, _KIND = "job_power", f"file of job_id, {POWER} and {MEMORY_BOUND}"
+_KEYWORD, _KIND = "job_power", f"file of job_id, {POWER}, {MEMORY_BOUND} and {GPU_SHARE}"
 
 _NUMBER = re.compile(r"([0-9]{1,2})(?:\.([0-9]{1,9}))?")
 
@@ -46,7 +48,8 @@ class JobPower:
 
     power: Array
     memory_bound: Array
-    given: tuple[str, ...]  # the columns that are given for any job
+    gpu_share: Array  # of the time that depends on speed, the part that depends on that of GPUs; 0 only without GPUs
+    given: tuple[str, ...]  # the columns that are given for any job, or by default follow from GPUs
 
 
 @dataclass(frozen=True)
@@ -56,17 +59,22 @@ class PowerClasses(Columns):
     kind: Array  # (n,): the class of each job, or of each row of a table of jobs; class 0 has the platform's power
     speed: Array  # (K, S, G): as in ``PowerTable``
     active_mw: Array  # (K, S, G): as in ``PowerTable``
+    gpu_w: Array  # (K, S, G): as in ``PowerTable``
 
 
-def active_mw(table: PowerTable, classes: PowerClasses | None, row: Array, scale: Array, group: Array) -> Array:
-    """The power of cores of these groups that work for the jobs of these rows, at these scales: int64 (k,), mW. A core is in
-    the slowest of its job's states that is at least as fast. ``classes``: by rows; None: all have the platform's power."""
+def active_mw(
+    table: PowerTable, classes: PowerClasses | None, row: Array, scale: Array, group: Array, *, gpus: bool = False
+) -> Array:
+    """The power of cores of these groups that work for the jobs of these rows, at these scales; or, with ``gpus``, of
+    thousandths of GPUs: int64 (k,), mW. They are in the slowest of their job's states that is at least as fast. ``classes``: by
+    rows; None: all have the platform's power."""
     least = np.minimum(scale, WHOLE)
     if classes is None:
-        return np.asarray(table.active_mw[(table.speed[:, group] >= least).sum(axis=0) - 1, group])
+        power = table.gpu_w if gpus else table.active_mw
+        return np.asarray(power[(table.speed[:, group] >= least).sum(axis=0) - 1, group])
     kind = classes.kind[row]
     fits = classes.speed[kind, :, group] >= least[:, None]
-    return np.asarray(classes.active_mw[kind, fits.sum(axis=1) - 1, group])
+    return np.asarray((classes.gpu_w if gpus else classes.active_mw)[kind, fits.sum(axis=1) - 1, group])
 
 
 def part_of(where: str, column: str, value: object) -> int:
@@ -84,16 +92,16 @@ def _read(column: str, where: str, text: str) -> int:
 
 
 def given_columns(given: object) -> dict[str, list[Any]]:
-    """Columns given in Python as lists: ``job_id`` and ``power`` or ``memory_bound`` or both. Missing values, ``None`` or NaN,
-    get the default. Raises InputError for other columns."""
+    """Columns given in Python as lists: ``job_id`` and any of ``power``, ``memory_bound`` and ``gpu_share``. Missing values,
+    ``None`` or NaN, get the default. Raises InputError for other columns."""
     allowed = f"allowed: a CSV file, or columns as {{'job_id': [17, 18], '{POWER}': [0.8, 1.2]}}"
     if not isinstance(given, Mapping) and not hasattr(given, "columns"):
         raise InputError(f"{_KEYWORD}: {shown(given)}; {allowed}")
     columns: Any = given
     found = {}
     for name in columns:
-        if name not in ("job_id", POWER, MEMORY_BOUND):
-            raise one_of("column", str(name), ("job_id", POWER, MEMORY_BOUND), _KEYWORD)
+        if name not in ("job_id", *HIGHEST):
+            raise one_of("column", str(name), ("job_id", *HIGHEST), _KEYWORD)
         values = columns[name]
         values = values.tolist() if hasattr(values, "tolist") else values
         if isinstance(values, str) or not isinstance(values, Sequence):
@@ -101,7 +109,7 @@ def given_columns(given: object) -> dict[str, list[Any]]:
         found[name] = list(values)
     if "job_id" not in found or len(found) == 1 or len({len(values) for values in found.values()}) > 1:
         counts = ", ".join(f"{len(values)} of {name}" for name, values in found.items()) or "no column"
-        raise InputError(f"{_KEYWORD}: {counts}; allowed: as many of job_id as of {POWER} or {MEMORY_BOUND}")
+        raise InputError(f"{_KEYWORD}: {counts}; allowed: as many of job_id as of {_ANY}")
     return found
 
 
@@ -136,11 +144,18 @@ def job_power(
     workload: Workload,
     known: Array,
     said: Said | None = None,
+    gpus: Array | None = None,
 ) -> JobPower | None:
-    """The given power of the jobs of a run; None if nothing is given. ``given``: a file, or columns from
-    :func:`given_columns`. ``known``, int64: job numbers that may be named besides the workload's. ``said(column,
-    otherwise)`` returns the values with those of applications in place of ``otherwise``, parts per billion; None if no
-    application has one. Raises InputError if the file or the columns cannot be used."""
+    """The given power of the jobs of a run; None if nothing is given.
+
+    - ``given``: a file, or columns from :func:`given_columns`
+    - ``known``, int64: job numbers that may be named besides the workload's
+    - ``said(column, otherwise)`` returns the values with those of applications in place of ``otherwise``, parts per billion;
+      None if no application has one
+    - ``gpus``, bool (n,): jobs that request GPUs whose power is known; None: none does
+
+    Raises InputError if the file or the columns cannot be used.
+    """
     found: dict[str, Array] = {}
     if isinstance(given, Mapping):
         found = _of_columns(given, workload, known)
@@ -148,7 +163,7 @@ def job_power(
         readers = {column: partial(_read, column) for column in HIGHEST}
         found = read_request_file(given, workload, tuple(readers), known, readers, _KIND)
         if not found:
-            raise InputError(f"{os.fspath(given)}: neither column {POWER} nor {MEMORY_BOUND}; allowed: at least one")
+            raise InputError(f"{os.fspath(given)}: none of the columns {_ANY}; allowed: at least one")
     columns, there = list[Array](), list[str]()
     for name, default in _DEFAULT.items():
         column = found.get(name, np.full(len(workload), -1, np.int64))
@@ -157,25 +172,30 @@ def job_power(
         if name in found or by_application is not None:
             there.append(name)
         columns.append(column if by_application is None else by_application)
-    power, memory_bound = columns
-    return JobPower(power, memory_bound, tuple(there)) if there else None
+    power, memory_bound, gpu_share = columns
+    has_gpus = np.zeros(len(workload), np.bool_) if gpus is None else gpus
+    if has_gpus.any() and GPU_SHARE not in there:
+        there.append(GPU_SHARE)
+    gpu_share = np.where(has_gpus, np.maximum(gpu_share, 1), 0)  # so that states of GPUs have different speeds
+    return JobPower(power, memory_bound, gpu_share, tuple(there)) if there else None
 
 
 def power_classes(table: PowerTable, jobs: JobPower, job_id: Array) -> PowerClasses:
     """The classes of jobs with equal values. Raises InputError if the machine could draw more than ``MOST_MW``."""
     _check_most(table, jobs, job_id)
-    plain, given = np.array([[WHOLE], [0]]), np.stack([jobs.power, jobs.memory_bound])
+    plain, given = np.array([[WHOLE], [0], [0]]), np.stack([jobs.power, jobs.memory_bound, jobs.gpu_share])
     pairs, kind = np.unique(np.concatenate([plain, given], axis=1), axis=1, return_inverse=True)
     kind = kind.reshape(-1)
     # Class 0 has the platform's power; it exists even if it contains no job.
     order = np.append(kind[0], np.delete(np.arange(pairs.shape[1]), kind[0]))
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
-    power, memory = pairs[:, order]
-    more = table.active_mw - table.idle_mw
-    active = np.stack([table.idle_mw + factored(more, int(one)) for one in power])
-    speeds = {one: _speeds(table.speed, one) for one in set(memory.tolist())}
-    return PowerClasses(place[kind[1:]], np.stack([speeds[one] for one in memory.tolist()]), active)
+    power, *shares = pairs[:, order]
+    both = ((table.active_mw, table.idle_mw), (table.gpu_w, table.gpu_idle_w))
+    draws = (np.stack([idle + factored(work - idle, int(one)) for one in power]) for work, idle in both)
+    of_shares = list(zip(*(column.tolist() for column in shares), strict=True))
+    speeds = {one: _speeds(table, *one) for one in set(of_shares)}
+    return PowerClasses(place[kind[1:]], np.stack([speeds[one] for one in of_shares]), *draws)
 
 
 def factored(mw: Array, factor: int) -> Array:
@@ -185,29 +205,30 @@ def factored(mw: Array, factor: int) -> Array:
     return np.asarray(whole * factor + part * high + (part * low + WHOLE // 2) // WHOLE)
 
 
-def _speeds(speed: Array, memory: int) -> Array:
-    # 1 / ((1 - m) / f + m), parts per billion, rounded half up. States differ by at least 1, since a core's state is found
-    # by its speed.
-    found = np.empty_like(speed)
-    for group in range(speed.shape[1]):
-        for at, one in enumerate(speed[:, group].tolist()):
-            above, below = WHOLE * WHOLE * one, WHOLE * (WHOLE - memory) + memory * one
-            found[at, group] = (2 * above + below) // (2 * below)
-            if at:
-                before = int(found[at - 1, group])
-                same = one == speed[at - 1, group]
-                found[at, group] = before if same else min(int(found[at, group]), before - 1)
+def _speeds(table: PowerTable, memory: int, gpu_share: int) -> Array:
+    # 1 / ((1 - m) (g / f_gpu + (1 - g) / f) + m), parts per billion, rounded half up. States differ by at least 1, since a
+    # core's state is found by its speed.
+    found, gpu_speed = np.empty_like(table.speed), table.gpu_speed if gpu_share else table.speed
+    for group in range(found.shape[1]):
+        last, before = None, WHOLE + 1
+        for at, now in enumerate(zip(table.speed[:, group].tolist(), gpu_speed[:, group].tolist(), strict=True)):
+            core, gpu = now
+            slower = gpu_share * core + (WHOLE - gpu_share) * gpu
+            above, below = WHOLE * WHOLE * core * gpu, (WHOLE - memory) * slower + memory * core * gpu
+            if now != last:
+                before = min((2 * above + below) // (2 * below), before - 1)
+            found[at, group], last = before, now
     return found
 
 
 def _check_most(table: PowerTable, jobs: JobPower, job_id: Array) -> None:
     # In Python's integers, which do not overflow.
-    row, total = int(jobs.power.argmax()), 0
+    row = int(jobs.power.argmax())
     most = max(int(jobs.power[row]), WHOLE)
-    columns = (table.n_hosts, table.cores, table.base_mw, table.idle_mw, table.active_mw[0])
-    others = (table.off_mw, table.shutdown_mw, table.boot_mw)
-    for hosts, cores, base, idle, active, *rest in zip(*(one.tolist() for one in (*columns, *others)), strict=True):
-        total += hosts * max(base + cores * (idle + -(-(active - idle) * most // WHOLE)), *rest)
+    both = (table.idle_mw, table.active_mw[0]), (table.gpu_idle_w, table.gpu_w[0])
+    at_work = (idle.astype(object) - (idle - work).astype(object) * most // WHOLE for idle, work in both)
+    host = np.maximum.reduce([table.host_most_mw(*at_work), table.off_mw, table.shutdown_mw, table.boot_mw])
+    total = int((table.n_hosts * host).sum())
     if total > MOST_MW:
         as_job = f"if all cores draw as those of job {job_id[row]} do, of power {jobs.power[row] / WHOLE:g}"
         draw = f"the platform's hosts draw {total / 1000:.4g} W; allowed: up to {MOST_MW / 1000:.4g} W"

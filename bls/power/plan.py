@@ -49,6 +49,7 @@ class PowerPlan:
     classes: PowerClasses | None = None  # the classes that follow from ``job_power`` and the platform
     # int64 (n,): equal for jobs of one user, -1 for unknown users; None if nothing is predicted from ended jobs
     of_user: Array | None = None
+    has_gpus: bool = False  # whether any job requests GPUs whose power is known
 
     @property
     def limits(self) -> Limits:
@@ -72,12 +73,12 @@ class PowerPlan:
 
     @property
     def _host_most_mw(self) -> Array:
-        # The highest planned power of a host of each group: with all cores working for the job that draws most, or with the
-        # platform's power if it is higher; if hosts are stopped, with the power that the scheduler knows.
+        # The highest planned power of a host of each group: with all cores and GPUs working for the job that draws most, or
+        # with the platform's power if it is higher; if hosts are stopped, with the power that the scheduler knows.
         table = self.table
         if self.classes is None or (self.stops and self.predicts):
             return table.host_full_mw
-        return np.asarray(table.base_mw + table.cores * self.classes.active_mw[:, 0].max(axis=0))
+        return table.host_most_mw(*(of[:, 0].max(axis=0) for of in (self.classes.active_mw, self.classes.gpu_w)))
 
     @property
     def limits_jobs(self) -> bool:
@@ -107,9 +108,10 @@ class PowerPlan:
 
     @property
     def alike(self) -> bool:
-        """Whether all cores have the same power."""
+        """Whether all cores have the same power, and all GPUs."""
         table = self.table
-        return all(bool((column == column[..., :1]).all()) for column in (table.speed, table.active_mw, table.idle_mw))
+        columns = (table.speed, table.active_mw, table.idle_mw, table.gpu_speed, table.gpu_w, table.gpu_idle_w)
+        return all(bool((column == column[..., :1]).all()) for column in columns)
 
     def by_cores(self) -> bool:
         """Whether counts of cores do not suffice for the limits, as it matters which cores a job has."""
@@ -175,8 +177,13 @@ class PowerPlan:
         offset = np.cumsum([0] + [int(first[-1]) for first, _ in stairs])
         groups = slice(0, 1) if self.alike else slice(None)
         active, speed, kind = table.active_mw[None], table.speed[None], np.zeros(0, np.int64)
+        gpu, gpu_core = np.zeros((0, 0), np.int64), np.zeros(0, np.int64)
         if self.classes is not None and len(self.classes.speed) > 1:
             active, speed, kind = self.classes.active_mw, self.classes.speed, self.classes.kind.copy()
+        if self.classes is not None and self.has_gpus:
+            gpu = _by_class((self.classes.gpu_w - table.gpu_idle_w)[..., groups])
+            first_core = np.cumsum(np.repeat(table.cores, table.n_hosts)) - np.repeat(table.cores, table.n_hosts)
+            gpu_core = np.repeat(first_core, np.repeat(table.gpus, table.n_hosts))
         n_cores = int(table.first_core[-1])
         most_running = min(len(self.planned), n_cores) + 2
         n, nothing = len(self.planned), np.zeros(0, np.int64)
@@ -198,6 +205,8 @@ class PowerPlan:
             stairs=np.concatenate([steps for _, steps in stairs], axis=1),
             more_mw=_by_class((active - table.idle_mw)[..., groups]),
             speed=_by_class(speed[..., groups]),
+            gpu_mw=gpu,
+            gpu_core=gpu_core,
             first_core=np.array([0, n_cores], np.int64) if self.alike else table.first_core.copy(),
             planned=self.planned.copy() if self.slows else np.zeros(0, np.int64),
             states=table.n_states,
@@ -220,7 +229,7 @@ class PlannedLimits(NamedTuple):
 
 def power_plan(
     options: Power, workload: Workload, platform: Platform, *, known_jobs: Array, seed: int,
-    said: Callable[[Array], Array] | None = None, drawn: Said | None = None,
+    said: Callable[[Array], Array] | None = None, drawn: Said | None = None, gpus: Array | None = None,
 ) -> PowerPlan:  # fmt: skip
     """Apply the options to the jobs of a run.
 
@@ -228,6 +237,7 @@ def power_plan(
     - ``seed``: the seed with which a share of the jobs is drawn
     - ``said``, ``drawn``: functions from the values by the options to those with the values of applications: the jobs that may
       be slowed, bool (n,); and their power (:func:`bls.power.job_power.job_power`)
+    - ``gpus``, bool (n,): whether each job requests GPUs; None: none does
 
     Raises InputError if the platform has no power data, or a limit, a state, the jobs or a signal cannot be used.
     """
@@ -264,13 +274,17 @@ def power_plan(
             known |= one.limits.any_known(workload.submit_ns) & one.in_partitions(partitions)[0][partition]
         planned[allowed_rows & known] = state
     signals = None if options.signals is None else read_signals(options.signals)
-    draws = job_power(cast(Any, options.job_power), workload, known_jobs, drawn)  # its columns are lists
+    gpus = gpus if table.gpu_w.any() else None
+    draws = job_power(cast(Any, options.job_power), workload, known_jobs, drawn, gpus)  # its columns are lists
     classes = None if draws is None else power_classes(table, draws, workload.job_id)
     of_user = None
     if options.estimates == "last-two":
         check_predicts(LAST_TWO, workload, where=str(POWER_ESTIMATES), allowed=("exact", "platform"))
         of_user = groups(LAST_TWO, workload)[0][0]
-    return PowerPlan(options, table, partitions, domains, name, allowed_rows, planned, signals, draws, classes, of_user)
+    has_gpus = gpus is not None and bool(gpus.any())
+    return PowerPlan(
+        *(options, table, partitions, domains, name, allowed_rows, planned, signals, draws, classes, of_user, has_gpus)
+    )
 
 
 def _by_class(values: Array) -> Array:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from bls.power.words import LIMIT_METRICS, PREDICTION_METRICS, summary_of
 from traces.base.scale import WHOLE
 from traces.base.time import MAX_NS
 from traces.compiled import Array
-from traces.holdings import Holdings, holdings
+from traces.holdings import holdings
 from traces.ledger import STATES, WHY, Ledger, PowerRecords
 from traces.tables import ALLOWED, ENERGY, PREDICTED_POWER
 
@@ -64,8 +64,9 @@ class PowerReport:
             return None
         power = np.full(len(jobs), WHOLE) if self.predicted is None else self.predicted
         said = plan.job_power
-        memory = np.zeros(len(jobs), np.int64) if said is None else said.memory_bound[self._origin]
-        return power_classes(plan.table, JobPower(power, memory, ()), jobs.job_id)
+        columns = np.zeros((2, len(plan.planned)), np.int64) if said is None else (said.memory_bound, said.gpu_share)
+        memory, on_gpus = (column[self._origin] for column in columns)
+        return power_classes(plan.table, JobPower(power, memory, on_gpus, ()), jobs.job_id)
 
     @property
     def series(self) -> a.PowerSeries:
@@ -118,21 +119,21 @@ class PowerReport:
             return none
         if self._slowed is not None:
             return self._slowed[0]
-        table, held = plan.table, holdings(self.ledger)
-        slowed = plan.planned[self._origin[held.job]] > 0
-        draws = [_by_state(self.run, held, np.where(slowed, level, 0)) for level in range(table.n_states)]
-        start_ns = held.start_ns
+        table, pieces = plan.table, _of_states(self.run)
+        slowed = plan.planned[self._origin[pieces.job]] > 0
+        draws = [np.where(slowed, more, pieces.more_mw[0]) for more in pieces.more_mw]
+        start_ns, end_ns = pieces.start_ns, pieces.end_ns
         for one in FACTS:
             if (waits := one.waits(self)) is not None:
-                start_ns = start_ns - waits[held.job]  # a job that holds its cores counts as if it ran
-        every = a.ascending(start_ns, held.end_ns, plan.limits.instants, np.array([self.begin_ns]))
+                start_ns = start_ns - waits[pieces.job]  # a job that holds its cores counts as if it ran
+        every = a.ascending(start_ns, end_ns, plan.limits.instants, np.array([self.begin_ns]))
         every = every[(every >= self.begin_ns) & (every < max(self.until_ns, self.begin_ns + 1))]
         known = plan.limits.steps(every, b.NEVER, known=True)
         level = np.zeros(len(every), np.int64)
         done = known == b.NEVER
 
         def during(least: int, more: Array) -> Array:
-            return a.step_series(least, start_ns, held.end_ns, more, self.begin_ns, self.until_ns).at(every)
+            return a.step_series(least, start_ns, end_ns, more, self.begin_ns, self.until_ns).at(every)
 
         for place, more in enumerate(draws):
             level[~done] = place
@@ -333,14 +334,25 @@ class PowerReport:
         }
 
 
-def _by_state(run: a.PowerRun, held: Holdings, state: Array) -> Array:
-    # The power of the cores of each holding beyond idle cores, in these states.
-    row, group, n = a.cut_at(run.table.first_core, held.lo, held.hi)
+class _Pieces(NamedTuple):
+    """Cores and GPUs of one group that a job holds: int64 (k,) each."""
+
+    job: Array  # row of the table of jobs
+    start_ns: Array
+    end_ns: Array
+    more_mw: Array  # int64 (S, k): power beyond idle, in each state
+
+
+def _of_states(run: a.PowerRun) -> _Pieces:
+    # What jobs hold, without their states.
+    table, classes, held = run.table, run.classes, holdings(run.ledger)
+    row, group, n = a.cut_at(table.first_core, held.lo, held.hi)
     of = np.repeat(np.arange(len(held)), np.diff(held.first))[row]
-    if run.classes is None:
-        active = run.table.active_mw[state[of], group]
-    else:
-        active = run.classes.active_mw[run.classes.kind[held.job[of]], state[of], group]
-    total = np.zeros(len(held), np.int64)
-    np.add.at(total, of, n * (active - run.table.idle_mw[group]))
-    return total
+    active = table.active_mw[:, group] if classes is None else classes.active_mw[classes.kind[held.job[of]], :, group].T
+    cores = _Pieces(held.job[of], held.start_ns[of], held.end_ns[of], n * (active - table.idle_mw[group]))
+    if run.ledger.gpus is None or classes is None:
+        return cores
+    job, core, milli, start, end = a.gpu_spans(run.ledger)
+    group = table.group_of_core(core)
+    more = milli * (classes.gpu_w[classes.kind[job], :, group].T - table.gpu_idle_w[group])
+    return _Pieces(*(np.concatenate(pair, axis=-1) for pair in zip(cores, (job, start, end, more), strict=True)))

@@ -39,6 +39,11 @@ class PowerTable(Columns):
     shutdown_mw: Array  # (G,): of a host meanwhile
     boot_ns: Array  # (G,): duration
     boot_mw: Array  # (G,): of a host meanwhile
+    gpus: Array  # (G,): number of GPUs of one host
+    # In whole W, which are the mW of a thousandth of a GPU; 0 if the power of GPUs is unknown
+    gpu_idle_w: Array  # (G,): of a GPU that no job holds
+    gpu_w: Array  # (S, G): of a GPU that a job holds, in each state
+    gpu_speed: Array  # (S, G): its speed, as ``speed``, and equal to it if the power of GPUs is unknown
 
     @property
     def n_states(self) -> int:
@@ -53,12 +58,16 @@ class PowerTable(Columns):
     @cached_property
     def host_idle_mw(self) -> Array:
         """The power of an idle host of each group: int64 (G,)."""
-        return np.asarray(self.base_mw + self.cores * self.idle_mw)
+        return np.asarray(self.base_mw + self.cores * self.idle_mw + 1000 * self.gpus * self.gpu_idle_w)
 
     @cached_property
     def host_full_mw(self) -> Array:
-        """The power of a host of each group whose cores all work at full speed: int64 (G,)."""
-        return np.asarray(self.base_mw + self.cores * self.active_mw[0])
+        """The power of a host of each group whose cores and GPUs all work at full speed: int64 (G,)."""
+        return self.host_most_mw(self.active_mw[0], self.gpu_w[0])
+
+    def host_most_mw(self, core_mw: Array, gpu_w: Array) -> Array:
+        """The power of a host of each group whose cores and GPUs all draw this: int64 (G,)."""
+        return np.asarray(self.base_mw + self.cores * core_mw + 1000 * self.gpus * gpu_w)
 
     @property
     def idle_total_mw(self) -> int:
@@ -67,7 +76,7 @@ class PowerTable(Columns):
 
     @property
     def full_total_mw(self) -> int:
-        """The power of the machine if all its cores work at full speed."""
+        """The power of the machine if all its cores and GPUs work at full speed."""
         return int((self.n_hosts * self.host_full_mw).sum())
 
     def group_of_host(self, host: Array) -> Array:
@@ -91,9 +100,14 @@ def power_table(platform: Platform, option: str) -> PowerTable:
     known = [power for power in powers if power is not None]
     _check_most(platform, known, option)
     states = [power.states_mw for power in known]
-    most = max(map(len, states))
-    padded = [own + own[-1:] * (most - len(own)) for own in states]
-    shape = np.array(padded, np.int64).transpose(2, 1, 0)
+    of_gpus = [power.gpu_states_w or [(speed, 0) for speed, _ in power.states_mw] for power in known]
+    most = max(map(len, states + of_gpus))
+
+    def by_state(states: list[list[tuple[int, int]]]) -> Array:
+        padded = [own + own[-1:] * (most - len(own)) for own in states]
+        return np.array(padded, np.int64).transpose(2, 1, 0)
+
+    shape, gpu_shape = by_state(states), by_state(of_gpus)
     count = np.array([group.count for group in platform.hosts], np.int64)
     cores = np.array([group.cores for group in platform.hosts], np.int64)
 
@@ -116,6 +130,10 @@ def power_table(platform: Platform, option: str) -> PowerTable:
         waiting_mw=np.array(waiting, np.int64),
         base_mw=column("base_w"),
         off_mw=column("off_w"),
+        gpus=np.array([group.gpus for group in platform.hosts], np.int64),
+        gpu_idle_w=column("gpu_idle_w") // 1000,
+        gpu_w=gpu_shape[1],
+        gpu_speed=gpu_shape[0],
         **{f"{name}_{unit}": passage(name, k) for name in ("shutdown", "boot") for k, unit in enumerate(("ns", "mw"))},
     )
 
@@ -125,6 +143,7 @@ def _check_most(platform: Platform, powers: Sequence[HostPower], option: str) ->
     total = 0
     for group, power in zip(platform.hosts, powers, strict=True):
         cores = milliwatts("base_w", power.base_w) + group.cores * power.states_mw[0][1]
+        cores += 1000 * group.gpus * power.gpu_states_w[0][1] if power.gpu_states else 0
         rest = (milliwatts("off_w", power.off_w), power.passage("shutdown")[1], power.passage("boot")[1])
         total += group.count * max(cores, *rest)
     if total > MOST_MW:

@@ -243,10 +243,11 @@ class StoredRun(WithCosts):
         def run() -> PowerRun:
             of, classes, jobs = self._arguments.get("power", "held"), None, self.stored_jobs
             ledger = self._ledger(tasks=of == "working")
-            if "power" in jobs or "memory_bound" in jobs:
-                parts = (jobs.get(name, default) * WHOLE for name, default in (("power", 1.0), ("memory_bound", 0.0)))
-                factor, memory = (np.rint(np.broadcast_to(part, len(jobs))).astype(np.int64) for part in parts)
-                classes = power_classes(table, JobPower(factor, memory, ()), ledger.jobs.job_id)
+            defaults = {"power": 1.0, "memory_bound": 0.0, "gpu_share": 0.0}
+            if any(name in jobs for name in defaults):
+                parts = (jobs.get(name, default) * WHOLE for name, default in defaults.items())
+                factor, memory, on_gpus = (np.rint(np.broadcast_to(part, len(jobs))).astype(np.int64) for part in parts)
+                classes = power_classes(table, JobPower(factor, memory, on_gpus, ()), ledger.jobs.job_id)
             return PowerRun(ledger, table, NO_DOWNTIME, None, of, begin_ns, until_ns, classes)
 
         return FinishedPower(PowerSeries(instant, power, until_ns), table.full_total_mw, run)

@@ -197,7 +197,7 @@ class ReadyScenario:
             memory_gbps=links.memory_gbps,
         )
         speeds = core_speeds(level.speeds, platform.n_cores, options.seed)
-        power = _power(options, workload, platform, known_jobs, place)
+        power = _power(options, workload, platform, known_jobs, place, constraints)
         ready = cls(
             workload,
             platform,
@@ -233,12 +233,13 @@ def _power(
     platform: Platform,
     known_jobs: Array | None,
     place: Array,
+    constraints: JobConstraints,
 ) -> PowerPlan | None:
     if not options.power.asked:
         return None
     from bls.power.plan import power_plan  # not needed by most runs
 
-    applications = options.application.map
+    applications, asked = options.application.map, constraints.requests
     return power_plan(
         options.power,
         workload,
@@ -247,6 +248,7 @@ def _power(
         seed=options.seed,
         said=None if applications is None else partial(applications.allowed, place),
         drawn=None if applications is None else partial(applications.draws, place),
+        gpus=None if asked is None or asked.gpus is None else asked.gpus.any,
     )
 
 

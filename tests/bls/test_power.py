@@ -55,8 +55,10 @@ def platform_of(machine: Machine) -> Platform:
         off_w=machine.off / 1000,
         shutdown=(f"{machine.shutdown[0]}ns", machine.shutdown[1] / 1000),
         boot=(f"{machine.boot[0]}ns", machine.boot[1] / 1000),
+        gpu_idle_w=machine.gpu_idle / 1000,
+        gpu_states=tuple((float(speed), watts / 1000) for speed, watts in machine.gpu_states),
     )
-    return Platform((HostGroup(machine.hosts, machine.cores, float(machine.cores), power=power),))
+    return Platform((HostGroup(machine.hosts, machine.cores, float(machine.cores), power=power, gpus=machine.gpus),))
 
 
 def simulated(case: Case, folder: Path, **options: Any) -> bridge.Result:
@@ -73,16 +75,19 @@ def simulated(case: Case, folder: Path, **options: Any) -> bridge.Result:
     fallback = f"dvfs:slow={case.order}" if case.order != "together" else case.fallback
     given = {"job_id": [k for k, _ in numbered], "power": [float(one.power) for one in case.jobs]}
     given["memory_bound"] = [float(one.memory) for one in case.jobs]
+    if case.machine.gpus:
+        given["gpu_share"] = [float(one.gpu_share) for one in case.jobs]
+    as_said = all((one.power, one.memory, one.gpu_share) == (1, 0, 1) for one in case.jobs)
     power = Power(
         limits=limits,
         fallback=f"submit:state={case.slow}" if fallback == "submit" else fallback,
         allowed=allowed,
-        job_power=None if all((one.power, one.memory) == (1, 0) for one in case.jobs) else given,
+        job_power=None if as_said else given,
         estimates=estimates_of(case),
     )
     backfill = {} if "rules" in options else {"backfill": "easy" if case.easy else "none"}
     said = {"als": "recorded", "power": power} | backfill | options
-    if case.downs:
+    if case.downs or case.machine.gpus:
         said["constraints"] = constraints(case, folder)
     return bridge.simulate(jobs, platform_of(case.machine), **said)
 
@@ -103,7 +108,15 @@ def constraints(case: Case, folder: Path) -> ConstraintOptions:
         if one.foreseen
     ]
     windows.write_text("".join(tables))
-    return ConstraintOptions(failures=str(failures) if rows else None, windows=windows if tables else None)
+    asked, lines = folder / "requests.csv", ["job_id,gpus_per_host,gpus_per_task,gpu_milli\n"]
+    for k, one in enumerate(case.jobs, 1):
+        lines.append(f"{k},{one.gpus},,{one.milli}\n" if one.per_host else f"{k},,{one.gpus},{one.milli}\n")
+    asked.write_text("".join(lines))
+    return ConstraintOptions(
+        failures=str(failures) if rows else None,
+        windows=windows if tables else None,
+        requests=str(asked) if case.machine.gpus else None,
+    )
 
 
 def assert_as(expected: Outcome, found: bridge.Result) -> None:
@@ -174,6 +187,35 @@ def with_parts(case: Case, seed: int) -> Case:
     return replace(case, limits=case.limits if chance.random() < 0.5 else (), parts=tuple(parts))
 
 
+def with_gpus(case: Case, seed: int) -> Case:
+    """Hosts have GPUs, and most jobs request some, or shares; the limits leave power for them."""
+    chance, machine = random.Random(f"{seed} gpus"), case.machine
+    states = ((Fraction(1), 400_000), (Fraction(7, 8), 300_000), (Fraction(5, 8), 130_000))
+    gpus, idle = chance.randint(1, 3), chance.choice((0, 55_000))
+    machine = replace(machine, gpus=gpus, gpu_idle=idle, gpu_states=states[: chance.randint(1, 3)])
+
+    def other(one: Job) -> Job:
+        per_host, share = chance.random() < 0.4, Fraction(chance.choice((0, 3, 10, 10)), 10)
+        if chance.random() < 0.25:
+            return one
+        if chance.random() < 0.5:
+            return replace(one, gpus=1, per_host=per_host, milli=chance.choice((250, 400, 1000)), gpu_share=share)
+        n = chance.randint(1, gpus)
+        cores = one.cores if per_host else min(one.cores, machine.hosts * min(machine.cores, gpus // n))
+        return replace(one, cores=cores, gpus=n, per_host=per_host, gpu_share=share)
+
+    def higher(limits: tuple[Limit, ...], hosts: int) -> tuple[Limit, ...]:
+        more = hosts * gpus
+        return tuple(
+            replace(one, power=one.power + more * idle + chance.randint(0, more * 300) * 1000) for one in limits
+        )
+
+    parts = tuple(replace(part, limits=higher(part.limits, len(part.hosts))) for part in case.parts)
+    limits = higher(case.limits, machine.hosts)
+    slow = chance.randint(1, machine.slowest)
+    return replace(case, machine=machine, jobs=tuple(map(other, case.jobs)), limits=limits, parts=parts, slow=slow)
+
+
 def unlike(case: Case, seed: int) -> Case:
     """Jobs draw more or less than the platform says, and depend less on the speed of their cores."""
     chance = random.Random(~seed)
@@ -205,6 +247,8 @@ def with_words(kind: str, seed: int, fallback: str) -> Case:
         chance, case = random.Random(f"{seed} users"), unlike(case, seed)
         users = tuple(replace(one, user=chance.choice((-1, 1, 1, 1, 2)), submit=3 * one.submit) for one in case.jobs)
         case = replace(case, jobs=users, estimates=("last-two", "platform", "exact")[seed % 3])
+    if "gpus" in kind:
+        case = with_gpus(case, seed)
     if "charged" in kind:
         case = replace(case, cost=random.Random(f"{seed} cost").choice((1, S // 2, 4 * S)))
     return case
@@ -234,6 +278,12 @@ KINDS: dict[str, tuple[tuple[str, ...], int]] = {
     "parts predicted": ((*THREE, "dvfs:slow=fewest", "dvfs:slow=least-sensitive"), 5),
     "parts downs": (("hold", "dvfs", "dvfs:slow=fewest"), 4),
     "parts noticed": (("hold", "dvfs", "dvfs:slow=fewest"), 4),
+    "gpus": (FALLBACKS, 8),
+    "gpus downs": (FALLBACKS, 6),
+    "gpus predicted": (FALLBACKS, 6),
+    "gpus noticed": (THREE, 4),
+    "gpus slowed": (SLOWED, 12),
+    "gpus parts": ((*THREE, *SLOWED), 8),
 }
 
 
@@ -373,21 +423,26 @@ def test_no_job_starts_that_exceeds_the_known_limits(
     fallback: str, backfill: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All limits are known early. At each start the running jobs fit the limit, in the slowest state that they may have. With
-    hold, limits are kept. The engine's state is checked at each step."""
+    hold, limits are kept. The engine's state is checked at each step. Half of the machines have GPUs."""
     monkeypatch.setattr(BatchSimulator, "checks", 1)
     monkeypatch.setattr(BatchSimulator, "most_ends", 1)
     met = limited = 0
-    for seed in range(8):
-        case = replace(drawn(seed, fallback), reaction=0, notice=10**6 * S)
-        machine = case.machine
-        idle = machine.hosts * machine.cores * machine.idle
+    for seed in range(16):
+        case = drawn(seed % 8, fallback) if seed < 8 else with_gpus(drawn(seed % 8, fallback), seed)
+        case = replace(case, reaction=0, notice=10**6 * S)
+        machine, allocator = case.machine, "first-fit" if seed < 8 else ("pack-gpus", "first-fit", "spread")[seed % 3]
+        idle = machine.hosts * machine.idle_host
         if run(replace(case, notice=0)) is None or any(one.power < idle for one in case.limits):
             continue
-        found = simulated(case, tmp_path, backfill=backfill)
+        found = simulated(case, tmp_path, backfill=backfill, allocator=allocator)
         assert found.power is not None
         assert found.power.excesses == [] or fallback == "dvfs"
-        states = [machine.states[-1 if fallback == "dvfs" and job.slowable else 0][1] for job in case.jobs]
-        lowest = [job.cores * (power - machine.idle) for job, power in zip(case.jobs, states, strict=True)]
+        states = [machine.slowest if fallback == "dvfs" and job.slowable else 0 for job in case.jobs]
+        both = list(zip(case.jobs, states, strict=True))
+        lowest = [job.cores * (machine.state(state)[1] - machine.idle) for job, state in both]
+        if machine.gpus:  # of which a thousandth draws in mW what all draws in W
+            each = [(machine.gpu_state(state)[1] - machine.gpu_idle) // 1000 for state in states]
+            lowest = [mw + milli * watts for mw, milli, watts in zip(lowest, found.jobs.gpus, each, strict=True)]
         rows = list(zip(found.jobs.start_ns, found.jobs.end_ns, lowest, strict=True))
         for now, _, _ in rows:
             least = idle + sum(power for start, end, power in rows if start <= now < end)
@@ -536,7 +591,7 @@ def test_columns_that_cannot_be_used(given: Any, message: str, tmp_path: Path) -
     with pytest.raises(InputError) as caught:
         bridge.simulate(THREE_JOBS, MACHINE, als="recorded", job_power=given)
     assert str(caught.value).startswith(f"job_power: {message}")
-    with pytest.raises(InputError, match="a file of job_id, power and memory_bound"):
+    with pytest.raises(InputError, match="a file of job_id, power, memory_bound and gpu_share"):
         bridge.simulate(THREE_JOBS, MACHINE, als="recorded", job_power=tmp_path)
 
 

@@ -76,22 +76,30 @@ def _mw(watts: float) -> int:
     return int(found)
 
 
-def _state_mw(power: HostPower, factor: float, of_job: float, memory_bound: float) -> int:
-    # The slowest state that is no slower, as this job works; distinguished by a billionth, as commands are.
-    idle, memory, slowest = _mw(power.idle_w), Fraction(str(memory_bound)), 0
+def _state_mw(power: HostPower, factor: float, of_job: float, memory_bound: float, share: float) -> tuple[int, int]:
+    # Power of a core, and of a thousandth of a GPU, in the slowest state that is no slower, as this job works; distinguished
+    # by a billionth, as commands are. Further states of the one with fewer are its last.
+    idle, memory, slowest, on_gpus = _mw(power.idle_w), Fraction(str(memory_bound)), (0, 0), Fraction(str(share))
     scale = round(min(factor, 1.0) * 10**9)
-    speed = 10**9 + 1
-    for own, watts in power.states:
-        exact = 1 / ((1 - memory) / Fraction(str(own)) + memory)
+    speed, gpu_states = 10**9 + 1, power.gpu_states or [(speed, 0) for speed, _ in power.states]
+    for k in range(max(len(power.states), len(gpu_states))):
+        (own, watts), (gpu, gpu_w) = (
+            power.states[min(k, len(power.states) - 1)],
+            gpu_states[min(k, len(gpu_states) - 1)],
+        )
+        exact = 1 / ((1 - memory) * ((1 - on_gpus) / Fraction(str(own)) + on_gpus / Fraction(str(gpu))) + memory)
         speed = min(speed - 1, floor(exact * 10**9 + Fraction(1, 2)))
         if speed >= scale:
-            slowest = idle + floor((_mw(watts) - idle) * Fraction(str(of_job)) + Fraction(1, 2))
+            more = Fraction(str(of_job))
+            of_gpu = int(power.gpu_idle_w) + floor((gpu_w - power.gpu_idle_w) * more + Fraction(1, 2))
+            slowest = idle + floor((_mw(watts) - idle) * more + Fraction(1, 2)), of_gpu
     return slowest
 
 
-def _away_mw(power: HostPower, cores: int, state: int) -> int:
+def _away_mw(group: HostGroup, state: int) -> int:
+    power = group.power
     if state in (UP, OUT):
-        return _mw(power.base_w) + cores * _mw(power.idle_w)
+        return _mw(power.base_w) + group.cores * _mw(power.idle_w) + group.gpus * _mw(power.gpu_idle_w)
     passage = {SHUTTING: power.shutdown, BOOTING: power.boot, OFF: (0, power.off_w)}[state]
     return 0 if passage is None else _mw(passage[1])
 
@@ -99,14 +107,15 @@ def _away_mw(power: HostPower, cores: int, state: int) -> int:
 def used_pj(result: bridge.Result) -> tuple[list[int], int]:
     """Energy of each row of the table of jobs, and of the machine from the first submit to the last end: mW · ns.
 
-    Of runs in which jobs hold the same cores from start to end, and held cores are active.
+    Of runs in which jobs hold the same cores and GPUs from start to end, and held ones are active.
     """
     hosts = [group for group in result.scenario.platform.hosts for _ in range(group.count)]
     powers = [group.power for group in hosts]
     of_core = [host for host, group in enumerate(hosts) for _ in range(group.cores)]
     begin = int(result.jobs.submit_ns.min())
     until = max(begin, int(result.jobs.end_ns.max()))
-    total = sum(_away_mw(power, group.cores, UP) for power, group in zip(powers, hosts, strict=True)) * (until - begin)
+    of_gpu = [host for host, group in enumerate(hosts) for _ in range(group.gpus)]
+    total = sum(_away_mw(group, UP) for group in hosts) * (until - begin)
     by_row: dict[int, list[tuple[int, int, float]]] = {}
     if result.ledger.of(ScaleRecords) is not None:
         for one in result.scales.itertuples():
@@ -114,16 +123,27 @@ def used_pj(result: bridge.Result) -> tuple[list[int], int]:
     jobs = []
     for row, job in enumerate(result.jobs.itertuples()):
         used = 0
+        own = getattr(job, "power", 1.0), getattr(job, "memory_bound", 0.0), getattr(job, "gpu_share", 0.0)
+
+        def drawn_pj(host: int, which: int, commands: Any, job: Any = job, own: Any = own) -> int:
+            now, factor, found = job.start_ns, 1.0, 0
+            for at, to in [*commands, (job.end_ns, 1.0)]:
+                found += _state_mw(powers[host], factor, *own)[which] * (at - now)
+                now, factor = at, to
+            return found
+
+        commands = by_row.get(row, [])
         for low, high in parse_intervals(job.allocation, "allocation") if job.start_ns >= 0 else []:
             for core in range(low, high):
-                power = powers[of_core[core]]
-                now, factor = job.start_ns, 1.0
-                steps = [(at, to) for at, of, to in by_row.get(row, []) if of in (-1, core)]
-                for at, to in [*steps, (job.end_ns, 1.0)]:
-                    own = getattr(job, "power", 1.0), getattr(job, "memory_bound", 0.0)
-                    used += _state_mw(power, factor, *own) * (at - now)
-                    now, factor = at, to
-                total -= _mw(power.idle_w) * (job.end_ns - job.start_ns)
+                used += drawn_pj(of_core[core], 0, [(at, to) for at, of, to in commands if of in (-1, core)])
+                total -= _mw(powers[of_core[core]].idle_w) * (job.end_ns - job.start_ns)
+        for word in getattr(job, "gpu_allocation", "").split():
+            gpus, _, milli = word.partition(":")
+            for gpu in (one for low, high in parse_intervals(gpus, "gpus") for one in range(low, high)):
+                host, part = of_gpu[gpu], int(milli or 1000)
+                here = [(at, to) for at, of, to in commands if of == -1 or of_core[of] == host]
+                used += part * drawn_pj(host, 1, here)
+                total -= part * int(powers[host].gpu_idle_w) * (job.end_ns - job.start_ns)
         jobs.append(used)
     down = result.notes.downtime.within(begin, until)
     away = [(*one, OFF) for one in zip(down.host.tolist(), down.down_ns.tolist(), down.up_ns.tolist(), strict=True)]
@@ -135,7 +155,7 @@ def used_pj(result: bridge.Result) -> tuple[list[int], int]:
         since[host] = (at, state)
     for host, start, end, state in away:
         lasts = max(0, min(end, until) - max(start, begin))
-        more = [_away_mw(powers[host], hosts[host].cores, which) for which in (state, UP)]
+        more = [_away_mw(hosts[host], which) for which in (state, UP)]
         total += (more[0] - more[1]) * lasts
     return jobs, total + sum(jobs)
 
@@ -166,6 +186,25 @@ def test_no_job_starts(options: Power, said: dict[str, Any]) -> None:
     assert len(result.power_over_time) > 0
     assert result.metrics["energy_j"] == 0  # no job ends, so that nothing takes any time
     assert used_pj(result) == ([0], 0)
+
+
+def with_gpus(workload: Workload, platform: Platform, seed: int, path: Path) -> tuple[Workload, Platform]:
+    """Some hosts have GPUs, the power of some of which is unknown; jobs that fit request some in a file."""
+    chance, groups = random.Random(f"{seed} gpus"), []
+    for group in platform.hosts:
+        gpus, states = chance.randint(int(not groups), 3), ((1, 300), (0.9, 200), (0.5, 120))[: chance.randint(1, 3)]
+        power = replace(group.power, gpu_idle_w=chance.choice((0, 60)), gpu_states=states)
+        groups.append(replace(group, gpus=gpus, power=power if gpus and chance.random() < 0.8 else group.power))
+    most = max(group.gpus for group in groups)
+    lines, cores = ["job_id,gpus_per_task,gpu_milli\n"], workload.cores.copy()
+    for row, job in enumerate(workload.job_id.tolist()):
+        if chance.random() < 0.7:
+            n = chance.randint(1, most)
+            lines.append(f"{job},{n},{chance.choice((300, 500, 1000)) if n == 1 else 1000}\n")
+            room = sum(group.count * min(group.cores, group.gpus // n) for group in groups)
+            cores[row] = min(cores[row], room)
+    path.write_text("".join(lines))
+    return replace(workload, cores=cores), Platform(tuple(groups))
 
 
 def drawn(seed: int) -> tuple[Workload, Platform, dict[str, Any]]:
@@ -205,19 +244,25 @@ def drawn(seed: int) -> tuple[Workload, Platform, dict[str, Any]]:
     )
 
 
-def test_as_counted_core_by_core(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Jobs, hosts and machine, to the pJ; of hosts of several kinds that fail, with every depth of reservations."""
+def test_as_counted_core_by_core(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jobs, hosts and machine, to the pJ; of hosts of several kinds that fail, with every depth of reservations; the last half
+    has GPUs."""
     monkeypatch.setattr(BatchSimulator, "checks", 1)
     monkeypatch.setattr(BatchSimulator, "most_ends", 1)
-    scaled = stopped = failed = learned = 0
-    for seed in range(24):
-        workload, platform, options = drawn(seed)
+    scaled = stopped = failed = learned = shares = 0
+    for seed in range(48):
+        workload, platform, options = drawn(seed % 24)
+        if seed >= 24:
+            path = tmp_path / "requests.csv"
+            workload, platform = with_gpus(workload, platform, seed, path)
+            options["constraints"] = replace(options["constraints"], requests=str(path))
         if seed % 2:
             chance, numbers = random.Random(~seed), workload.job_id.tolist()
             given = {
                 "job_id": numbers,
                 "power": [chance.choice(POWERS) for _ in numbers],
                 "memory_bound": [chance.choice(SHARES) for _ in numbers],
+                "gpu_share": [chance.choice((0.25, 1)) for _ in numbers],
             }
             workload = replace(workload, user=workload.job_id % 2)
             options["power"] = replace(
@@ -237,8 +282,9 @@ def test_as_counted_core_by_core(monkeypatch: pytest.MonkeyPatch) -> None:
         scaled += len(result.ledger.of(ScaleRecords) or ())
         stopped += 0 if result.notes.host_states is None else len(result.notes.host_states[0])
         failed += len(result.notes.downtime.host)
+        shares += len(result.ledger.gpus or ())
         learned += int((result.jobs.predicted_power != 1).sum()) if "predicted_power" in result.jobs else 0
-    assert min(scaled, stopped, failed, learned) > 5
+    assert min(scaled, stopped, failed, learned, shares) > 5
 
 
 PJ_PER_KWH = 3_600_000 * PJ_PER_J

@@ -2,7 +2,8 @@
 
 One queue, first come, first served, without backfilling or with EASY. Jobs last their run times at full speed; or, without
 backfilling, until an instant that a function gives which receives each change of speed. All cores are alike, the lowest free
-ones are taken. Without backfilling hosts may go down; jobs on them are tried again. It shares no code with the engine.
+ones are taken. Without backfilling hosts may go down; jobs on them are tried again; and jobs may have GPUs, for each core or
+host, the lowest ones that can give their parts. It shares no code with the engine.
 """
 
 from __future__ import annotations
@@ -30,6 +31,10 @@ class Job:
     power: Fraction = Fraction(1)  # times what an active core draws beyond an idle one
     memory: Fraction = Fraction(0)  # of its time at full speed, what no speed changes
     user: int = -1
+    gpus: int = 0  # for each core, or each host that it has cores of; of a share one
+    per_host: bool = False
+    milli: int = 1000  # of each
+    gpu_share: Fraction = Fraction(1)  # of the time that depends on speed, what depends on that of GPUs
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,8 @@ class Down:
 
 @dataclass(frozen=True)
 class Machine:
-    """``states``: (speed, mW of a core) each; the last four are of a host: mW off, and (ns, mW) of its passages."""
+    """``states``: (speed, mW of a core) each; then of a host: mW off, and (ns, mW) of its passages; then its number of GPUs, mW
+    of an idle one, and (speed, mW) of one that is held."""
 
     hosts: int
     cores: int
@@ -70,6 +76,23 @@ class Machine:
     off: int = 0
     shutdown: tuple[int, int] = (1, 0)
     boot: tuple[int, int] = (1, 0)
+    gpus: int = 0
+    gpu_idle: int = 0
+    gpu_states: tuple[tuple[Fraction, int], ...] = ()
+
+    @property
+    def idle_host(self) -> int:
+        return self.cores * self.idle + self.gpus * self.gpu_idle
+
+    @property
+    def slowest(self) -> int:
+        return max(len(self.states), len(self.gpu_states)) - 1
+
+    def state(self, number: int) -> tuple[Fraction, int]:
+        return self.states[min(number, len(self.states) - 1)]
+
+    def gpu_state(self, number: int) -> tuple[Fraction, int]:
+        return self.gpu_states[min(number, len(self.gpu_states) - 1)]
 
 
 @dataclass(frozen=True)
@@ -118,6 +141,7 @@ class _Runs:
     thought: int
     start: int
     end_of: EndOf | None
+    gpus: tuple[int, ...] = ()  # of shares several times
     scales: tuple[tuple[int, Fraction], ...] = ()
 
     def due(self, speeds: Callable[[int, int], Fraction]) -> int:
@@ -152,16 +176,61 @@ class _World:
 
     def speed(self, job: int, state: int) -> Fraction:
         """In billionths; each state is slower than the one before."""
-        memory, billion, found = self.case.jobs[job].memory, 10**9, 10**9 + 1
-        for speed, _ in self.machine.states[: state + 1]:
-            found = min(found - 1, floor(billion / ((1 - memory) / speed + memory) + Fraction(1, 2)))
+        one, billion, found, last = self.case.jobs[job], 10**9, 10**9 + 1, None
+        share = max(one.gpu_share, Fraction(1, billion)) if one.gpus else Fraction(0)
+        for number in range(state + 1):
+            core = self.machine.state(number)[0]
+            now = core, self.machine.gpu_state(number)[0] if one.gpus else core
+            longer = one.memory + (1 - one.memory) * ((1 - share) / core + share / now[1])
+            if now != last:
+                found = min(found - 1, floor(billion / longer + Fraction(1, 2)))
+            last = now
         return Fraction(found, billion)
 
     def more(self, job: int, state: int, thought: bool = False) -> int:
         """Power of a core above an idle one, actual or predicted."""
         machine = self.machine
         factor = self.out.thought[job] if thought else self.case.jobs[job].power
-        return floor((machine.states[state][1] - machine.idle) * factor + Fraction(1, 2))
+        return floor((machine.state(state)[1] - machine.idle) * factor + Fraction(1, 2))
+
+    def more_of_gpus(self, job: int, state: int, milli: int, thought: bool = False) -> int:
+        """The same of thousandths of GPUs; whole W for a GPU."""
+        if milli == 0:
+            return 0
+        factor = self.out.thought[job] if thought else self.case.jobs[job].power
+        watts = Fraction(self.machine.gpu_state(state)[1] - self.machine.gpu_idle, 1000)
+        return milli * floor(watts * factor + Fraction(1, 2))
+
+    def milli(self, job: int, cores: Collection[int]) -> int:
+        """Thousandths of GPUs that a job has with these cores."""
+        one, n = self.case.jobs[job], len(cores)
+        return one.gpus * one.milli * (len({core // self.machine.cores for core in cores}) if one.per_host else n)
+
+    def able(self, job: int, host: int) -> list[int]:
+        """GPUs of a host for parts of a job, each as often as it can give one."""
+        one, n = self.case.jobs[job], self.machine.gpus
+        left = dict.fromkeys(range(host * n, host * n + n), 1000)
+        for other in self.running:
+            for gpu in other.gpus:
+                if gpu in left:
+                    left[gpu] -= self.case.jobs[other.job].milli
+        times = {gpu: milli // one.milli for gpu, milli in left.items()}
+        return [gpu for gpu, most in times.items() for _ in range(min(most, 1) if one.per_host else most)]
+
+    def with_gpus(self, job: int, free: list[int]) -> list[int]:
+        """The lowest of free cores on each host that its GPUs suffice for."""
+        one, n, found = self.case.jobs[job], self.machine.cores, []
+        for host in range(self.machine.hosts):
+            here, parts = [core for core in free if core // n == host], len(self.able(job, host))
+            found += here[: (n if parts >= one.gpus else 0) if one.per_host else parts // one.gpus]
+        return found
+
+    def gpus_on(self, job: int, cores: list[int]) -> tuple[int, ...]:
+        one, n, found = self.case.jobs[job], self.machine.cores, []
+        for host in sorted({core // n for core in cores}):
+            parts = one.gpus * (1 if one.per_host else sum(core // n == host for core in cores))
+            found += self.able(job, host)[:parts]
+        return tuple(found)
 
     def arrive(self, job: int) -> None:
         one, estimates = self.case.jobs[job], self.case.estimates
@@ -184,8 +253,8 @@ class _World:
             return self.limit(now, limits)
         return min((one.power for one in self.known(now, limits) if one.begin < until), default=None)
 
-    def inside(self, part: Part, cores: Collection[int]) -> int:
-        return sum(core // self.machine.cores in part.hosts for core in cores)
+    def inside(self, part: Part, cores: Collection[int]) -> list[int]:
+        return [core for core in cores if core // self.machine.cores in part.hosts]
 
     def fits_parts(self, job: int, cores: list[int], now: int) -> bool:
         """Whether a job on these cores fits the limits of all parts that they are in, as everybody is planned."""
@@ -193,8 +262,8 @@ class _World:
             allowed = self.allowed(now, now + self.length(job), part.limits)
             if allowed is None or not self.inside(part, cores):
                 continue
-            runs = [(self.inside(part, one.cores), one.job, self.planned(one.job)) for one in self.running]
-            runs.append((self.inside(part, cores), job, self.planned(job)))
+            runs = [self.draw(one.job, self.inside(part, one.cores)) for one in self.running]
+            runs.append(self.draw(job, self.inside(part, cores)))
             if self.power(runs, part.hosts, thought=True) > allowed:
                 return False
         return True
@@ -202,6 +271,8 @@ class _World:
     def place(self, job: int, now: int) -> list[int] | None:
         """The lowest free cores; if they do not fit, those that each fit together with the previous ones."""
         free, n = self.free(job, now), self.shape[job][0]
+        if self.case.jobs[job].gpus:
+            free = self.with_gpus(job, free)
         if len(free) < n:
             return None
         if self.case.fallback == "none" or self.fits_parts(job, free[:n], now):
@@ -215,7 +286,7 @@ class _World:
     def planned(self, job: int) -> int:
         one, case = self.case.jobs[job], self.case
         if case.fallback == "dvfs" and one.slowable:
-            return len(self.machine.states) - 1
+            return self.machine.slowest
         if case.fallback == "submit" and one.slowable:
             limits = [case.limits, *(part.limits for part in case.parts)]
             return case.slow if any(self.known(one.submit, some) for some in limits) else 0
@@ -236,21 +307,27 @@ class _World:
             return machine.off
         if what in ("down", "boot"):
             return (machine.shutdown if what == "down" else machine.boot)[1]
-        return machine.cores * machine.idle
+        return machine.idle_host
+
+    def draw(self, job: int, cores: Collection[int], state: int | None = None) -> tuple[int, int, int, int]:
+        """A job with cores, and their GPUs, in a state, by default the planned one: number, thousandths, job, state."""
+        return len(cores), self.milli(job, cores), job, self.planned(job) if state is None else state
 
     def power(
-        self, runs: list[tuple[int, int, int]], hosts: Collection[int] | None = None, *, thought: bool = False
+        self, runs: list[tuple[int, int, int, int]], hosts: Collection[int] | None = None, *, thought: bool = False
     ) -> int:
-        """Power of hosts with cores of jobs in states, (number, job, state) each."""
-        hosts = range(self.machine.hosts) if hosts is None else hosts
-        return sum(map(self.host_power, hosts)) + sum(n * self.more(job, state, thought) for n, job, state in runs)
+        """Power of hosts with cores and GPUs of jobs in states, as of :meth:`draw`."""
+        total = sum(map(self.host_power, range(self.machine.hosts) if hosts is None else hosts))
+        for n, milli, job, state in runs:
+            total += n * self.more(job, state, thought) + self.more_of_gpus(job, state, milli, thought)
+        return total
 
-    def fits(self, job: int, now: int) -> bool:
+    def fits(self, job: int, now: int, cores: list[int]) -> bool:
         if self.case.fallback in ("none", "stop:idle", "stop:off"):
             return True
         allowed = self.allowed(now, now + self.length(job), self.case.limits)
-        runs = [(len(one.cores), one.job, self.planned(one.job)) for one in self.running]
-        runs.append((self.shape[job][0], job, self.planned(job)))
+        runs = [self.draw(one.job, one.cores) for one in self.running]
+        runs.append(self.draw(job, cores))
         return allowed is None or self.power(runs, thought=True) <= allowed
 
     def free(self, job: int, now: int) -> list[int]:
@@ -262,9 +339,10 @@ class _World:
         return [core for core in range(n * self.machine.hosts) if core not in taken and core // n not in away]
 
     def start(self, job: int, now: int) -> None:
-        cores = frozenset(self.place(job, now) or ())
+        placed = self.place(job, now) or []
+        cores, gpus = frozenset(placed), self.gpus_on(job, placed)
         run, length, begin = Fraction(self.case.jobs[job].run), self.length(job), now + self.case.cost
-        self.running.append(_Runs(job, cores, 0, begin, run, begin + length, begin, self.case.end_of))
+        self.running.append(_Runs(job, cores, 0, begin, run, begin + length, begin, self.case.end_of, gpus))
         self.queue.remove(job)
         self.out.start[job] = begin
 
@@ -287,10 +365,13 @@ class _World:
         limit, off = self.limit(now, self.case.limits), self.case.fallback == "stop:off"
         wanted, down = 0, self.down(now)
         up = machine.hosts - len(down)
-        most = machine.states[0][1]
+        most, of_gpu = machine.states[0][1], machine.gpu_state(0)[1] if machine.gpus else 0
         if self.case.estimates == "exact":
-            most = max([most, *(machine.idle + self.more(job, 0) for job in range(len(self.case.jobs)))])
-        full, stopped = machine.cores * most, machine.off if off else machine.cores * machine.idle
+            jobs = range(len(self.case.jobs))
+            most = max([most, *(machine.idle + self.more(job, 0) for job in jobs)])
+            if machine.gpus:
+                of_gpu = max([of_gpu, *(machine.gpu_idle + self.more_of_gpus(job, 0, 1000) for job in jobs)])
+        full, stopped = machine.cores * most + machine.gpus * of_gpu, machine.off if off else machine.idle_host
         while stops and limit is not None and wanted < up:
             if (up - wanted) * full + wanted * stopped + len(down) * machine.off <= limit:
                 break
@@ -324,7 +405,8 @@ class _World:
                     self.start(job, now)
 
     def here(self, job: int, now: int) -> bool:
-        return self.place(job, now) is not None and self.fits(job, now)
+        cores = self.place(job, now)
+        return cores is not None and self.fits(job, now, cores)
 
     def mold(self, job: int, now: int) -> None:
         """Give the head another width, if it may have one: the most that fit now, but as asked where that ends earlier."""
@@ -364,7 +446,7 @@ class _World:
             limit = min((one.power for one in known if at < one.end), default=None)
             if sum(shape[job][0] for job in there) > machine.hosts * machine.cores:
                 return False
-            runs = [(shape[job][0], job, self.planned(job)) for job in there]
+            runs = [(shape[job][0], 0, job, self.planned(job)) for job in there]
             return limit is None or self.power(runs, thought=True) <= limit
 
         marks = sorted({now, *(end for *_, end in taken), *(one.end for one in known)})
@@ -388,14 +470,15 @@ class _World:
     def slowed(self, now: int) -> list[int]:
         """States of the running jobs. By an order, the first is slowed first, and only the last not as far as possible."""
         whole = Part(frozenset(range(self.machine.hosts)), self.case.limits)
-        slowest, states, self.level = len(self.machine.states) - 1, [0] * len(self.running), 0
+        slowest, states, self.level = self.machine.slowest, [0] * len(self.running), 0
         for part in (*self.case.parts, whole):
             held = [self.inside(part, one.cores) for one in self.running]
             may = [place for place, one in enumerate(self.running) if self.planned(one.job) and held[place]]
             limit = self.limit(now, part.limits)
 
-            def fits(part: Part = part, held: list[int] = held, limit: int | None = limit) -> bool:
-                runs = [(n, one.job, state) for n, one, state in zip(held, self.running, states, strict=True)]
+            def fits(part: Part = part, held: list[list[int]] = held, limit: int | None = limit) -> bool:
+                both = zip(held, self.running, states, strict=True)
+                runs = [self.draw(one.job, cores, state) for cores, one, state in both]
                 return limit is None or self.power(runs, part.hosts) <= limit
 
             if self.case.order == "together":
@@ -409,22 +492,27 @@ class _World:
                     self.level = max(self.level, level)
                 continue
             measure = {
-                "fewest": lambda place, held=held: -held[place] * self.saves(place, states),
-                "least-sensitive": lambda place: -self.saves_for_speed(place, states),
+                "fewest": lambda place, held=held: -self.saves(place, states, held[place]),
+                "least-sensitive": lambda place, held=held: -self.saves_for_speed(place, states, held[place]),
             }[self.case.order]
-            may = [place for place in may if self.saves(place, states)]
+            may = [place for place in may if self.saves(place, states, held[place])]
             for place in sorted(may, key=lambda place: (measure(place), self.running[place].job)):
                 while states[place] < slowest and not fits():
                     states[place] += 1
         return states
 
-    def saves(self, place: int, states: list[int]) -> int:
-        job = self.running[place].job
-        return self.more(job, states[place]) - self.more(job, len(self.machine.states) - 1)
+    def saves(self, place: int, states: list[int], cores: list[int]) -> int:
+        job, milli = self.running[place].job, self.milli(self.running[place].job, cores)
+        now, then = (
+            len(cores) * self.more(job, state) + self.more_of_gpus(job, state, milli)
+            for state in (states[place], self.machine.slowest)
+        )
+        return now - then
 
-    def saves_for_speed(self, place: int, states: list[int]) -> Fraction:
-        job, slowest = self.running[place].job, len(self.machine.states) - 1
-        return self.saves(place, states) / (self.speed(job, states[place]) - self.speed(job, slowest))
+    def saves_for_speed(self, place: int, states: list[int], cores: list[int]) -> Fraction:
+        job, slowest = self.running[place].job, self.machine.slowest
+        lost = len(cores) * (self.speed(job, states[place]) - self.speed(job, slowest))
+        return Fraction(self.saves(place, states, cores)) / lost
 
     def instants(self) -> Iterator[int]:
         limits = [self.case.limits, *(part.limits for part in self.case.parts)]
@@ -459,8 +547,8 @@ def run(case: Case) -> Outcome | None:
                 world.set_states(now)
         except AssertionError:
             return None
-        drawn = world.power([(len(one.cores), one.job, one.state) for one in world.running if one.start <= now])
-        drawn += len(world.down(now)) * (case.machine.off - case.machine.cores * case.machine.idle)
+        drawn = world.power([world.draw(one.job, one.cores, one.state) for one in world.running if one.start <= now])
+        drawn += len(world.down(now)) * (case.machine.off - case.machine.idle_host)
         if not world.out.power or world.out.power[-1][1] != drawn:
             world.out.power.append((now, drawn))
         begins = [busy if wanted else now, *(one.start for one in world.running)]

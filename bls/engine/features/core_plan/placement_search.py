@@ -188,10 +188,13 @@ def _trim(state: b.BatchState, job: int) -> bool:
 
 @compiled(inner=True)
 def _ask(state: b.BatchState, job: int, limit: int) -> int:
-    """Let the allocator choose among the offered cores; returns the number of intervals."""
+    """Let the allocator choose among the offered cores, then choose parts of their hosts; returns the number of intervals."""
     if state.settings.by_units == 1:
         return int(call_hook(state.roles[PLACE_UNITS], (state, job, limit, 0, 0)))
-    return ask_allocator(state, job, limit, state.offered.words, state.offered.hosts)
+    count = ask_allocator(state, job, limit, state.offered.words, state.offered.hosts)
+    if count > 0 and state.settings.others_per_core > 0:
+        call_hook(state.roles[CHOOSE_PARTS], (state, job, 0, count, 0))
+    return count
 
 
 @compiled(HOOK)
@@ -265,8 +268,6 @@ def earliest_place(state: b.BatchState, job: int, _begin: int, before: int, _sig
                 count = 0
         if count != 0:
             state.n_placed = count
-            if parts and settings.by_units == 0:
-                call_hook(state.roles[CHOOSE_PARTS], (state, job, 0, count, 0))
             return int(begin)
         at, tried = at + 1, True
     state.n_placed = 0

@@ -85,9 +85,16 @@ def _power_left(checks: BatchChecks, owner: Array, cores: Array, domain: int) ->
     within, parts = np.zeros(checks.n_cores, np.bool_), slice(*domains.first[domain : domain + 2])
     within[intervals_of(domains.lo[parts], domains.hi[parts] - domains.lo[parts])] = True
     group = np.searchsorted(power.first_core, np.arange(checks.n_cores), side="right") - 1
-    full = power.more_mw[:: power.states].max(axis=0)[group[within]].sum()
+    full = checks.state.totals[power.amount + domain]
     left = min(int(full), int(domains.limit_mw[domain] - domains.idle_mw[domain]))
     owner, cores = owner[within[cores]], cores[within[cores]]
     for row in np.unique(owner).tolist():
-        left -= int(planned_more_mw(checks.state, row)[group[cores[owner == row]]].sum())
+        mine = cores[owner == row]
+        left -= int(planned_more_mw(checks.state, row)[group[mine]].sum())
+        if len(power.gpu_mw):
+            gpus, host_of = checks.state.gpus, checks.state.host_of
+            held = gpus.lists.gpu[gpus.first[row] :][: gpus.count[row]]
+            there = power.gpu_core[held[np.isin(gpus.host[held], host_of[mine])]]
+            milli = int(gpus.milli[checks.jobs.origin[row]])
+            left -= milli * int(planned_more_mw(checks.state, row, gpus=True)[group[there]].sum())
     return left

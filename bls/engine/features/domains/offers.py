@@ -6,7 +6,7 @@ number, and the lowest cores of a host. Units and exclusive hosts stay whole.
 
 from bls.availability.free_cores import free_count
 from bls.engine.features.core_plan.placement_search import keep_first
-from bls.engine.features.draws.draws import core_mw, fits_within
+from bls.engine.features.draws.draws import core_mw, fits_within, gpu_mw, group_of
 from bls.engine.hooks import HOOK
 from bls.engine.state import NEVER, BatchState
 from traces.compiled import compiled
@@ -22,10 +22,15 @@ def _offer_of_host(state: BatchState, job: int, host: int) -> int:
         return int(free)
     for k in range(first, stop):
         room = min(room, parts.room[parts.of_host[k]])
-    each, unit = core_mw(state, job, lo), state.jobs.unit_cores[job]
+    each, unit, of_unit, of_host = core_mw(state, job, lo), state.jobs.unit_cores[job], 0, 0
+    if state.power.gpu_mw.size > 0:
+        origin, group = state.jobs.origin[job], group_of(state, lo)
+        of_unit = gpu_mw(state, job, group, state.gpus.per_unit[origin])
+        of_host = gpu_mw(state, job, group, state.gpus.per_host[origin])
     keep = free
-    if free * each > room:
-        keep = 0 if room < 0 or state.settings.whole_hosts == 1 else room // (unit * each) * unit
+    if free * each + free // unit * of_unit + of_host > room:
+        few = room < of_host or state.settings.whole_hosts == 1
+        keep = 0 if few else (room - of_host) // (unit * each + of_unit) * unit
     if state.settings.whole_hosts == 1 and free < hi - lo:
         keep = 0
     if keep < free:
@@ -33,7 +38,7 @@ def _offer_of_host(state: BatchState, job: int, host: int) -> int:
         if state.offered.hosts.size > 0:
             state.offered.hosts[host] = min(state.offered.hosts[host], keep)
     for k in range(first, stop):
-        parts.room[parts.of_host[k]] -= keep * each
+        parts.room[parts.of_host[k]] -= keep * each + keep // unit * of_unit + min(keep, 1) * of_host
     return int(keep)
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from bls.engine import state as b
+from bls.engine.hooks import OTHER_AMOUNTS, call_hook
 from bls.engine.job_lifecycle import under_way
 from traces.base.scale import WHOLE
 from traces.base.time import MAX_NS
@@ -32,15 +33,50 @@ def drawn_mw(state: b.BatchState, job: int, at: int, group: int) -> int:
 
 
 @compiled(merged=True)
-def more_mw(state: b.BatchState, job: int, at: int, group: int) -> int:
-    """The same as planned: predicted, if there are predictions."""
+def _planned_mw(state: b.BatchState, draws: Array, job: int, at: int, group: int) -> int:
+    """A draw from ``more_mw`` or ``gpu_mw`` as planned: predicted, if there are predictions."""
     predicted = state.power.predicted
     if predicted.size == 0:
-        return drawn_mw(state, job, at, group)
+        return int(draws[place_of(state, job, at), group])
     # Times a factor in parts per billion, at most 10, rounded half up.
-    mw, factor = state.power.more_mw[at, group], predicted[job]
+    mw, factor = draws[at, group], predicted[job]
     whole, part, high, low = mw // WHOLE, mw % WHOLE, factor // WHOLE, factor % WHOLE
     return int(whole * factor + part * high + (part * low + WHOLE // 2) // WHOLE)
+
+
+@compiled(merged=True)
+def more_mw(state: b.BatchState, job: int, at: int, group: int) -> int:
+    """The same of a core as planned."""
+    return _planned_mw(state, state.power.more_mw, job, at, group)
+
+
+@compiled(inner=True)
+def gpu_mw(state: b.BatchState, job: int, group: int, n: int) -> int:
+    """The draw above idle of ``n`` requested parts of GPUs of a group in the job's planned state, mW."""
+    if state.power.gpu_mw.size == 0 or n == 0:
+        return 0
+    milli = n * state.gpus.milli[state.jobs.origin[job]]
+    return int(milli * _planned_mw(state, state.power.gpu_mw, job, planned_state(state, job), group))
+
+
+@compiled(inner=True)
+def gpus_mw(state: b.BatchState, job: int, domain: int, at: int, planned: bool) -> int:
+    """The draw above idle, as planned or true, of the GPUs chosen for a job that are in a domain, in a state, mW."""
+    power, domains, others, total = state.power, state.domains, state.others, 0
+    if power.gpu_mw.size == 0:
+        return 0
+    count = call_hook(state.roles[OTHER_AMOUNTS], (state, job, 0, 0, 0))
+    for part in range(domains.first[domain], domains.first[domain + 1]):
+        milli, group = 0, domains.group[part]
+        for k in range(count):
+            core = power.gpu_core[others.index[k] - state.gpus.amount]
+            if domains.lo[part] <= core < domains.hi[part]:
+                milli += others.amount[k]
+        if milli > 0 and planned:
+            total += milli * _planned_mw(state, power.gpu_mw, job, at, group)
+        elif milli > 0:
+            total += milli * power.gpu_mw[place_of(state, job, at), group]
+    return int(total)
 
 
 @compiled(merged=True)
@@ -51,7 +87,8 @@ def speed_in(state: b.BatchState, job: int, at: int, group: int) -> int:
 
 @compiled(inner=True)
 def cores_mw(state: b.BatchState, job: int, domain: int, lo: Array, hi: Array, count: int) -> int:
-    """The draw above idle of ``count`` intervals of cores, as far as they are in a domain, in the job's planned state, mW."""
+    """The draw above idle of ``count`` intervals of cores, and of the GPUs chosen with them, as far as they are in a domain, in
+    the job's planned state, mW."""
     domains, at, total = state.domains, planned_state(state, job), 0
     for part in range(domains.first[domain], domains.first[domain + 1]):
         cores = 0
@@ -59,26 +96,34 @@ def cores_mw(state: b.BatchState, job: int, domain: int, lo: Array, hi: Array, c
             cores += max(0, min(hi[i], domains.hi[part]) - max(lo[i], domains.lo[part]))
         if cores > 0:
             total += cores * more_mw(state, job, at, domains.group[part])
-    return int(total)
+    return int(total + gpus_mw(state, job, domain, at, True))
+
+
+@compiled(inner=True)
+def group_of(state: b.BatchState, core: int) -> int:
+    """The group of a core."""
+    power, group = state.power, 0
+    while power.first_core.size > 2 and core >= power.first_core[group + 1]:
+        group += 1
+    return group
 
 
 @compiled(inner=True)
 def core_mw(state: b.BatchState, job: int, core: int) -> int:
     """The draw above idle of a core of a job in its planned state, mW."""
-    power, group = state.power, 0
-    while power.first_core.size > 2 and core >= power.first_core[group + 1]:
-        group += 1
-    return more_mw(state, job, planned_state(state, job), group)
+    return more_mw(state, job, planned_state(state, job), group_of(state, core))
 
 
 @compiled(inner=True)
 def least_mw(state: b.BatchState, job: int) -> int:
     """The least draw above idle of a waiting job on any cores, mW."""
-    at = planned_state(state, job)
-    least = more_mw(state, job, at, 0)
-    for group in range(1, state.power.first_core.size - 1):
-        least = min(least, more_mw(state, job, at, group))
-    return int(state.jobs.cores[job] * least)
+    at, cores, parts, least = planned_state(state, job), state.jobs.cores[job], 0, b.NEVER
+    if state.power.gpu_mw.size > 0:
+        origin = state.jobs.origin[job]
+        parts = state.gpus.per_unit[origin] * (cores // state.jobs.unit_cores[job]) + state.gpus.per_host[origin]
+    for group in range(state.power.first_core.size - 1):
+        least = min(least, cores * more_mw(state, job, at, group) + gpu_mw(state, job, group, parts))
+    return int(least)
 
 
 @compiled(inner=True)
@@ -110,11 +155,11 @@ def fits_within(state: b.BatchState, job: int, domain: int, lo: Array, hi: Array
 
 @compiled(inner=True)
 def held_mw(state: b.BatchState, job: int, domain: int) -> int:
-    """The draw above idle of the cores that a job holds in a domain, in its planned state, mW."""
+    """The draw above idle of the cores and GPUs that a job holds in a domain, in its planned state, mW."""
     domains, at, total = state.domains, planned_state(state, job), 0
     for part in range(domains.first[domain], domains.first[domain + 1]):
         total += held_in(state, job, part) * more_mw(state, job, at, domains.group[part])
-    return int(total)
+    return int(total + gpus_mw(state, job, domain, at, True))
 
 
 @compiled(inner=True)
@@ -124,6 +169,12 @@ def sum_within(state: b.BatchState, job: int, domain: int, table: Array, at: int
     for part in range(domains.first[domain], domains.first[domain + 1]):
         total += held_in(state, job, part) * table[place, domains.group[part]]
     return int(total)
+
+
+@compiled(inner=True)
+def drawn_within(state: b.BatchState, job: int, domain: int, at: int) -> int:
+    """The draw above idle of the cores and GPUs that a job holds in a domain, in a state, mW."""
+    return int(sum_within(state, job, domain, state.power.more_mw, at) + gpus_mw(state, job, domain, at, False))
 
 
 @compiled(inner=True)
@@ -157,15 +208,17 @@ def power_left(state: b.BatchState) -> int:
     return room_mw(state, MACHINE) if state.domains.limit_mw.size > 0 else b.NEVER
 
 
-def planned_more_mw(state: b.BatchState, row: int) -> Array:
-    """The draw above idle of a core of each group in the planned state of a row's job, mW: int64 (G,)."""
+def planned_more_mw(state: b.BatchState, row: int, *, gpus: bool = False) -> Array:
+    """The draw above idle of a core of each group (or, with ``gpus``, of a thousandth of a GPU) in the planned state of a row's
+    job, mW: int64 (G,)."""
     power, origin = state.power, state.jobs.origin[row]
+    draws = power.gpu_mw if gpus else power.more_mw
     at = int(power.planned[origin]) if len(power.planned) else 0
     if len(power.predicted):
         factor = int(power.predicted[row])
-        return np.array([(2 * mw * factor + WHOLE) // (2 * WHOLE) for mw in power.more_mw[at].tolist()], np.int64)
+        return np.array([(2 * mw * factor + WHOLE) // (2 * WHOLE) for mw in draws[at].tolist()], np.int64)
     kind = int(power.kind[origin]) if len(power.kind) else 0
-    return np.asarray(power.more_mw[at + kind * power.states])
+    return np.asarray(draws[at + kind * power.states])
 
 
 @compiled(inner=True)

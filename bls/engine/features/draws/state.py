@@ -1,4 +1,4 @@
-"""The columns of power limits: draws of cores, known limits, and domains, which have the limits."""
+"""The columns of power limits: draws of cores and GPUs, known limits, and domains, which have the limits."""
 
 from bls.engine.codes import NEVER, SlowOrder
 from bls.engine.features.levels.state import Slowing
@@ -9,7 +9,7 @@ from traces.kernels.state import State, column
 
 
 class PowerState(State):
-    """Draws of cores of G groups in S states, of K classes of jobs, and known power limits, which change at B instants."""
+    """Draws of cores and GPUs of G groups in S states, of K classes of jobs, and known limits, which change at B instants."""
 
     ns: Ints  # (B,): changes of the known limits, ascending
     known: Ints2  # (D, B), D domains: lowest known limit in force from then on, mW, or ``NEVER``
@@ -19,6 +19,8 @@ class PowerState(State):
     stairs: Ints2
     more_mw: Ints2  # (K · S, G): draw of a core above idle in each state, class by class
     speed: Ints2  # (K · S, G): speed, parts per billion
+    gpu_mw: Ints2  # (K · S, G): draw of a thousandth of a GPU above idle in each state; empty if no job requests GPUs
+    gpu_core: Ints  # first core of the host of each GPU; empty with ``gpu_mw``
     first_core: Ints  # (G + 1,): group g has the cores ``first_core[g]:first_core[g + 1]``
     planned: Ints  # planned power state by row of the first attempt; empty: full speed
     drawn: Ints = column("drawn", saved=False)  # work space, by state

@@ -10,7 +10,17 @@ faster in a later domain. Jobs receive the change as a command (``bls.engine.fea
 
 from bls.engine import state as b
 from bls.engine.features.directions.directed import direct_running
-from bls.engine.features.draws.draws import MACHINE, drawn_mw, held_in, left_mw, planned_state, speed_in, sum_within
+from bls.engine.features.draws.draws import (
+    MACHINE,
+    drawn_mw,
+    drawn_within,
+    gpus_mw,
+    held_in,
+    left_mw,
+    planned_state,
+    speed_in,
+    sum_within,
+)
 from bls.engine.features.expected_ends import expect
 from bls.engine.hooks import END_KNOWN, HOOK, publish
 from bls.engine.job_lifecycle import drop_plan, under_way
@@ -62,8 +72,8 @@ def _enter(state: b.BatchState, k: int, domain: int) -> None:
     """Compute the power that entry k saves in its slowest state, and the speed that its cores lose."""
     of = state.power.slowing
     job, at = of.job[k], of.state[k]
-    slowest, draws, speed = planned_state(state, job), state.power.more_mw, state.power.speed
-    of.saves[k] = sum_within(state, job, domain, draws, at) - sum_within(state, job, domain, draws, slowest)
+    slowest, speed = planned_state(state, job), state.power.speed
+    of.saves[k] = drawn_within(state, job, domain, at) - drawn_within(state, job, domain, slowest)
     if state.power.slow_order == b.LEAST_SENSITIVE:
         of.loses[k] = sum_within(state, job, domain, speed, at) - sum_within(state, job, domain, speed, slowest)
 
@@ -71,7 +81,7 @@ def _enter(state: b.BatchState, k: int, domain: int) -> None:
 @compiled(inner=True)
 def _slow(state: b.BatchState, n: int, domain: int, above: int) -> None:
     """Slow entries until a domain draws ``above`` mW less, or all n are slowed."""
-    of, heap, size, draws = state.power.slowing, state.power.slowing.heap, 0, state.power.more_mw
+    of, heap, size = state.power.slowing, state.power.slowing.heap, 0
     for k in range(n):
         _enter(state, k, domain)
         if of.saves[k] > 0:
@@ -86,18 +96,18 @@ def _slow(state: b.BatchState, n: int, domain: int, above: int) -> None:
         _settle(state, size, 0)
         job = of.job[k]
         at, slowest = of.state[k], planned_state(state, job)
-        wanted, before = slowest, sum_within(state, job, domain, draws, at)
+        wanted, before = slowest, drawn_within(state, job, domain, at)
         if of.saves[k] >= above:
             wanted = at + 1
-            while wanted < slowest and before - sum_within(state, job, domain, draws, wanted) < above:
+            while wanted < slowest and before - drawn_within(state, job, domain, wanted) < above:
                 wanted += 1
         of.state[k] = wanted
-        above -= before - sum_within(state, job, domain, draws, wanted)
+        above -= before - drawn_within(state, job, domain, wanted)
 
 
 @compiled(inner=True)
 def _count(state: b.BatchState, k: int, domain: int) -> None:
-    """Add the draw above idle of entry k's cores in a domain, for each possible level."""
+    """Add the draw above idle of entry k's cores and GPUs in a domain, for each possible level."""
     power, domains = state.power, state.domains
     job, at = power.slowing.job[k], power.slowing.state[k]
     slowest = planned_state(state, job)
@@ -105,6 +115,8 @@ def _count(state: b.BatchState, k: int, domain: int) -> None:
         cores, group = held_in(state, job, part), domains.group[part]
         for level in range(power.states):
             power.drawn[level] += cores * drawn_mw(state, job, max(at, min(level, slowest)), group)
+    for level in range(power.states if power.gpu_mw.size > 0 else 0):
+        power.drawn[level] += gpus_mw(state, job, domain, max(at, min(level, slowest)), False)
 
 
 @compiled(inner=True)
@@ -199,7 +211,7 @@ def set_states(state: b.BatchState, _job: int, now: int, _stop: int, _sign: int)
         if left == b.NEVER:
             continue
         for k in range(n):
-            left -= sum_within(state, of.job[k], domain, state.power.more_mw, of.state[k])
+            left -= drawn_within(state, of.job[k], domain, of.state[k])
         if left < 0:
             _slow(state, n, domain, -left)
     if levels and together and domains == 1 and level == 0 and state.domains.level[0] == 0:

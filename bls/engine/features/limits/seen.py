@@ -25,14 +25,21 @@ class PowerRoom:
         return _watts(power_left(self._state))
 
     def more_w(self, row: int, n_cores: int, cores: Iterable[int] | None) -> float | None:
-        """The power of a row's job on these cores, or on the ``n_cores`` cores with the least draw."""
+        """The power of a row's job on these cores, with GPUs for its units there, or on the ``n_cores`` cores with the least
+        draw."""
         if not self.limits:
             return None
-        more = planned_more_mw(self._state, row)
-        if cores is None:
-            return n_cores * int(more.min()) / 1000
-        group = np.searchsorted(self._state.power.first_core[1:-1], list(cores), side="right")
-        return int(more[group].sum()) / 1000
+        state, more = self._state, planned_more_mw(self._state, row)
+        n, group = np.array([n_cores]), np.arange(len(more))
+        if cores is not None:
+            hosts, n = np.unique(state.host_of[np.array(list(cores), np.int64)], return_counts=True)
+            group = np.searchsorted(state.power.first_core[1:-1], state.host_first[hosts], side="right")
+        mw = n * more[group]
+        if len(state.power.gpu_mw):
+            gpus, origin = state.gpus, state.jobs.origin[row]
+            parts = gpus.per_unit[origin] * (n // state.jobs.unit_cores[row]) + gpus.per_host[origin]
+            mw = mw + parts * gpus.milli[origin] * planned_more_mw(state, row, gpus=True)[group]
+        return int(mw.min() if cores is None else mw.sum()) / 1000
 
 
 def _watts(mw: int) -> float | None:
