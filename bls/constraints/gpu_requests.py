@@ -29,15 +29,19 @@ class GpuRequests:
     per_host: Array  # (n,): GPUs of each host that the job has cores on; 0 if it requests GPUs per unit
     milli: Array  # (n,): thousandths of each GPU, 1 to 1000; of a share there is one per unit or host
     kinds: Array  # (n,): accepted kinds, the sum of 1 << k for numbers k in ``Platform.gpu_kinds``
+    #: (n,): requested units that form a unit, which gets an equal part of the GPUs of the whole job; 0 if it requests these
+    #: otherwise. None: no job requests GPUs for the whole of it.
+    joined: Array | None = None
 
     def __post_init__(self) -> None:
         for entry in fields(self):
-            object.__setattr__(self, entry.name, read_only(np.array(getattr(self, entry.name), np.int64)))
+            if (column := getattr(self, entry.name)) is not None:
+                object.__setattr__(self, entry.name, read_only(np.array(column, np.int64)))
 
     @property
     def columns(self) -> list[Array]:
-        """All columns."""
-        return [getattr(self, entry.name) for entry in fields(self)]
+        """The columns of the GPUs of units and hosts."""
+        return [self.per_unit, self.per_host, self.milli, self.kinds]
 
     @property
     def any(self) -> Array:
@@ -59,7 +63,9 @@ class GpuRequests:
 
     def take(self, rows: Array) -> "GpuRequests":
         """The requests of some rows (ascending numbers, or a mask)."""
-        return GpuRequests(*(column[rows] for column in self.columns))
+        joined = None if self.joined is None else self.joined[rows]
+        per_unit, per_host, milli, kinds = (column[rows] for column in self.columns)
+        return GpuRequests(per_unit, per_host, milli, kinds, joined)
 
     def units_on(self, group: HostGroup, kinds: tuple[str, ...]) -> Array:
         """Number of units of each job that the GPUs of an empty host allow, int64 (n,); the largest integer for any number."""
@@ -140,7 +146,7 @@ def gpu_requests(
         raise InputError(f"{where} of each of {number} GPUs; allowed: a share of one GPU")
     every = (1 << len(platform.gpu_kinds)) - 1
     kinds = _first(given.get(KIND, nothing), _kinds_of_log(workload, platform), every)
-    return GpuRequests(per_unit, per_host, milli, kinds), joined
+    return GpuRequests(per_unit, per_host, milli, kinds, np.where(of_job > 0, joined, 0)), joined
 
 
 def _first(given: Array, log: Array, otherwise: int) -> Array:

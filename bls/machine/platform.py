@@ -41,7 +41,7 @@ MEMORY_UNITS_KB = {"memory_gb": 2**20, "memory_mb": 2**10, "memory_kb": 1}  #: n
 Amounts = tuple[tuple[str, int], ...]  #: (name, amount) pairs in the order of the names
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,39}")
 _KIND = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")  # of GPUs, as vendors and Slurm name them
-_MAX_GPUS, _MAX_GPU_MEMORY_GB, _MAX_KINDS = 1000, 10**6, 60
+MAX_GPUS, _MAX_GPU_MEMORY_GB, _MAX_KINDS = 1000, 10**6, 60  # of a host, of a GPU, of a platform
 #: Columns of a request file for numbered GPUs: of the job, of each host, of each task; thousandths of each; kinds.
 GPU_COLUMNS = ("gpus", "gpus_per_host", "gpus_per_task", "gpu_milli", "gpu_kind")
 _OF_GPUS = ("gpu", *GPU_COLUMNS)  # neither resources nor licences, if a host has numbered GPUs
@@ -117,7 +117,7 @@ class HostGroup:
         self._check_gpus()
 
     def _check_gpus(self) -> None:
-        whole("gpus", self.gpus, 0, _MAX_GPUS)
+        whole("gpus", self.gpus, 0, MAX_GPUS)
         for name in ("gpu", "gpu_memory_gb"):
             if self.gpus == 0 and getattr(self, name):
                 raise InputError(

@@ -16,6 +16,7 @@ from traces.base.errors import PeerError
 from traces.compiled import Array
 from traces.intervals import joined_numbers
 from traces.lifecycle import Ending, Reason
+from traces.records.gpus import GpuRecords
 
 
 class FreeCores:
@@ -57,7 +58,7 @@ class ReplayedRows:
 
     def __init__(self, workload: Workload, first_core: Array, host: Mapping[str, int]) -> None:
         n = len(workload)
-        self._workload, self._host, self._first = workload, host, first_core
+        self._workload, self.host, self._first = workload, host, first_core
         self._cores = FreeCores(first_core)
         self.columns = Jobs.new(
             {"rows": n},
@@ -68,6 +69,7 @@ class ReplayedRows:
             why=Reason.NEVER,
         )
         self.held: dict[int, list[tuple[int, int]]] = {}
+        self.gpus: dict[int, list[tuple[int, int]]] = {}  # GPUs of a row: number in the machine, thousandths
         self.row_of: dict[int, int] = {}  # the row of the latest attempt of each job number in Slurm
         self.number: dict[int, int] = {}  # Slurm's number of a row's job
         self.latest = list(range(n))  # the row of the latest attempt of each job, by the workload's row
@@ -100,7 +102,7 @@ class ReplayedRows:
 
     def start(self, row: int, launch: SlurmLaunch, now_ns: int, *, preset: bool = False) -> None:
         """Note that Slurm has started a job. Raises PeerError if its cores are not free."""
-        self.held[row] = self._cores.take(launch, self._host, f"job {self.job(row)}")
+        self.held[row] = self._cores.take(launch, self.host, f"job {self.job(row)}")
         self.columns.start_ns[row] = now_ns
         self.columns.held_cores[row] = sum(hi - lo for lo, hi in self.held[row])
         if preset:
@@ -148,6 +150,11 @@ class ReplayedRows:
         first = np.concatenate([[0], np.cumsum([len(one) for one in held])]).astype(np.int64)
         flat = np.array([pair for one in held for pair in one], np.int64).reshape(-1, 2)
         return first, flat[:, 0].copy(), flat[:, 1].copy()
+
+    def gpu_records(self) -> GpuRecords:
+        """The GPUs of all rows."""
+        held = [(row, *one) for row, gpus in self.gpus.items() for one in gpus]
+        return GpuRecords.of(len(self), *np.array(held, np.int64).reshape(-1, 3).T)
 
     def note_reasons(self, log: str) -> None:
         """Read from slurmctld's log whether its main scheduler or its backfilling has started each job; attempts in order."""

@@ -14,6 +14,7 @@ from bls.options import PLATFORM
 from bridge.options.declared import SLURM_CONF, SLURM_SET
 from bridge.replay.host_names import compressed, is_plain
 from bridge.replay.keys import BY_CORES, BY_HOSTS, DEFAULTS, LINES, OWN, TOP, known, line_of
+from bridge.replay.messages import DEVICES, GPU
 from bridge.replay.nodes import node_address
 from bridge.replay.switch_file import NamedSwitch, given_switches, read_switches, switches_of, switches_text
 from traces.base.errors import InputError, shown
@@ -37,7 +38,7 @@ class Node:
     cpus: int
     words: str  # of its line
     memory_mb: int = 0  # 0: not given
-    resources: tuple[tuple[str, int], ...] = ()  # tuple of (str, int), generic ones, such as GPUs
+    resources: tuple[tuple[str, str, int], ...] = ()  # generic ones, such as GPUs: name, type or "", count
     features: tuple[str, ...] = ()
     line: int = 0  # distinguishes neighbours that have their own lines
 
@@ -102,12 +103,22 @@ class Configuration:
 
     def platform(self) -> Platform:
         """The machine of these nodes, with cores of the speed on which logs were recorded; without its switches."""
-        hosts = []
-        kinds = groupby(self.nodes, lambda one: (one.cpus, ("memory_mb", one.memory_mb), *one.resources))
+        hosts, named = [], not self.unnamed_gpus
+        kinds = groupby(self.nodes, lambda one: (one.cpus, ("memory_mb", "", one.memory_mb), *one.resources))
         for (cpus, *amounts), alike in kinds:
-            resources: Any = {name: n for name, n in amounts if n}
-            hosts.append(HostGroup(len(list(alike)), cpus, cpus * CORE_GFLOPS.default, resources))
+            resources: Any = {name: n for name, _, n in amounts if n and name not in DEVICES}
+            gpus = [(kind, n) for name, kind, n in amounts if name == GPU and n]
+            kind, count = gpus[0][0] if gpus and named else "", sum(n for _, n in gpus)
+            speed = cpus * CORE_GFLOPS.default
+            hosts.append(HostGroup(len(list(alike)), cpus, speed, resources, gpus=count, gpu=kind))
         return Platform(tuple(hosts), name=self.keys.get("ClusterName", "cluster"))
+
+    @property
+    def unnamed_gpus(self) -> bool:
+        """Whether a platform cannot have the types of its GPUs: a node has several of them, or only some have one."""
+        of_nodes = [[kind for name, kind, n in node.resources if name == GPU and n] for node in self.nodes]
+        kinds = {kind for one in of_nodes for kind in one}
+        return any(len(one) > 1 for one in of_nodes) or ("" in kinds and len(kinds) > 1)
 
 
 def partition_names(found: Configuration) -> list[str]:
@@ -144,12 +155,13 @@ def of_machine(given: Mapping[str, str], machine: Platform) -> Configuration:
     """The configuration for a machine; ``given`` keys have precedence. Raises InputError for limits that need slurmdbd."""
     sizes = [int(size) for size in machine.first_core[1:] - machine.first_core[:-1]]
     names = [f"n{at}" for at in range(len(sizes))]
-    resources = [group.resources for group in machine.hosts for _ in range(group.count)]
-    nodes = tuple(_node(name, size, own) for name, size, own in zip(names, sizes, resources, strict=True))
+    groups = [group for group in machine.hosts for _ in range(group.count)]
+    nodes = tuple(_node(name, group) for name, group in zip(names, groups, strict=True))
     keys = DEFAULTS
     if not any(key.lower().startswith("selecttype") for key in given):
-        keys = keys | (BY_HOSTS if max(sizes) == 1 and not machine.resource_names else BY_CORES)
-    generic = [name for name in machine.resource_names if name != MEMORY]
+        simple = max(sizes) == 1 and not machine.resource_names and not machine.n_gpus
+        keys = keys | (BY_HOSTS if simple else BY_CORES)
+    generic = [name for name in machine.resource_names if name != MEMORY] + [GPU] * (machine.n_gpus > 0)
     if generic:
         keys = keys | {"GresTypes": ",".join(generic)}
     if machine.licences:
@@ -158,16 +170,27 @@ def of_machine(given: Mapping[str, str], machine: Platform) -> Configuration:
     return Configuration(over(keys, given), nodes, partitions, switches=given_switches(machine.switches, names))
 
 
-def _node(name: str, cpus: int, resources: Sequence[tuple[str, int]]) -> Node:
-    own = dict(resources)
+def _node(name: str, group: HostGroup) -> Node:
+    own, cpus = dict(group.resources), group.cores
     words = f"CPUs={cpus}"
     # Requests of jobs are rounded up to whole MB per core: one more per core ensures that every job fits.
     memory_mb = own.pop(MEMORY) // MB_KB + cpus if MEMORY in own else 0
     if memory_mb:
         words += f" RealMemory={memory_mb}"
-    if own:
-        words += " Gres=" + ",".join(f"{what}:{count}" for what, count in own.items())
-    return Node(name, cpus, words, memory_mb, tuple(own.items()))
+    generic = [(what, "", count) for what, count in own.items()] + [(GPU, group.gpu or GPU, group.gpus)] * (
+        group.gpus > 0
+    )
+    # GPUs need a type: Slurm gives others that are shared to a job that requests a whole one.
+    if generic:
+        words += " Gres=" + ",".join(":".join(filter(None, (what, kind, str(count)))) for what, kind, count in generic)
+    features = (kind_feature(group.gpu),) * bool(group.gpu)
+    words += f" Feature={features[0]}" if features else ""
+    return Node(name, cpus, words, memory_mb, tuple(generic), features)
+
+
+def kind_feature(kind: str) -> str:
+    """The feature of a platform's nodes with GPUs of a kind, for requests of several kinds, and of shares."""
+    return f"gpu-{kind}"
 
 
 #: Limits of a partition that Slurm implements with a QOS, which needs slurmdbd.

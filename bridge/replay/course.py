@@ -17,6 +17,7 @@ from bridge.replay.book import ReplayedRows
 from bridge.replay.clock import NEVER, ClockPace
 from bridge.replay.configuration import MINUTE_NS, Node
 from bridge.replay.controller import Controller
+from bridge.replay.host_names import expanded
 from bridge.replay.messages import Kind, SlurmLaunch, answered_code, epilog_complete, registration
 from bridge.replay.nodes import Cleaning, Happenings
 from bridge.replay.submissions import Asking, Submissions
@@ -57,6 +58,9 @@ class Course:
         self._dependents = Dependents(constraints.dependencies)
         self._begin_ns = self._workload.earliest_ns
         self._ask = Asking(scenario, controller, self.book, asked)
+        self._first_gpu = scenario.platform.first_gpu
+        #: Started jobs with GPUs, and their nodes; Slurm is still to report which GPUs these are.
+        self._with_gpus: deque[tuple[int, str]] = deque()
         self._early: list[SlurmLaunch] = []  # launches of jobs whose number Slurm has not returned yet
         self._cleaning = Cleaning(pace.cleanup_ns)
         # Jobs with an earliest start, which are still to be sent to Slurm.
@@ -88,6 +92,9 @@ class Course:
         PeerError if slurmctld has died, hangs, or behaves unexpectedly."""
         if self._put_off:
             self._send_put_off()
+            return
+        if self._with_gpus:
+            self._note_gpus(*self._with_gpus.popleft())
             return
         if (report := self._cleaning.report(self.now_ns)) is not None:
             number, node = report
@@ -326,10 +333,19 @@ class Course:
         self.book.start(row, launch, start_ns, preset=preset)
         self._last_ns = self.now_ns
         self._cleaning.left[launch.job] = len(launch.cpus)
+        asked = self._scenario.constraints.requests
+        if asked is not None and asked.gpus is not None and asked.gpus.any[self.book.columns.origin[row]]:
+            self._with_gpus.append((row, launch.nodes))
         if self.answers.recorded:
             self.ends(row, start_ns + int(self._workload.run_ns[self.book.columns.origin[row]]))
         else:
             self.answers.ask(row)
+
+    def _note_gpus(self, row: int, nodes: str) -> None:
+        # A request that Slurm cannot have was omitted: then it reports no nodes.
+        hosts = [self.book.host[name] for name in expanded(nodes)]
+        held = zip(hosts, self._ask.gpus(row), strict=False)
+        self.book.gpus[row] = [(int(self._first_gpu[host]) + gpu, milli) for host, gpus in held for gpu, milli in gpus]
 
     def ends(self, row: int, end_ns: int) -> None:
         """Set the end of a running job, once it is known."""

@@ -47,7 +47,7 @@ class SlurmLevel:
         return self._book.allocations()
 
     def records(self) -> dict[str, Any]:
-        return {}
+        return {"gpus": self._book.gpu_records()} if self._scenario.platform.n_gpus else {}
 
     def started(self) -> list[int]:
         return list(self._answers.started)

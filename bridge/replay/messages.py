@@ -16,6 +16,9 @@ _AUTH_NONE = 100  # plug-in number of ``auth/none``
 _LONGEST = 1 << 28  # longest message; a launch has a credential with a bit per core
 _HOST = "replay"
 _RESOURCE = 0x438A34D4  # first field of each generic resource of a registration
+_HAS_FILE, _HAS_TYPE = 2, 4  # flags of generic resources: there is a file for each of them, they have a type
+#: Slurm's names of GPUs, and of their shares. They have files, so that Slurm numbers them.
+GPU, SHARD = DEVICES = ("gpu", "shard")
 
 
 class Kind(IntEnum):
@@ -95,7 +98,7 @@ def registration(
     date_s: int,
     up_since_s: int,
     jobs: list[int],
-    generic: Sequence[tuple[str, int]] = (),
+    generic: Sequence[tuple[str, str, int]] = (),
 ) -> bytes:
     """The registration of a node: its resources, including generic ones such as GPUs, and its running jobs."""
     no_code, batch_step = 0, 0xFFFFFFFB
@@ -109,19 +112,23 @@ def registration(
     body += struct.pack(">I", len(jobs))
     for job in jobs:
         body += struct.pack(">III", job, batch_step, 0xFFFFFFFE)
-    resources = struct.pack(">HH", version, len(generic)) + b"".join(_resource(*one, cpus) for one in generic)
+    # With a record for each, Slurm knows which GPUs are shared.
+    parts = [
+        part for name, kind, n in generic for part in ([(name, kind, 1)] * n if name == GPU else [(name, kind, n)])
+    ]
+    resources = struct.pack(">HH", version, len(parts)) + b"".join(_resource(*one, cpus) for one in parts)
     body += struct.pack(">HII", 0, len(resources), len(resources)) + resources
     body += struct.pack(">QIQIQQ", 0, 0, 0, 0, 0, 0)  # no energy
     body += _texts(release) + struct.pack(">B", 0) + _texts(None, None)
     return framed(version, Kind.MESSAGE_NODE_REGISTRATION_STATUS, body)
 
 
-def _resource(name: str, count: int, cpus: int) -> bytes:
+def _resource(name: str, kind: str, count: int, cpus: int) -> bytes:
     # A generic resource of a node; a plug-in finds it by the number of its name.
     number = sum(byte << 8 * (at % 4) for at, byte in enumerate(name.encode())) % 2**32
-    no_flags = 0
-    said = struct.pack(">IQIII", _RESOURCE, count, cpus, no_flags, number)
-    return said + _texts(None, None, name, None, None)  # CPUs, links; name; type, number
+    flags = (_HAS_FILE if name in DEVICES else 0) | (_HAS_TYPE if kind else 0)
+    said = struct.pack(">IQIII", _RESOURCE, count, cpus, flags, number)
+    return said + _texts(None, None, name, kind or None, None)  # CPUs, links; name; type, number
 
 
 def epilog_complete(version: int, job: int, node: str) -> bytes:

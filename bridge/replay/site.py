@@ -1,13 +1,17 @@
 """A site's slurm.conf: the part that a replay uses, and a list of what it replaces or omits."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from bls.machine.platform import MAX_GPUS
 from bridge.options.declared import SLURM_CONF
 from bridge.replay.configuration import Configuration, Node, over
 from bridge.replay.host_names import MAX_HOSTS, counted, expanded, is_plain
 from bridge.replay.keys import LINES, NODE_SETS, NODES, PARTITIONS, TOP, Key, known, line_of, whole
+from bridge.replay.messages import GPU, SHARD
 from traces.base.errors import InputError, shown
 
 _SWITCHES = "topology.conf"  # the file of switches, next to slurm.conf
@@ -15,8 +19,8 @@ _SWITCHES = "topology.conf"  # the file of switches, next to slurm.conf
 #: Separator of a key and its value.
 _PAIR = re.compile(r'\s*([A-Za-z0-9_.]+)\s*=\s*(?:"([^"]*)"|(\S+))(?=\s|$)', re.ASCII)
 
-#: A generic resource such as ``gpu:tesla:4`` or ``bandwidth:no_consume:10G``: its name and amount.
-_GENERIC = re.compile(r"([A-Za-z][\w-]{0,39})(?::[^:,]*)*?(?::([0-9]{1,15})([KMGTP]?))?", re.IGNORECASE | re.ASCII)
+#: A generic resource such as ``gpu:tesla:4`` or ``bandwidth:no_consume:10G``: its name, amount, and what is between them.
+_GENERIC = re.compile(r"([A-Za-z][\w-]{0,39})((?::[^:,]*)*?)(?::([0-9]{1,15})([KMGTP]?))?", re.IGNORECASE | re.ASCII)
 Words = Sequence[tuple[str, str]]
 
 
@@ -122,7 +126,7 @@ class _Site:
             why = "Slurm uses the product of Sockets, Cores and Threads"
             self.replaced.append(f"CPUs of {shown(words[0][1])}: {cpus} ({why})")
         features = tuple(re.findall(r"[^,|&]+", said.get("Feature", said.get("Features", ""))))
-        resources = tuple(_generic(said.get("Gres", "")).items())
+        resources = _generic(said.get("Gres", ""))
         memory_mb = whole(said.get("RealMemory", "0"))
         self.nodes += [Node(name, cpus, line_of(said), memory_mb, resources, features, number) for name in names]
 
@@ -147,6 +151,9 @@ def of_site(path: str, given: Mapping[str, str]) -> Configuration:
         raise InputError(f"{SLURM_CONF}: {path}: has no PartitionName; allowed: a file with at least one partition")
     replaced = tuple(dict.fromkeys(words for words in site.replaced if words))
     found = Configuration(over(site.keys, given), tuple(site.nodes), tuple(site.partitions), replaced, site=True)
+    if found.unnamed_gpus:
+        why = "a node has several, or only some have one"
+        found = replace(found, replaced=(*replaced, f"types of GPUs: omitted from requests of jobs ({why})"))
     return found.with_switches(site.switches, str(SLURM_CONF)) if site.switches else found
 
 
@@ -156,17 +163,23 @@ def _name(text: str) -> str:
     return text
 
 
-def _generic(text: str) -> dict[str, int]:
-    found: dict[str, int] = {}  # As gpu:tesla:4,gpu:2(S:0-1): the amount for each name.
+def _generic(text: str) -> tuple[tuple[str, str, int], ...]:
+    # As gpu:tesla:4,gpu:2(S:0-1): the amount for each name, and for each type of GPUs. Shares are counted for each GPU.
+    found: Counter[tuple[str, str]] = Counter()
     for word in re.sub(r"\([^)]*\)", "", text).split(","):
         if not word:
             continue
         said = _GENERIC.fullmatch(word)
-        if said is None or (not said[2] and word.rpartition(":")[2].isdigit()):
+        if said is None or (not said[3] and word.rpartition(":")[2].isdigit()):
             raise ValueError(f"Gres={shown(word)}; allowed: NAME[:TYPE][:COUNT], as gpu:tesla:4")
-        count = int(said[2] or 1) << (10 * "KMGTP".find(said[3].upper()) + 10 if said[3] else 0)
-        found[said[1]] = found.get(said[1], 0) + count
-    return found
+        types = [kind for kind in said[2].split(":") if kind and kind != "no_consume"] if said[1] == GPU else []
+        count = int(said[3] or 1) << (10 * "KMGTP".find(said[4].upper()) + 10 if said[4] else 0)
+        found[said[1], (types or [""])[0]] += count
+    gpus, shares = sum(n for (name, _), n in found.items() if name == GPU), found.pop((SHARD, ""), 0)
+    return (
+        *((*one, n) for one, n in found.items()),
+        *[(SHARD, "", shares // max(1, gpus))] * min(shares, gpus, MAX_GPUS),
+    )
 
 
 def _cpus(said: Mapping[str, str]) -> tuple[int, bool]:

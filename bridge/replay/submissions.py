@@ -23,9 +23,10 @@ from bridge.options.declared import PRIORITIES
 from bridge.replay.book import ReplayedRows
 from bridge.replay.configuration import MB_KB, MINUTE_NS, Configuration, over, partition_names, slurm_partition
 from bridge.replay.controller import Controller, SlurmRefused
+from bridge.replay.gpus import GpuFields, gpu_fields, gpus_on, shares_requested, with_shares
 from bridge.replay.host_names import compressed, expanded
 from bridge.replay.keys import BY_CORES
-from bridge.replay.messages import SlurmLaunch
+from bridge.replay.messages import SHARD, SlurmLaunch
 from bridge.scenarios.ready import ReadyScenario
 from traces.base.errors import InputError, PeerError
 from traces.base.given_file import without_ending
@@ -122,7 +123,10 @@ def configured(found: Configuration, scenario: ReadyScenario) -> Configuration:
     if asked.switches.any() and "max_switch_wait" not in found.key("SchedulerParameters"):
         given = found.key("SchedulerParameters")
         more["SchedulerParameters"] = f"{given},max_switch_wait={_switch_wait_s(scenario)}".lstrip(",")
-    return replace(found, keys=over(found.keys, more))
+    nodes = found.nodes
+    if shares_requested(scenario) and not found.site:
+        more["GresTypes"], nodes = f"{found.key('GresTypes')},{SHARD}", tuple(map(with_shares, nodes))
+    return replace(found, keys=over(found.keys, more), nodes=nodes)
 
 
 def _switch_wait_s(scenario: ReadyScenario) -> int:
@@ -145,9 +149,10 @@ def submissions(
     nodes = {node.name for node in found.nodes}
     window = _windows(scenario, words, notes)
     asked, wait_s = scenario.constraints.requests, _switch_wait_s(scenario)
+    gpus = gpu_fields(scenario, found, notes)
     fields = []
     for row, job in enumerate(workload.job_id.tolist()):
-        one = [f"name={job}", f"user={ids[user[row]]}", *_shape(asked, workload, row)]
+        one = [f"name={job}", f"user={ids[user[row]]}", *_shape(asked, workload, row, gpus[row])]
         if partitions[row]:
             one.append(f"partition={partitions[row]}")
         if words.account[row]:
@@ -168,15 +173,17 @@ def submissions(
     return Submissions(tuple(fields), window, _nodes(words, nodes), (*words.missing, *ranked, *counted))
 
 
-def _shape(asked: Requests | None, workload: Workload, row: int) -> list[str]:
+def _shape(asked: Requests | None, workload: Workload, row: int, gpus: GpuFields) -> list[str]:
     cores = int(workload.cores[row])
     if asked is None:
         return [f"tasks={cores}", f"cpus={cores}"]
-    unit = int(asked.unit_cores[row])
+    joined = 1 if asked.gpus is None or asked.gpus.joined is None else max(1, int(asked.gpus.joined[row]))
+    unit = int(asked.unit_cores[row]) // joined
     one = [f"tasks={cores // unit}", f"cpus={cores}", f"cpus_per_task={unit}"]
-    generic = []
+    one += [f"{key}={value}" for key, value in gpus.items() if key != "gres"]
+    generic = [gpus["gres"]] if "gres" in gpus else []
     asks_memory = MEMORY in asked.resource_names and asked.per_unit[:, asked.resource_names.index(MEMORY)].any()
-    for name, amount in zip(asked.resource_names, asked.per_unit[row].tolist(), strict=True):
+    for name, amount in zip(asked.resource_names, (asked.per_unit[row] // joined).tolist(), strict=True):
         if name == MEMORY and asks_memory:
             # Without a memory request Slurm would assume all memory of a node.
             one.append(f"memory_mb={max(1, -(-amount // (MB_KB * unit)))}")
@@ -349,6 +356,15 @@ class Asking:
         except SlurmRefused as why:
             return str(why)
         return "no reason"
+
+    def gpus(self, row: int) -> list[list[tuple[int, int]]]:
+        """The GPUs of a running job: for each of its nodes their numbers on it, and thousandths of them. Raises PeerError if
+        Slurm does not know the job."""
+        try:
+            nodes = self._controller.words("gres", self._book.number[row])[1:]
+        except SlurmRefused as why:
+            raise PeerError(f"Slurm does not report the GPUs of job {self._book.job(row)}: {why}") from None
+        return [gpus_on(text) for text in nodes]
 
     def set_node(self, name: str, state: str) -> None:
         """Set a node ``down``, or ``drain`` or ``resume`` it. Raises PeerError if Slurm does not accept it."""

@@ -6,9 +6,10 @@
  *      cancel <tab> job
  *      begin <tab> job <tab> date               it starts no earlier
  *      why <tab> job                            (it does not start)
+ *      gres <tab> job                           generic resources of a job that runs, on each of its nodes
  *      node <tab> names <tab> down, drain or resume <tab> reason
  *      reserve <tab> name <tab> begin <tab> end <tab> nodes <tab> cores of each, or - for all <tab> user <tab> 1 for maintenance
- * out: ok <number> [<nodes> <CPUs of each>] | error <number> <words>
+ * out: ok <number> [<nodes> <CPUs of each>] [<resources> ...] | error <number> <words>
  */
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
@@ -69,6 +70,8 @@ static char *describe(job_desc_msg_t *job, char **field, int n) {
         else if (!strcmp(key, "priority")) job->priority = number;
         else if (!strcmp(key, "memory_mb")) job->pn_min_memory = number | MEM_PER_CPU;
         else if (!strcmp(key, "gres")) job->tres_per_task = value;
+        else if (!strcmp(key, "gres_per_node")) job->tres_per_node = value;
+        else if (!strcmp(key, "gres_per_job")) job->tres_per_job = value;
         else if (!strcmp(key, "licences")) job->licenses = value;
         else if (!strcmp(key, "on")) job->req_nodes = value;
         else if (!strcmp(key, "requeue")) job->requeue = number;
@@ -148,6 +151,23 @@ static void why(unsigned long number) {
     if (found) slurm_free_job_info_msg(found);
 }
 
+static void gres(unsigned long number) {
+    job_info_msg_t *found = 0;
+    if (slurm_load_job(&found, number, SHOW_DETAIL) || !found->record_count) {
+        answer(-1, 0);
+    } else {
+        job_info_t *job = &found->job_array[0];
+        printf("ok %lu", number);
+        for (unsigned i = 0; i < job->gres_detail_cnt; i++) {
+            char *of_node = job->gres_detail_str[i];
+            printf(" %s", of_node && *of_node ? of_node : "-");
+        }
+        printf("\n");
+        fflush(stdout);
+    }
+    if (found) slurm_free_job_info_msg(found);
+}
+
 int main(void) {
     static char line[1 << 20];
     signal(SIGINT, SIG_IGN);
@@ -181,6 +201,7 @@ int main(void) {
         else if (n == 4 && !strcmp(field[0], "node")) node(field);
         else if (n == 8 && !strcmp(field[0], "reserve")) reserve(field);
         else if (n == 2 && !strcmp(field[0], "why")) why(strtoul(field[1], 0, 10));
+        else if (n == 2 && !strcmp(field[0], "gres")) gres(strtoul(field[1], 0, 10));
         else {
             printf("error -1 no such request%s%s\n", unknown ? ": " : "", unknown ? unknown : "");
             fflush(stdout);

@@ -23,9 +23,8 @@ def _requested(run: RunColumns) -> dict[str, Any]:
     if asked is None and not chosen.allocator.by_units:
         return {}
     none = np.zeros(len(cores), np.int64)
-    columns = (
-        {"per_unit": none, "per_host": none, "milli": none + WHOLE, "kinds": none} if asked is None else vars(asked)
-    )
+    given = (none, none, none + WHOLE, none) if asked is None else asked.columns
+    columns = dict(zip(("per_unit", "per_host", "milli", "kinds"), given, strict=True))
     of_host, totals = np.diff(platform.first_gpu), run.state["totals"]
     kinds = [platform.gpu_kinds.index(group.gpu) if group.gpus else 0 for group in platform.hosts]
     hosts = np.minimum(cores, np.count_nonzero(of_host))
