@@ -78,6 +78,9 @@ OBSERVE = Option[tuple[str, ...]](
 FAIR_START = Option(
     name="fair-start", panel=Panel.RESULTS, default=False,
     help="Compute each job's fair start time, and the metrics of unfairness")
+GPU_FRAGMENTATION = Option(
+    name="gpu-fragmentation", panel=Panel.RESULTS, default=False,
+    help="Compute the part of idle GPUs that a random job of the workload cannot use")
 STREAM = Option(
     name="stream", panel=Panel.RESULTS, default=False,
     help="Read, simulate and write with little memory, for logs of any length; needs recorded run times and no trace")

@@ -161,7 +161,7 @@ def gpu_ends(ledger: Ledger) -> Array:
         return np.asarray(ledger.jobs.end_ns[gpus.job])
     held = holdings(ledger)
     row, on_host, _ = cores_by_host(machine, held)
-    host = np.concatenate([on_host, np.searchsorted(machine.first_gpu[1:], gpus.gpu, side="right")])
+    host = np.concatenate([on_host, machine.host_of_gpu(gpus.gpu)])
     key = np.concatenate([held.job[row], gpus.job]) * (machine.n_hosts + 1) + host
     known, place = np.unique(key, return_inverse=True)
     end_ns = np.full(len(known), -1)

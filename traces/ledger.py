@@ -59,6 +59,11 @@ class MachineShape:
         """Return the host of each global core number."""
         return np.searchsorted(self.first_core[1:], core, side="right")
 
+    def host_of_gpu(self, gpu: Array) -> Array:
+        """Return the host of each GPU; some host has GPUs."""
+        assert self.first_gpu is not None
+        return np.searchsorted(self.first_gpu[1:], gpu, side="right")
+
     @property
     def core_names(self) -> list[str]:
         """Name of each core, ``<host> core <n>``, with its number n within its host."""

@@ -5,8 +5,9 @@ Source: Q. Weng et al., "Beware of fragmentation: scheduling GPU-sharing workloa
 USENIX ATC 2023 (fragmentation).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from bls.metrics.exact import exact_mean, exact_product_sum, exact_quantiles
 from bls.metrics.schedule import Downtime, Schedule
 from traces.compiled import Array
 from traces.holdings import cores_by_host, gpu_ends, holdings
-from traces.ledger import Ledger
+from traces.ledger import Ledger, MachineShape
 from traces.records.gpus import WHOLE
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ METRICS = (
     "gpu_share_without_cores",
     "core_share_without_gpus",
 )
+FRAGMENTATION = ("gpu_fragmentation",)  #: the metric of :func:`gpu_fragmentation`
 
 
 @dataclass(frozen=True)
@@ -49,14 +51,14 @@ class _Held:
         return found
 
 
-def _held(ledger: Ledger, schedule: Schedule, downtime: Downtime) -> _Held:
+def _held(ledger: Ledger, downtime: Downtime, span_ns: tuple[int, int]) -> _Held:
     gpus, machine = ledger.gpus, ledger.machine
     assert gpus is not None
     assert machine.first_gpu is not None
-    held, down = holdings(ledger), downtime.within(*schedule.span_ns)
+    held, down = holdings(ledger), downtime.within(*span_ns)
     row, on_host, cores = cores_by_host(machine, held)
-    host = np.concatenate([on_host, np.searchsorted(machine.first_gpu[1:], gpus.gpu, side="right"), down.host])
-    start_ns = np.concatenate([held.start_ns[row], schedule.start_ns[gpus.job], down.down_ns])
+    host = np.concatenate([on_host, machine.host_of_gpu(gpus.gpu), down.host])
+    start_ns = np.concatenate([held.start_ns[row], ledger.jobs.start_ns[gpus.job], down.down_ns])
     end_ns = np.concatenate([held.end_ns[row], gpu_ends(ledger), down.up_ns])
     return _Held(host, start_ns, end_ns, held.job[row], cores, len(gpus))
 
@@ -77,30 +79,76 @@ def _over_time(held: _Held, hosts: Array, span_ns: tuple[int, int], *columns: Ar
     return host[some], lasting[some], np.cumsum(change, axis=0)[some]
 
 
+class GpusOverTime:
+    """Sums over time of the GPUs of a machine and of the cores of their hosts, over consecutive spans."""
+
+    def __init__(self, machine: MachineShape) -> None:
+        assert machine.first_gpu is not None
+        self._n_gpus, self._n_cores = np.diff(machine.first_gpu), np.diff(machine.first_core)
+        self._hosts = np.flatnonzero(self._n_gpus)
+        self._used = self._idle_gpus = self._idle_cores = 0
+
+    def add(self, ledger: Ledger, downtime: Downtime, begin_ns: int, end_ns: int) -> None:
+        """Add a span [begin, end) with all jobs that hold something within it."""
+        span_ns, gpus = (begin_ns, end_ns), ledger.gpus
+        assert gpus is not None
+        held = _held(ledger, downtime, span_ns)
+        columns = held.column(cores=held.cores), held.column(gpus=gpus.milli), held.column(down=1)
+        host, lasting, used = _over_time(held, self._hosts, span_ns, *columns)
+        free, left = self._n_cores[host] - used[:, 0], WHOLE * self._n_gpus[host] - used[:, 1]
+        no_core, no_gpu = (used[:, 2] == 0) & (free == 0), (used[:, 2] == 0) & (left == 0)
+        self._used += exact_product_sum(used[:, 1], lasting)
+        self._idle_gpus += exact_product_sum(left[no_core], lasting[no_core])
+        self._idle_cores += exact_product_sum(free[no_gpu], lasting[no_gpu])
+
+    def metrics(self, span_ns: Sequence[int], waits_ns: Array) -> dict[str, float | None]:
+        """The metrics; outside of the span nothing was held. ``waits_ns``: from :func:`waits_of`."""
+        long = span_ns[1] - span_ns[0]
+        gpus, cores = WHOLE * int(self._n_gpus.sum()) * long, int(self._n_cores[self._hosts].sum()) * long
+        sums = (self._used, gpus), (self._idle_gpus, gpus), (self._idle_cores, cores)
+        used, *idle = (part / whole if long > 0 else None for part, whole in sums)
+        values = used, exact_mean(waits_ns), *exact_quantiles(waits_ns, 95), *idle
+        return dict(zip(METRICS, values, strict=True))
+
+
+def waits_of(schedule: Schedule, rows: Array) -> Array:
+    """The waits (ns) of the measured jobs among some rows, bool (n,)."""
+    measured = schedule.measured & rows
+    return np.asarray(schedule.start_ns[measured] - schedule.begin_ns[measured])
+
+
 def gpu_metrics(ledger: Ledger, schedule: Schedule, downtime: Downtime) -> dict[str, float | None]:
     """The metrics of GPUs of a run (docs/reference/metrics.md#gpus); empty if no host has GPUs. Shares are None without a
     span, waits without a measured job that has GPUs. ``schedule``: the schedule of the jobs of the ``ledger``."""
-    gpus, machine = ledger.gpus, ledger.machine
-    if gpus is None or machine.first_gpu is None:
+    if ledger.gpus is None or ledger.machine.first_gpu is None:
         return {}
-    begin, end = schedule.span_ns
-    n_gpus, n_cores = np.diff(machine.first_gpu), np.diff(machine.first_core)
-    hosts, held = np.flatnonzero(n_gpus), _held(ledger, schedule, downtime)
-    columns = held.column(cores=held.cores), held.column(gpus=gpus.milli), held.column(down=1)
-    host, lasting, used = _over_time(held, hosts, (begin, end), *columns)
-    free, left, up = n_cores[host] - used[:, 0], WHOLE * n_gpus[host] - used[:, 1], used[:, 2] == 0
+    over_time = GpusOverTime(ledger.machine)
+    over_time.add(ledger, downtime, *schedule.span_ns)
+    return over_time.metrics(schedule.span_ns, waits_of(schedule, np.diff(ledger.gpus.first) > 0))
 
-    def share(of: Array, when: Array, total: int) -> float | None:
-        return exact_product_sum(of[when], lasting[when]) / (total * (end - begin)) if end > begin else None
 
-    total = WHOLE * int(n_gpus.sum())
-    has = np.zeros(len(schedule), np.bool_)
-    has[gpus.job] = True
-    measured = schedule.measured & has
-    waits = schedule.start_ns[measured] - schedule.begin_ns[measured]
-    waited = (exact_mean(waits), *exact_quantiles(waits, 95))
-    idle = share(left, up & (free == 0), total), share(free, up & (left == 0), int(n_cores[hosts].sum()))
-    return dict(zip(METRICS, (share(used[:, 1], used[:, 1] > 0, total), *waited, *idle), strict=True))
+def by_kind(ledger: Ledger, schedule: Schedule, kinds: Sequence[str]) -> list[dict[str, Any]]:
+    """The use of GPUs of each kind, a row for each: ``kind``; ``gpus``, their number; ``gpu_utilisation``; ``jobs``, the
+    measured jobs that held some; and ``mean_wait_ns`` of these (None without any). Arguments as of :func:`gpu_metrics`;
+    ``kinds``: the kind of each host's GPUs, which is empty without a name."""
+    gpus, first = ledger.gpus, ledger.machine.first_gpu
+    if gpus is None or first is None:
+        return []
+    (begin, end), found = schedule.span_ns, list[dict[str, Any]]()
+    lasting = np.diff(np.clip([ledger.jobs.start_ns[gpus.job], gpu_ends(ledger)], begin, end), axis=0)[0]
+    of_host, on = np.array(kinds), ledger.machine.host_of_gpu(gpus.gpu)
+    for kind in sorted({*of_host[np.diff(first) > 0].tolist()}):
+        n, rows, has = (
+            int(np.diff(first)[of_host == kind].sum()),
+            of_host[on] == kind,
+            np.zeros(len(schedule), np.bool_),
+        )
+        has[gpus.job[rows]] = True
+        waits = waits_of(schedule, has)
+        used = exact_product_sum(gpus.milli[rows], lasting[rows]) / (WHOLE * n * (end - begin)) if end > begin else None
+        values = kind, n, used, len(waits), exact_mean(waits)
+        found.append(dict(zip(("kind", "gpus", "gpu_utilisation", "jobs", "mean_wait_ns"), values, strict=True)))
+    return found
 
 
 def gpu_fragmentation(
@@ -112,7 +160,7 @@ def gpu_fragmentation(
     gpus = ledger.gpus
     assert gpus is not None
     first, n_gpus = platform.first_gpu, np.diff(platform.first_gpu)
-    hosts, held = np.flatnonzero(n_gpus), _held(ledger, schedule, downtime)
+    hosts, held = np.flatnonzero(n_gpus), _held(ledger, downtime, schedule.span_ns)
     job = origin[held.row]
     units = held.cores // requests.unit_cores[job]
     amounts = [held.column(cores=units * one[job]) for one in requests.per_unit.T]

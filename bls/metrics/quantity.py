@@ -24,7 +24,8 @@ class Quantity:
     """The declaration of such numbers."""
 
     option: Option[Any]  # of the commands; its name is also the key in ``[results]`` of a study
-    needs: Literal["power", "repetition"]  # of the run: its power, or that its batch level can be repeated
+    # of the run: its power, that its batch level can be repeated, or that jobs can request GPUs
+    needs: Literal["power", "repetition", "gpus"]
     names: str  # where the names of its metrics are, ``MODULE:TUPLE``
     reader: str  # the function that reads the value of the option, ``MODULE:FUNCTION``; it raises InputError
     compute: Callable[[Any, Any], Computed]  # from the run and the value that was read

@@ -211,6 +211,11 @@ class Workload:
             found.setdefault(name, []).append(number)
         return found
 
+    def rows_of(self, numbers: Array) -> Array:
+        """The rows of jobs with these numbers, int64 (k,); all are known."""
+        order = np.argsort(self.job_id)
+        return np.asarray(order[np.searchsorted(self.job_id, numbers, sorter=order)])
+
     def take(self, rows: Array, **changes: Any) -> Workload:
         """The jobs of some rows (ascending numbers, or a mask), with other values for some fields; columns are as long."""
         taken: dict[str, Any] = {name: getattr(self, name)[rows] for name in COLUMNS}

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bls.options import FAIR_START, POWER, SIGNALS
+from bls.options import FAIR_START, GPU_FRAGMENTATION, POWER, SIGNALS
 from bridge.cli import INTERRUPTED
 from bridge.options import declared
 from bridge.options.bundles import AS_JSON, REPLACE_FILE, RUN, TakenOptions, argument, bundled, option, switch
@@ -100,13 +100,15 @@ def metrics_command(
     *,
     results: RUN,
     fair_start: Annotated[bool, FAIR_START] = False,
+    gpu_fragmentation: Annotated[bool, GPU_FRAGMENTATION] = False,
     jobs: Annotated[str | None, option("FILE", _JOBS.format("--fair-start"))] = None,
     as_json: AS_JSON = False,
 ) -> None:
     """Print the metrics of a run, and compute fair start times. Times are in ns, energies in J, power in W."""
     run = StoredRun(Path(results))
     _check_jobs(jobs, fair_start, "--fair-start")
-    metrics, columns = Afterwards.given({FAIR_START.name: fair_start}).of(run)
+    asked = {FAIR_START.name: fair_start, GPU_FRAGMENTATION.name: gpu_fragmentation}
+    metrics, columns = Afterwards.given(asked).of(run)
     found = {**run.metrics, **metrics}
     if as_json:
         put_text(json.dumps(found) + "\n")

@@ -1,4 +1,5 @@
-"""Numbers computed from a finished run, in memory or in its folder: costs, the facility's power, and fair start times.
+"""Numbers computed from a finished run, in memory or in its folder: costs, the facility's power, fair start times, and the
+fragmentation of GPUs.
 
 Commands read the table of them for their help, so this module loads what computes them only when it is needed.
 """
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from bls.metrics.quantity import Quantity
-from bls.options import FAIR_START, POWER, SIGNALS
+from bls.options import FAIR_START, GPU_FRAGMENTATION, POWER, SIGNALS
 from bls.power.features.pue.feature import FACILITY, WithFacility
 from traces.base.errors import InputError
 from traces.base.options import built, check, named, places
@@ -21,7 +22,9 @@ from traces.base.options import built, check, named, places
 if TYPE_CHECKING:
     import pandas as pd
 
+    from bls.constraints.resource_requests import Requests
     from bls.metrics.quantity import Computed
+    from bls.metrics.schedule import Downtime, Schedule
     from bls.power.costs import EnergyCosts, FinishedPower
     from bls.power.signals import Signals
     from bridge.runs.result import Result
@@ -38,6 +41,10 @@ def _costs(run: Result | StoredRun, signals: Signals) -> Computed:
 
 def _fairness(run: Result | StoredRun, _: bool) -> Computed:
     return run.fairness, {"fair_start_ns": run.fair_start_ns}
+
+
+def _fragmentation(run: Result | StoredRun, _: bool) -> Computed:
+    return {"gpu_fragmentation": run.gpu_fragmentation}, {}
 
 
 _SIGNALS = "Compute costs and emissions of energy from this CSV file: from,price_per_kwh,g_co2e_per_kwh"
@@ -58,6 +65,7 @@ QUANTITIES: Final[Mapping[str, Quantity]] = {
         ),
         FACILITY,
         Quantity(FAIR_START, "repetition", "bls.metrics.batch:UNFAIRNESS", "builtins:bool", _fairness),
+        Quantity(GPU_FRAGMENTATION, "gpus", "bls.metrics.gpus:FRAGMENTATION", "builtins:bool", _fragmentation),
     )
 }
 
@@ -84,6 +92,8 @@ class Afterwards:
             raise InputError(f"costs and power of the facility: the power of the run is not known; add {POWER:held}")
         if "repetition" in needed:
             check_repeatable(scenario)
+        if "gpus" in needed:
+            requested_gpus(scenario)
 
     def of(self, run: Result | StoredRun) -> tuple[dict[str, Any], dict[str, Array]]:
         """Compute the metrics, and the columns with a value for each row of the table of jobs."""
@@ -267,6 +277,24 @@ class StoredRun(WithCosts):
         """The metrics of unfairness."""
         return fairness(self._ledger(tasks=False).jobs, self.fair_start_ns)
 
+    @cached_property
+    def gpu_fragmentation(self) -> float:
+        """The part of idle GPUs that a random job cannot use; the workload and the files of requests are read again."""
+        import numpy as np
+
+        ledger, ready = self._ledger(tasks=False), self._ready
+        same = ready.platform.as_dict() == self.record.get("platform")
+        if not same or not np.isin(ledger.jobs.job_id, ready.workload.job_id).all():
+            changed = "the workload has other jobs than the run" if same else "the platform has changed"
+            raise InputError(
+                f"{self.folder}: gpu_fragmentation: {changed}; allowed: the files with which it was simulated"
+            )
+        until_ns, outages = int(ledger.jobs.end_ns.max()), ready.constraints.outages
+        while outages is not None and outages.known_until_ns <= until_ns:
+            outages = outages.extend()
+        ready = replace(ready, constraints=replace(ready.constraints, outages=outages))
+        return gpu_fragmentation_of(ready, ledger, ready.for_one_run().batch_simulator().downtime(until_ns))
+
     def _ledger(self, *, tasks: bool) -> Ledger:
         from bridge.runs.stored_trace import ledger_of_results
 
@@ -299,7 +327,33 @@ class StoredRun(WithCosts):
 def fairness(jobs: JobRecords, fair_start_ns: Array, counted: Array | None = None) -> Mapping[str, Any]:
     """The metrics of unfairness of a table of jobs; ``counted``, bool (rows,): rows that count, default: all."""
     from bls.metrics.batch import unfairness
+
+    return unfairness(_schedule(jobs, counted), fair_start_ns)
+
+
+def _schedule(jobs: JobRecords, counted: Array | None) -> Schedule:
     from bls.metrics.schedule import Schedule
 
     columns = {name: getattr(jobs, name) for name in ("submit_ns", "start_ns", "end_ns", "cores", "why", "state")}
-    return unfairness(Schedule(**columns, n_cores=1, counted=counted), fair_start_ns)
+    return Schedule(**columns, n_cores=1, counted=counted)
+
+
+def requested_gpus(ready: ReadyScenario) -> Requests:
+    """The requests of jobs that can request numbered GPUs. Raises InputError if none can."""
+    requests = ready.constraints.requests
+    if requests is None or requests.gpus is None:
+        raise InputError("gpu_fragmentation: no job of this run can request numbered GPUs")
+    return requests
+
+
+def gpu_fragmentation_of(ready: ReadyScenario, ledger: Ledger, downtime: Downtime) -> float:
+    """The fragmentation of GPUs of a finished run of this scenario. Raises InputError as :func:`requested_gpus`."""
+    requests, rows, uncounted = (
+        requested_gpus(ready),
+        ready.workload.rows_of(ledger.jobs.job_id),
+        ready.workload.uncounted,
+    )
+    from bls.metrics.gpus import gpu_fragmentation  # few runs need it
+
+    schedule = _schedule(ledger.jobs, None if uncounted is None else ~uncounted[rows])
+    return gpu_fragmentation(ledger, schedule, downtime, ready.platform, requests, rows)

@@ -27,7 +27,7 @@ from bls.metrics.schedule import Allocations, Downtime, Schedule
 from bls.options import POWER
 from bls.workloads.job_words import JobWords
 from bridge.options.declared import TRACE_DETAIL, TRACE_FORMATS
-from bridge.runs.afterwards import WithCosts, fair_starts_of, fairness
+from bridge.runs.afterwards import WithCosts, fair_starts_of, fairness, gpu_fragmentation_of
 from bridge.scenarios.ready import ReadyScenario
 from traces import tables
 from traces.base.columns import html_table
@@ -306,15 +306,7 @@ class Result(WithCosts):
         InputError
             If no job can request GPUs.
         """
-        requests, platform = self.scenario.constraints.requests, self.scenario.platform
-        if requests is None or requests.gpus is None:
-            raise InputError("gpu_fragmentation: no job of this run can request numbered GPUs")
-        from bls.metrics.gpus import gpu_fragmentation  # few runs need it
-
-        number = self.scenario.workload.job_id
-        order = np.argsort(number)
-        origin = order[np.searchsorted(number, self.ledger.jobs.job_id, sorter=order)]
-        return gpu_fragmentation(self.ledger, self._schedule(), self.notes.downtime, platform, requests, origin)
+        return gpu_fragmentation_of(self.scenario, self.ledger, self.notes.downtime)
 
     @cached_property
     def power_over_time(self) -> pd.DataFrame:
@@ -421,7 +413,7 @@ class Result(WithCosts):
         workload = self.scenario.workload
         if workload.uncounted is None:
             return None
-        return np.asarray(~np.isin(self.ledger.jobs.job_id, workload.job_id[workload.uncounted]))
+        return np.asarray(~workload.uncounted[workload.rows_of(self.ledger.jobs.job_id)])
 
     def _application_metrics(self, makespan_ns: int, *, detail: bool = True) -> dict[str, Any]:
         jobs, loops, counted = self.ledger.jobs, self.application_notes.loops.T, self._counted

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -37,6 +37,9 @@ from traces.intervals import intervals_of
 from traces.kernels.units import working_s
 from traces.ledger import JobRecords, Ledger, MachineShape
 from traces.records.gpus import GpuRecords
+
+if TYPE_CHECKING:
+    from bls.metrics.gpus import GpusOverTime
 
 
 @dataclass(frozen=True)
@@ -196,23 +199,33 @@ class _Written:
             given = {name: columns[name] for name in names}
             yield Schedule(n_cores=self.n_cores, holdings=None, begin_ns=columns[self.begin], **given)
 
+    def gpu_waits(self) -> Array:
+        """The waits of measured jobs that held GPUs."""
+        from bls.metrics.gpus import waits_of  # few runs need it
+
+        held = tables.job_blocks(self.path, ("gpus",))
+        return np.concatenate([waits_of(one, columns["gpus"] > 0) for one, columns in zip(self, held, strict=True)])
+
 
 def _begins(scenario: ReadyScenario, arrivals: ArrivingJobs) -> bool:
     # Whether the table may have the column BEGIN: only if a job joins the queue later than its submit.
     return has_begin(scenario.workload.header) if arrivals.begins is None else arrivals.begins
 
 
-def _ended(scenario: ReadyScenario, stretch: Stretch, begins: bool) -> _Jobs:
+def _ledger(scenario: ReadyScenario, stretch: Stretch) -> Ledger:
+    of_stretch = replace(scenario, workload=stretch.simulator.workload)
+    return ledger_of(of_stretch, stretch.simulator, nothing_done(of_stretch, stretch.simulator))
+
+
+def _ended(scenario: ReadyScenario, stretch: Stretch, ledger: Ledger, begins: bool) -> _Jobs:
     run, rows = stretch.simulator, stretch.ended
-    of_stretch = replace(scenario, workload=run.workload)
-    ledger = ledger_of(of_stretch, run, nothing_done(of_stretch, run))
     jobs, gpus = ledger.jobs, ledger.gpus
     columns = {name: getattr(jobs, name)[rows] for name in tables.JOB_COLUMNS if name != "allocation"}
     if gpus is not None:
         columns |= {name: np.array(column, object)[rows] for name, column in gpus.columns_of_jobs().items()}
     if begins:
         columns[tables.BEGIN] = jobs.begin_ns[rows]
-    if of_stretch.workload.names or of_stretch.workload.ids:
+    if run.workload.names or run.workload.ids:
         names = [run.workload.job_name(row) or "" for row in run.column("origin")[rows].tolist()]
         columns[tables.NAME] = np.array(names, object)
     if run.rules.estimates_differ:
@@ -233,7 +246,7 @@ def run_stream(
     scenario = scenario.for_one_run()
     policy: object = scenario.policy
     with policy if isinstance(policy, AbstractContextManager) else nullcontext():
-        over_time, last = _simulate(scenario, arrivals, path, watch, stretch_jobs)
+        over_time, gpus, last = _simulate(scenario, arrivals, path, watch, stretch_jobs)
     decisions, downtime = last.decisions(), last.downtime()
     del last
     give_back_memory()
@@ -241,17 +254,24 @@ def run_stream(
     no_tasks, unknown = np.zeros(1, np.int64), np.full(1, np.nan)
     written = _Written(path, over_time.n_cores, tables.BEGIN if arrivals.held else "submit_ns")
     nothing = no_tasks, no_tasks, unknown, unknown, np.full((len(LOOP_METRICS), 1), np.nan), 0.0
-    metrics = streamed_metrics(written, over_time, downtime) | application_metrics(*nothing)
+    metrics = streamed_metrics(written, over_time, downtime)
+    if gpus is not None:
+        metrics |= gpus.metrics(metrics["utilisation_span_ns"], written.gpu_waits())
+    metrics |= application_metrics(*nothing)
     account = account_of_log(arrivals, arrivals.jobs) | ({IDS: True} if scenario.workload.ids else {})
     return Streamed(metrics, decisions, account, cost)
 
 
 def _simulate(
     scenario: ReadyScenario, arrivals: ArrivingJobs, path: Path, watch: Watch, stretch_jobs: int
-) -> tuple[OverTime, BatchSimulator]:
+) -> tuple[OverTime, GpusOverTime | None, BatchSimulator]:
     # Returns the sums over time, and the simulator of the last stretch.
     machine = scenario.platform.machine()
-    span = _Span(machine)
+    span, gpus = _Span(machine), None
+    if scenario.platform.n_gpus:
+        from bls.metrics.gpus import GpusOverTime  # few runs need it
+
+        gpus = GpusOverTime(machine)
 
     def simulator(workload: Workload, constraints: JobConstraints) -> BatchSimulator:
         return replace(scenario, workload=workload, constraints=constraints).batch_simulator()
@@ -262,14 +282,17 @@ def _simulate(
         texts: dict[str, dict[int, str]] = {tables.REJECTED_BECAUSE: {}, tables.STARTED_BECAUSE: {}}
         pieces = stretches(arrivals, simulator, jobs=stretch_jobs, outages=outages, watch=watch, pace=Pace().ends)
         for stretch in pieces:
+            run, ledger = stretch.simulator, _ledger(scenario, stretch)
             span.add(stretch)
-            in_order.add(_ended(scenario, stretch, _begins(scenario, arrivals)))
-            run = stretch.simulator
+            if gpus is not None:
+                gpus.add(ledger, run.downtime(stretch.end_ns), stretch.begin_ns, stretch.end_ns)
+            in_order.add(_ended(scenario, stretch, ledger, _begins(scenario, arrivals)))
             for name, said in ((tables.REJECTED_BECAUSE, run.rejections), (tables.STARTED_BECAUSE, run.start_reasons)):
                 texts[name] |= {int(stretch.number[row]): because for row, because in said.items()}
+            del ledger
             give_back_memory()
         in_order.finish()
     given = {name: said for name, said in texts.items() if said}
     if given or (_begins(scenario, arrivals) and not arrivals.held):
         tables.finish_jobs(path, given, begins=arrivals.held > 0)
-    return span.sums, stretch.simulator
+    return span.sums, gpus, stretch.simulator

@@ -19,7 +19,7 @@ from bls.metrics.batch import (
     utilisation_within,
 )
 from bls.metrics.exact import exact_mean, exact_product_sum, exact_quantiles, exact_sum
-from bls.metrics.gpus import METRICS
+from bls.metrics.gpus import FRAGMENTATION, METRICS
 from bls.metrics.node_states import HOST_STATES, HostStates, core_windows, host_states, host_windows
 from bls.metrics.occupancy import free_blocks, occupancy
 from bls.metrics.schedule import Allocations, Downtime, Schedule
@@ -351,7 +351,13 @@ def test_the_page_defines_every_metric() -> None:
     named = [name for cell in cells for name in re.findall(r"\w+", cell)]
     assert len(named) == len(set(named))
     # The application level measures the computing time of cores; fair start times are computed from a finished run.
-    assert set(named) == {*schedule_metrics(SMALL.schedule()), *METRICS, *UNFAIRNESS, "computing_utilisation"}
+    assert set(named) == {
+        *schedule_metrics(SMALL.schedule()),
+        *METRICS,
+        *FRAGMENTATION,
+        *UNFAIRNESS,
+        "computing_utilisation",
+    }
 
 
 def test_metrics_without_jobs() -> None:

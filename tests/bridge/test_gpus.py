@@ -1,16 +1,22 @@
 """GPUs of the batch level in runs: policies that name cores, jobs that leave hosts early, and what the records say."""
 
+import json
 import random
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
+from command_line import succeeds, twolevel
 
 import bridge
 from bls.constraints.job_constraints import BEYOND_LIMITS, constrain
 from bls.machine.partitions import Partition
 from bls.machine.platform import HostGroup, Platform
+from bls.metrics.gpus import by_kind
+from bls.metrics.schedule import Schedule
 from bls.policies.multifactor.fair_share import _CURRENT, _NODES, _RUNNING, _USAGE, HEAD
 from bls.policies.multifactor.priority import score_policy
 from bls.policies.multifactor.settings import Billing, Multifactor
@@ -20,6 +26,7 @@ from traces.base.errors import InputError, PluginError
 from traces.checks.faults import InvariantError
 from traces.checks.ledger import check_ledger
 from traces.holdings import gpu_ends
+from traces.ledger import JobRecords, Ledger
 from traces.records.gpus import GpuRecords
 
 MACHINE = Platform((HostGroup(2, 4, 4.0, gpus=2),))
@@ -257,3 +264,84 @@ def test_usage_is_billed_for_what_the_records_say(how: str, billing: Billing, tm
         mine = [row for row in range(len(jobs)) if jobs.user[row] == str(user)]
         expected = sum(per_core * core_ns[row] + per_milli * milli_ns[row] for row in mine) / 10**9
         assert used[user] == pytest.approx(expected, rel=1e-12)
+
+
+#: Jobs of one or two GPUs, or a share of one, and some without; more than the machine has at once.
+LOG = "; Field 19: gpus\n; Field 20: gpu_milli\n" + "".join(
+    f"{k + 1} {2 * k} 0 {9 + k % 7} {1 + k % 4} -1 -1 {1 + k % 4} {20 + k % 9} -1 1 {k % 5} 1 -1 1 1 -1 -1 "
+    f"{(k % 4 != 3) * (1 + k % 2)} {250 if k % 2 == 0 else -1}\n"
+    for k in range(60)
+)
+STUDY = """
+[study]
+seeds = 1
+metrics = ["gpu_fragmentation", "gpu_utilisation"]
+[workload]
+file = "log.swf"
+[run]
+als = "recorded"
+platform = "machine.toml"
+{}
+[results]
+gpu-fragmentation = true
+"""
+
+
+@pytest.mark.parametrize(
+    "more",
+    [[], ["--failures", "mtbf:20s,mttr:3s"], ["--backfill", "easy", "--allocator", "pack-gpus"]],
+    ids=["plain", "failures", "by units"],
+)
+def test_fragmentation_of_a_folder_and_in_a_study(more: list[str], tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("log.swf").write_text(LOG)
+    Path("machine.toml").write_text(MACHINE.to_toml())
+    results: list[bridge.Result] = []
+    monkeypatch.setattr("bridge.cli.run_commands._say_run", lambda result, same: results.append(result))
+    for name, stream in (("r", []), ("s", ["--stream"])):
+        words = ["run", "log.swf", "--als", "recorded", "--platform", "machine.toml", "--trace", "none", *more]
+        succeeds(*words, *stream, "--out", name)
+    known = results[0].gpu_fragmentation
+    assert 0.01 < known < 0.99
+    for name in ("r", "s"):
+        said = json.loads(succeeds("metrics", name, "--gpu-fragmentation", "--json").out)
+        assert said["gpu_fragmentation"] == known
+    options = "".join(f'{name[2:]} = "{value}"\n' for name, value in zip(more[::2], more[1::2], strict=True))
+    Path("study.toml").write_text(STUDY.format(options))
+    succeeds("study", "study.toml", "--out", "study")
+    row = pd.read_parquet("study/results.parquet").iloc[0]
+    assert (row.gpu_fragmentation, row.gpu_utilisation) == (known, said["gpu_utilisation"])
+
+
+def test_runs_without_fragmentation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("log.swf").write_text(LOG)
+    Path("machine.toml").write_text(MACHINE.to_toml())
+    succeeds("run", "log.swf", "--als", "recorded", "--trace", "none", "--platform", "machine.toml", "--out", "r")
+    Path("machine.toml").write_text(replace(MACHINE, name="another").to_toml())
+    wrong = twolevel("metrics", "r", "--gpu-fragmentation")
+    assert (wrong.code, wrong.err.count("\n")) == (2, 1)
+    assert "r: gpu_fragmentation: the platform has changed" in wrong.err
+    Path("machine.toml").write_text(Platform().to_toml())
+    Path("study.toml").write_text(STUDY.format(""))
+    wrong = twolevel("study", "study.toml", "--out", "study")
+    assert (wrong.code, "[results]: gpu_fragmentation: no job of this run can request" in wrong.err) == (2, True)
+
+
+def test_gpus_by_kind() -> None:
+    """Two hosts of kind a and one of kind b have a GPU each. Job 3 waits for b until 10, job 4 has half of an a. Without kinds
+    there is one row."""
+    groups = HostGroup(2, 2, 2.0, gpus=1, gpu="a"), HostGroup(1, 2, 2.0, gpus=1, gpu="b")
+    zeros, ones = np.zeros(4, np.int64), np.ones(4, np.int64)
+    start, end, core = np.array([0, 0, 10, 0]), np.array([20, 10, 20, 5]), np.array([0, 4, 4, 2])
+    given = (ones.cumsum(), zeros, start, end, zeros, zeros, ones, *[zeros] * 5, np.arange(5), core, core + 1)
+    ledger = Ledger(
+        Platform(groups).machine(), JobRecords(*given), None, gpus=GpuRecords.of_texts(["0", "2", "2", "1:500"])
+    )
+    schedule = Schedule(submit_ns=zeros, start_ns=start, end_ns=end, cores=ones, n_cores=6)
+    names = ("kind", "gpus", "gpu_utilisation", "jobs", "mean_wait_ns")
+    for kinds, rows in (
+        (["a", "a", "b"], [("a", 2, 22.5 / 40, 2, 0.0), ("b", 1, 1.0, 2, 5.0)]),
+        ([""] * 3, [("", 3, 42.5 / 60, 4, 2.5)]),
+    ):
+        assert by_kind(ledger, schedule, kinds) == [dict(zip(names, row, strict=True)) for row in rows]
