@@ -19,7 +19,12 @@ from traces.compiled import Array
 
 
 def with_held_gpus(
-    applications: Sequence[Program], place: Array, workload: Workload, platform: Platform, constraints: JobConstraints
+    applications: Sequence[Program],
+    place: Array,
+    workload: Workload,
+    platform: Platform,
+    constraints: JobConstraints,
+    where: str = "applications",
 ) -> tuple[tuple[Program, ...], Array, Array]:
     """Return programs with numbers of devices, for jobs that hold GPUs.
 
@@ -29,6 +34,8 @@ def with_held_gpus(
         Some have kinds of workers without a ``count``.
     place : int64 (n,)
         The program of each job of ``workload``.
+    where : str
+        The source of the programs, for errors.
 
     Returns
     -------
@@ -47,7 +54,7 @@ def with_held_gpus(
     """
     asked = None if constraints.requests is None else constraints.requests.gpus
     programs, found = list(applications), place.copy()
-    rows = [_rows(program, platform) for program in applications]
+    rows = [_rows(program, platform, f"{where}: {program.name}.workers") for program in applications]
     columns: list[Array] = []
     if asked is not None and constraints.requests is not None:
         units = workload.cores // constraints.requests.unit_cores
@@ -57,10 +64,8 @@ def with_held_gpus(
         if rows[at][0] < 0:
             continue
         if asked is None or not asked.any.any():
-            allowed = "count, or jobs that request GPUs of hosts"
-            raise InputError(
-                f"workers: {program.workers[0].name}: no count, and no job requests GPUs; allowed: {allowed}"
-            )
+            what = f"{where}: {program.name}.workers.{program.workers[0].name}: no count, and no job requests GPUs"
+            raise InputError(f"{what}; allowed: count, or jobs that request GPUs of hosts")
         variants: dict[tuple[int, ...], int] = {}
         for job in np.flatnonzero(place == at).tolist():
             parts, milli, kinds = (int(column[job]) for column in columns)
@@ -76,17 +81,17 @@ def with_held_gpus(
     return tuple(programs), found, np.array(rows, np.int64)
 
 
-def _rows(program: Program, platform: Platform) -> list[int]:
+def _rows(program: Program, platform: Platform, where: str) -> list[int]:
     kinds, names = platform.gpu_kinds or ("",), [kind.name for kind in program.workers]
     if not names or program.workers[0].count is not None:
         return [-1] * len(kinds)
     if kinds == ("",):  # GPUs without a kind are of any
         if len(names) > 1:
-            raise InputError(f"workers: {names[1]}: the GPUs of the platform have no kinds; allowed: one kind")
+            raise InputError(f"{where}.{names[1]}: the GPUs of the platform have no kinds; allowed: one kind")
         return [1]
     for name in names:
         if name not in kinds:
-            raise one_of("kind", name, kinds, "workers")
+            raise one_of("kind", name, kinds, where)
     return [names.index(kind) + 1 if kind in names else 0 for kind in kinds]
 
 

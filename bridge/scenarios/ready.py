@@ -193,7 +193,9 @@ class ReadyScenario:
             if any(kind.count is None for one in applications for kind in one.workers):
                 from bridge.scenarios.held_gpus import with_held_gpus  # not needed by most runs
 
-                applications, program, gpu_rows = with_held_gpus(applications, place, workload, platform, constraints)
+                applications, program, gpu_rows = with_held_gpus(
+                    applications, place, workload, platform, constraints, level.map.source if level.map else ""
+                )
             programs = Programs(applications, level.variation)
         links = platform.network
         network = network_state(
