@@ -5,6 +5,7 @@ its streams, which computes nothing else: the device takes its slots. ``drivers=
 """
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Annotated, Any
@@ -36,8 +37,9 @@ class WorkerKind(Checked, kw_only=True):
     """
 
     noun = "workers"
-    name: str = "gpu"  #: letters, digits, ``-`` and ``_``
-    count: Annotated[int, WholeNumber(1, 2**20)] = 1  #: devices of a job
+    name: str = "gpu"  #: letters, digits, ``.``, ``-`` and ``_``
+    #: devices of a job; None: those of this kind that the batch level has allocated to it
+    count: Annotated[int | None, WholeNumber(0, 2**20)] = 1
     speed: Annotated[float, Positive()] = 1.0  #: how many times as fast as the core that drives it
     launch_ns: Annotated[int, WholeNumber(0, OVERHEAD.highest)] = 0  #: time before each chunk
     in_bytes: Annotated[float, _BYTES] = 0.0  #: data of a task, before it runs
@@ -54,9 +56,9 @@ class WorkerKind(Checked, kw_only=True):
     )
 
     def __post_init__(self) -> None:
-        plain = isinstance(self.name, str) and self.name.replace("-", "").replace("_", "").isalnum()
+        plain = isinstance(self.name, str) and re.sub("[._-]", "", self.name).isalnum()
         if not plain or len(self.name) > MAX_NAME:
-            allowed = f"allowed as a name: up to {MAX_NAME} letters, digits, - and _, as gpu"
+            allowed = f"allowed as a name: up to {MAX_NAME} letters, digits, ., - and _, as gpu"
             raise InputError(f"workers: {shown(self.name)}; {allowed}")
         if self.name == CORES:
             raise InputError("workers: cores; allowed: the name of another kind of workers")
@@ -64,8 +66,8 @@ class WorkerKind(Checked, kw_only=True):
 
     @property
     def slots(self) -> int:
-        """The number of slots that its devices take."""
-        return self.count * self.streams
+        """The number of slots that its devices take; 0 if it depends on the job."""
+        return (self.count or 0) * self.streams
 
     @property
     def changes_chunks(self) -> bool:
@@ -74,7 +76,7 @@ class WorkerKind(Checked, kw_only=True):
         return any(costs) or self.streams > 1
 
     def given(self) -> dict[str, Any]:
-        """Return the parameters that are not the default ones, for a table."""
+        """Return the count, if there is one, and the parameters that are not the default ones, for a table."""
         found = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "name"}
         changed = {key: value for key, value in found.items() if value != getattr(_DEFAULT, key)}
         return {
@@ -82,11 +84,12 @@ class WorkerKind(Checked, kw_only=True):
         }
 
 
-_DEFAULT = WorkerKind()
+_DEFAULT = WorkerKind(count=None)
 
 
-def worker_kinds(given: object, where: str) -> tuple[WorkerKind, ...]:
-    """Return the kinds of workers of texts, such as ``gpu:count=4``, or of a table by name, such as ``{gpu = {count = 4}}``.
+def worker_kinds(given: object, where: str, count: int | None = 1) -> tuple[WorkerKind, ...]:
+    """Return the kinds of workers of texts, such as ``gpu:count=4``, or of a table by name, such as ``{gpu = {count = 4}}``;
+    ``count``: of those without.
 
     Raises InputError, which begins with ``where``, if a parameter is unknown or out of range, or a kind is given twice."""
     if isinstance(given, Mapping):
@@ -99,7 +102,7 @@ def worker_kinds(given: object, where: str) -> tuple[WorkerKind, ...]:
     for text in texts:
         name, _, parameters = (word.strip() for word in text.partition(":"))
         try:
-            kind = WorkerKind(name=name)
+            kind = WorkerKind(name=name, count=count)
             kind = with_parameters(kind, parameters, where, "workers") if parameters else kind
         except InputError as error:
             raise InputError(error.text if error.text.startswith(where) else f"{where}: {error.text}") from None
@@ -172,6 +175,55 @@ def place_devices(slots: DeviceSlots, streams: Ints, count: Ints, factor: Floats
             device += 1
 
 
+@compiled()
+def place_held(
+    slots: DeviceSlots, streams: Ints, rows: Ints, core: Ints, host_of: Ints, gpus: Ints, gpu_host: Ints, gpu_kind: Ints
+) -> None:
+    """Make slots devices: the GPUs that a job holds (``gpus``, ascending; a shared one once for each part).
+
+    On each host, the last of the job's cores (``core``, ascending) drive the lowest GPUs; its first core drives none. GPUs for
+    which no cores remain there are left out. ``rows``: the kind of workers by ``gpu_kind``, that of a host's GPUs; 0: none.
+    """
+    slots.kind[:] = 0
+    k = first = 0
+    while first < core.size:
+        host, stop, n = host_of[core[first]], first, 0
+        while stop < core.size and host_of[core[stop]] == host:
+            stop += 1
+        while k < gpus.size and gpu_host[gpus[k]] <= host:
+            n += gpu_host[gpus[k]] == host
+            k += 1
+        kind = rows[gpu_kind[host]]
+        if kind > 0:
+            n = min(n, (stop - max(first, 1)) // streams[kind])
+            slots.kind[stop - n * streams[kind] : stop] = kind
+        first = stop
+    number_devices(slots, streams)
+
+
+@compiled()
+def number_devices(slots: DeviceSlots, streams: Ints) -> None:
+    """Number the devices of slots of known kinds, those of one device after each other."""
+    device = left = 0
+    for c in range(slots.kind.size):
+        slots.device[c] = -1
+        if slots.kind[c] > 0:
+            if left == 0:
+                device, left = device + 1, streams[slots.kind[c]]
+            slots.device[c] = device - 1
+            left -= 1
+
+
+@compiled()
+def on_those_there(on: Ints, kind: Ints, found: Ints) -> None:
+    """Write to ``found`` the kinds that take part in each phase; the cores, if the slots have none of them."""
+    there = 1
+    for c in range(kind.size):
+        there |= 1 << kind[c]
+    for phase in range(on.size):
+        found[phase] = on[phase] if on[phase] & there != 0 else 1
+
+
 @dataclass(frozen=True, eq=False)
 class WorkerSlots:
     """The slots of an application: cores, and streams of devices. Raises InputError if the attributes do not fit together."""
@@ -237,17 +289,25 @@ class WorkerSlots:
 
 
 def with_devices(
-    kinds: Sequence[WorkerKind], speed_gflops: Array, *, on: Array | None = None, gflop: Array | None = None
+    kinds: Sequence[WorkerKind],
+    speed_gflops: Array,
+    *,
+    drives: Array | None = None,
+    on: Array | None = None,
+    gflop: Array | None = None,
 ) -> tuple[Array, WorkerSlots]:
-    """Make the last slots of an application devices.
+    """Make slots of an application devices.
 
     Parameters
     ----------
     kinds : sequence of WorkerKind
     speed_gflops : float64 (P,)
         Speeds of the cores in the slots, GFLOP/s.
+    drives : int (P,), optional
+        The kind of workers that the core of each slot drives, as :func:`place_held` finds it; 0: none. Default: the last cores
+        drive the devices, by their ``count``.
     on, gflop
-        As for :class:`WorkerSlots`.
+        As for :class:`WorkerSlots`; a phase without its workers runs on cores.
 
     Returns
     -------
@@ -260,11 +320,19 @@ def with_devices(
     InputError
         If no slot would be a core.
     """
-    if n_slots(kinds) >= len(speed_gflops):
+    if drives is None and n_slots(kinds) >= len(speed_gflops):
         raise InputError(f"workers: {n_slots(kinds)} cores drive devices, of {len(speed_gflops)}; allowed: fewer")
     speed = np.array(speed_gflops, np.float64)
-    slots = DeviceSlots.new({"device_slots": len(speed)})
-    place_devices(slots, *placing_columns(kinds), speed)
+    slots, (streams, count, factor) = DeviceSlots.new({"device_slots": len(speed)}), placing_columns(kinds)
+    if drives is None:
+        place_devices(slots, streams, count, factor, speed)
+    else:
+        slots.kind[:] = drives
+        number_devices(slots, streams)
+        speed *= factor[drives]
+    if on is not None:
+        given, on = on, np.empty_like(on)
+        on_those_there(given, slots.kind, on)
     return speed, WorkerSlots(tuple(kinds), slots.kind.copy(), slots.device.copy(), on, gflop)
 
 
@@ -294,4 +362,4 @@ def placing_columns(kinds: Sequence[WorkerKind]) -> tuple[Array, Array, Array]:
     """Return the streams, the number and the speed of a stream of each kind, for :func:`place_devices`."""
     streams = np.array([1, *(kind.streams for kind in kinds)])
     factor = np.array([1.0, *(kind.speed / kind.streams for kind in kinds)])
-    return streams, np.array([0, *(kind.count for kind in kinds)]), factor
+    return streams, np.array([0, *(kind.count or 0 for kind in kinds)]), factor

@@ -42,13 +42,13 @@ ABLE = dict.fromkeys(("releases", "hints", "resizes", "wishes", "scales"), True)
 
 
 def hello(**fields: Any) -> Hello:
-    said = {"version": 11, "token": TOKEN, "worker": "w", "name": "n", "tasks": "lengths", "conserves_work": True}
+    said = {"version": 12, "token": TOKEN, "worker": "w", "name": "n", "tasks": "lengths", "conserves_work": True}
     return Hello(**said | ABLE | fields)
 
 
 def recipe(**fields: Any) -> Recipe:
     tasks = {"seed": 1, "job_number": 1, "cores": 2, "n": 3, "mean_gflop": 1.0, "variation": 0.0, "program": ""}
-    work = {"total_gflop": 3.0, "core_gflop": 1.5, "speed_gflops": 1.0, "bytes_per_gflop": 1e9}
+    work = {"total_gflop": 3.0, "core_gflop": 1.5, "speed_gflops": 1.0, "bytes_per_gflop": 1e9, "drives": None}
     return Recipe(**tasks | work | fields)
 
 
@@ -145,7 +145,7 @@ class Pair:
         )
         self.ends = {Role.BRIDGE: self.bridge, Role.APPLICATION: self.application}
         if welcomed:
-            self.say(hello(tasks=tasks), Welcome(version=11, run="r"))
+            self.say(hello(tasks=tasks), Welcome(version=12, run="r"))
 
     def receiver_of(self, message: Message) -> Session:
         return self.application if sender_of(message) is Role.BRIDGE else self.bridge

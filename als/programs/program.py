@@ -251,7 +251,8 @@ class Program:
     #: whether task lengths are drawn again for every step; otherwise all steps have the lengths of the first
     redraw: bool = False
     name: str = ""  #: for tables, up to 100 printable characters
-    #: Workers that are no cores. They are driven by the last cores of the job, which compute nothing else.
+    #: Workers that are no cores. They are driven by the last cores of the job, which compute nothing else. All kinds have a
+    #: ``count``, or none: then a job has the GPUs that the batch level allocates to it.
     workers: "tuple[WorkerKind, ...]" = ()
     where: InitVar[str] = "program"
 
@@ -271,6 +272,9 @@ class Program:
         for kind in self.workers:
             if not kind.drivers:
                 raise InputError(f"{key_of(where, 'workers')}: {kind.name}: drivers; allowed in a job: true")
+            if (kind.count is None) != (self.workers[0].count is None):
+                other = "as other kinds have one" if kind.count is None else "as other kinds have none"
+                raise InputError(f"{key_of(where, 'workers')}: {kind.name}: count; allowed: {other}")
         for at in range(len(self.phases)):
             self.mask(at, where)
 
@@ -344,8 +348,9 @@ class Program:
         if not self.workers:
             return 1, 0.0
         mask = self.mask(at)
-        devices = math.fsum(kind.count * kind.speed for k, kind in enumerate(self.workers, start=1) if mask >> k & 1)
-        return mask & 1, devices - (mask & 1) * self._drivers
+        there = [kind for k, kind in enumerate(self.workers, start=1) if mask >> k & 1 and kind.count]
+        with_cores = mask & 1 if there else 1  # without its devices, a phase runs on cores
+        return with_cores, math.fsum((kind.count or 0) * kind.speed for kind in there) - with_cores * self._drivers
 
     @property
     def wishes(self) -> tuple[float, ...]:

@@ -272,13 +272,14 @@ class Programs:
         loops = [self._phases(place) for place in range(len(self._programs))]
         return [int(one.rule[one.kind != SERIAL].min(initial=len(self.rules.names))) for one in loops]
 
-    def speed_of_slots(self, place: int, speed_gflops: Array) -> Array:
-        """Return the speeds of the slots of a job with a program, on cores of these speeds, float64 (P,)."""
+    def speed_of_slots(self, place: int, speed_gflops: Array, drives: Array | None = None) -> Array:
+        """Return the speeds of the slots of a job with a program, on cores of these speeds, float64 (P,). ``drives``: as for
+        ``als.workers.with_devices``."""
         if not (workers := self._programs[place].workers):
             return speed_gflops
         from als.workers import with_devices  # not needed by programs on cores
 
-        return with_devices(workers, speed_gflops)[0]
+        return with_devices(workers, speed_gflops, drives=drives)[0]
 
     def _phases(self, place: int) -> Phases:
         return self.table.phases.take(np.arange(self.table.phase_first[place], self.table.phase_stop[place]))

@@ -103,7 +103,7 @@ def program_of(table: Mapping[str, Any], path: str, also: Sequence[str] = ()) ->
     if "workers" in table:
         from als.workers import worker_kinds  # not needed by programs on cores
 
-        others["workers"] = worker_kinds(table["workers"], f"{path}.workers")
+        others["workers"] = worker_kinds(table["workers"], f"{path}.workers", count=None)
     return Program(phases, **others, where=path)
 
 

@@ -144,6 +144,8 @@ def check_devices(scenario: ReadyScenario, level: BatchLevel) -> None:
     kind = next((kind for program in scenario.applications for kind in program.workers), None)
     if kind is None:
         return
+    if level.running_jobs is None and (scenario.gpu_rows >= 0).any():
+        raise InputError(f"workers: {kind.name}: no count, and a replay does not know the GPUs of jobs; allowed: count")
     for changes, what in (
         (not scenario.speeds.steady, str(SPEEDS)),
         (level.dealings.commanded, "commands to running jobs: hints, other widths, scaled speeds"),

@@ -247,6 +247,8 @@ def new_inline_state(scenario: ReadyScenario, simulator: BatchSimulator, *, keep
         transfers=graphs.TransferColumns.new({"transfers": 2 * edges if sends else 0}),
         running=shared,
         device_slots=DeviceSlots.new({"device_slots": widest if programs.has_devices else 0}),
+        device_on=np.zeros(len(programs.table.on) if programs.has_devices else 0, np.int64),
+        gpu_rows=scenario.gpu_rows,
         shared=shared,
         seed=np.array([scenario.model.seed], np.uint64),
         costs=i.InlineCosts(

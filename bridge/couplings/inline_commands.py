@@ -21,7 +21,7 @@ from als.engine.loop import begin
 from als.engine.scaling import apply_deferred, begin_varying, defer, look_ahead, rescale, set_scale
 from als.engine.state import GRAPH, NEVER, ApplicationState, show_slots
 from als.network.state import message_ns_in_kernels as _message_ns
-from als.workers import place_devices
+from als.workers import on_those_there, place_devices, place_held
 from bls.engine import state as b
 from bls.engine.state import BatchState
 from bridge.couplings import inline_state as i
@@ -126,9 +126,14 @@ def bind_width_requests(state: BatchState, inline: InlineState, row: int, _flag:
 
 
 @compiled(HOOK)
-def bind_devices(_: BatchState, inline: InlineState, row: int, n_cores: int) -> int:
-    """Set the workers of the current application from its program, and the speeds of its slots."""
-    app, table, place, room = inline.running.app, inline.table, inline.program[row], inline.device_slots
+def bind_devices(state: BatchState, inline: InlineState, job: int, n_cores: int) -> int:
+    """Set the workers of the current application from its program and the GPUs of its job, and the speeds of its slots."""
+    app, table, room, place = (
+        inline.running.app,
+        inline.table,
+        inline.device_slots,
+        inline.program[state.jobs.origin[job]],
+    )
     first, stop = table.worker_first[place], table.worker_stop[place]
     devices, workers, n = app.devices, table.workers, n_cores if stop > first else 0
     devices.streams, devices.launch_ns = workers.streams[first:stop], workers.launch_ns[first:stop]
@@ -140,10 +145,19 @@ def bind_devices(_: BatchState, inline: InlineState, row: int, n_cores: int) -> 
     slots.worked_ns, slots.done_ns = room.worked_ns[:n], room.done_ns[:n]
     slots.in_free_ns, slots.free_ns, slots.out_free_ns = room.in_free_ns[:n], room.free_ns[:n], room.out_free_ns[:n]
     devices.asked_ns, devices.ended_ns = devices.asked_ns[:0], devices.ended_ns[:0]
-    phase, last = table.phase_first[place], table.phase_stop[place]
-    devices.on = table.on[phase : last if n > 0 else phase]
+    devices.on, on = inline.device_on[:0], table.on[table.phase_first[place] : table.phase_stop[place]]
     if n > 0:
-        place_devices(slots, devices.streams, workers.count[first:stop], workers.factor[first:stop], app.speed)
+        rows = inline.gpu_rows[place]
+        if rows[0] >= 0:
+            gpus, held = state.gpus, state.gpus.first[job]
+            which = gpus.lists.gpu[held : held + gpus.count[job]]
+            place_held(slots, devices.streams, rows, app.core_number, state.host_of, which, gpus.host, gpus.kind)
+            for c in range(n):
+                app.speed[c] *= workers.factor[first + slots.kind[c]]
+        else:
+            place_devices(slots, devices.streams, workers.count[first:stop], workers.factor[first:stop], app.speed)
+        devices.on = inline.device_on[: on.size]
+        on_those_there(on, slots.kind, devices.on)
     return 0
 
 

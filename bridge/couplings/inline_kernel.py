@@ -117,7 +117,7 @@ def set_up(state: BatchState, inline: InlineState, job: int, again: bool) -> int
     if inline.speeds.component.size > 0:
         call_hook(inline.hooks[i.SPEEDS], (state, inline, n_cores, jobs.start_ns[job]))
     if inline.device_slots.kind.size > 0:
-        call_hook(inline.hooks[i.DEVICES], (state, inline, origin, n_cores))
+        call_hook(inline.hooks[i.DEVICES], (state, inline, job, n_cores))
     if work.graph.exists == 1:
         of = inline.running
         app.graph.edge_first = inline.room.first[: parts + 1]

@@ -203,6 +203,8 @@ class InlineState(State):
     transfers: TransferColumns = column()  # by job, in order of starts
     running: Running  # current application: ``shared``, a saved one, or a copy of it
     device_slots: DeviceSlots  # room for the slots of one application; empty if all workers are cores
+    device_on: Ints  # room for the kinds that take part in each of its phases
+    gpu_rows: Ints2  # (programs, kinds of GPUs): as in ``ReadyScenario``
     shared: Running  # application in the front of the arrays of ``application``
     seed: Words  # (1,)
     costs: InlineCosts  # costs of chunks and data

@@ -102,6 +102,7 @@ class Orders:
         core_gflop = float(self._core_gflop[origin])
         program = scenario.applications[place]
         mean, total, n = self._work(place, cores, core_gflop)
+        drives = self.drives(row, numbers)
         recipe = m.Recipe(
             seed=model.seed,
             job_number=job,
@@ -114,6 +115,7 @@ class Orders:
             speed_gflops=scenario.platform.slowest_gflops,
             bytes_per_gflop=scenario.bytes_per_gflop,
             program=self._texts[place],
+            drives=None if drives is None else pack_int32(drives),
         )
         ahead, gone = self._ahead(row, places, start_ns), self._gone(places)
         # The range of widths that the job may request.
@@ -257,6 +259,21 @@ class Orders:
         base: Array = self._core_speed[numbers]
         speeds = self._scenario.speeds
         return base if speeds.steady else base * speeds.factors(numbers, now_ns)
+
+    def drives(self, row: int, numbers: Array) -> Array | None:
+        """The kind of workers that each core of a job drives, int64 (P,); None unless its devices are GPUs that it holds."""
+        place = self._scenario.program[self._level.origin(row)]
+        rows = self._scenario.gpu_rows[place]
+        if rows[0] < 0:
+            return None
+        from als.engine.devices import DeviceSlots
+        from als.workers import place_held, placing_columns  # not needed by jobs on cores
+
+        assert self._running is not None  # by ``check_devices``
+        slots = DeviceSlots.new({"device_slots": len(numbers)})
+        streams = placing_columns(self._scenario.applications[place].workers)[0]
+        place_held(slots, streams, rows, numbers, self._core_host, *self._running.gpus(row))
+        return slots.kind
 
     def answered(self, row: int, attempt: int) -> None:
         """Note that an attempt at a row was answered: the next :meth:`order` for it is for another attempt."""

@@ -50,7 +50,8 @@ class Reports:
         loops = np.empty(len(LOOP_METRICS))
         finish_ns, busy_ns = np.array(unpack_int64(outcome.finish_ns)), np.array(unpack_int64(outcome.busy_ns))
         done = np.nan if outcome.stopped or outcome.last_lost is not None else report.length_gflop
-        speed = self._programs.speed_of_slots(self._program(row), self._orders.speed(places.latest, start_ns))
+        speed, drives = self._orders.speed(places.latest, start_ns), self._orders.drives(row, places.latest)
+        speed = self._programs.speed_of_slots(self._program(row), speed, drives)
         what = loops, start_ns, finish_ns, busy_ns, speed, done, report.length_cov
         measure(*what, outcome.scheduling_ns, outcome.chunks)
         records = [_task_columns(part, places) for part in report.records]

@@ -8,7 +8,7 @@ from bridge.protocol.vocabulary import Greeting, Message, Vocabulary
 from traces.base.scale import HIGHEST, LOWEST
 from traces.base.time import MAX_NS
 
-PROTOCOL_VERSION: Final = 11  # the version of the protocol that this module speaks
+PROTOCOL_VERSION: Final = 12  # the version of the protocol that this module speaks
 
 #: Environment variables of an application process: the address of the bridge, the token, and the process's own id.
 ADDRESS_VARIABLE: Final = "TWOLEVEL_ADDRESS"
@@ -130,6 +130,7 @@ class Recipe(Map, frozen=True, kw_only=True):
     speed_gflops: Positive
     bytes_per_gflop: Positive
     program: ProgramText
+    drives: HostColumn | None
 
 
 class Part(Map, frozen=True, kw_only=True):

@@ -60,6 +60,8 @@ class OpenJob:
         if start.latency_ns is not None:
             check_durations("latency_ns", start.latency_ns, cores)
         _check_hosts(start, cores)
+        if start.recipe is not None and start.recipe.drives is not None:
+            check_size("drives", start.recipe.drives, 4, cores)
         if start.parts is not None:
             _check_parts(start.parts, start.tasks, graphs=start.network is not None)
         return cls(

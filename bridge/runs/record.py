@@ -88,7 +88,7 @@ def write_run(
         written = [path.relative_to(folder / "trace") for path in request.write(result.traced, folder / "trace")]
     notes, known = result.application_notes, scenario.options.application.map
     record = run_record(scenario, arguments, _workload_record(scenario.workload), metrics) | {
-        "applications": {} if known is None else known.counts(scenario.program),
+        "applications": {} if known is None else known.counts(scenario.application),
         "chosen": notes.times_chosen,
         "ahead_chunks": int(notes.ahead_chunks.sum()),
         "decisions": dict(result.notes.decisions),

@@ -210,7 +210,7 @@ def _level(scenario: ReadyScenario) -> list[tuple[str, str]]:
     if level.lengths:
         rows.append(("task lengths", level.lengths))
     if level.map is not None:
-        rows.append(("applications", f"{level.map.source}: {_counted(level.map.counts(scenario.program))}"))
+        rows.append(("applications", f"{level.map.source}: {_counted(level.map.counts(scenario.application))}"))
     asks = scenario.programs is not None and scenario.programs.asks
     if asks and (level.overhead_ns or level.latency_ns or level.master):
         costs = [f"overhead {level.overhead_ns} ns", f"latency {level.latency_ns} ns"]

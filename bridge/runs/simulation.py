@@ -148,7 +148,7 @@ def application_notes(
         np.asfortranarray(_loops(scenario, applications, ledger)),  # readers take single columns
         None if applications.chosen is None else (rules, applications.chosen),
         applications.ahead_chunks,
-        None if known is None else (names, scenario.program[origin]),
+        None if known is None else (names, scenario.application[origin]),
         applications.graphs,
     )
 

@@ -65,6 +65,9 @@ class ReadyScenario:
     applications: tuple[Program, ...] = ()  # programs of jobs; empty if jobs take their recorded run times
     programs: Programs | None = None  # the same, looked up
     program: Array = field(default_factory=lambda: np.zeros(0, np.int64))  # int64 (n,): index of each job's program
+    application: Array = field(default_factory=lambda: np.zeros(0, np.int64))  # int64 (n,): index of its application
+    #: int64 (programs, kinds of GPUs): which workers of a program are GPUs of hosts (``held_gpus``); -1: none
+    gpu_rows: Array = field(default_factory=lambda: np.zeros((0, 1), np.int64))
     speeds: CoreSpeeds = field(default_factory=lambda: core_speeds((), 1, 0))
     network: NetworkState = NO_NETWORK  # between hosts
     power: PowerPlan | None = None  # None without any power option
@@ -177,6 +180,7 @@ class ReadyScenario:
         workload, constraints = constrain(workload, platform, options.batch, seed=options.seed, known_jobs=known_jobs)
         applications: tuple[Program, ...] = ()
         place = np.zeros(len(workload), np.int64)
+        program, gpu_rows = place, np.zeros((0, 1), np.int64)
         programs = None
         if known is not None:
             plain = Program.plain(level.technique, level.lengths, level.tasks_per_core)
@@ -186,6 +190,13 @@ class ReadyScenario:
                 plain.check(workload.cores, workload.job_id, where="")
             else:
                 applications, place = level.map.assign(workload, options.seed, plain)
+            program, gpu_rows = place, np.full((len(applications), 1), -1)
+            if any(kind.count is None for one in applications for kind in one.workers):
+                from bridge.scenarios.held_gpus import with_held_gpus  # not needed by most runs
+
+                applications, program, gpu_rows = with_held_gpus(
+                    applications, place, workload, platform, constraints, level.map.source if level.map else ""
+                )
             programs = Programs(applications, level.variation)
         links = platform.network
         network = network_state(
@@ -211,7 +222,9 @@ class ReadyScenario:
             seen,
             applications,
             programs,
+            program,
             place,
+            gpu_rows,
             speeds,
             network,
             power,

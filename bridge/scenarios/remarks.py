@@ -148,7 +148,7 @@ def unmatched_words(scenario: ReadyScenario) -> str:
         return ""
     from bridge.scenarios.application_map import DEFAULT
 
-    counts = level.map.counts(scenario.program)
+    counts = level.map.counts(scenario.application)
     without = [name for name, jobs in counts.items() if not jobs and name != DEFAULT]
     if not without:
         return ""

@@ -13,6 +13,7 @@ from als.programs.program import Graph, Loop, Program, Serial
 from als.programs.table import Programs, drawn_program
 from als.schedulers import AnyScheduler, scheduler
 from bridge.protocol.messages import Recipe, WidthRange
+from bridge.protocol.packing import unpack_int32
 from traces.base.time import duration_ns
 from traces.compiled import Array
 
@@ -29,6 +30,7 @@ class DrawnJob:
     part_tasks: Array | None = None  # int64 (I,) or None, number of tasks of each part; None: there is one part
     edges: Edges | None = None  # of its graphs; None: there are none
     program: Program | None = None  # None: there are only cores
+    drives: Array | None = None  # int (P,): kind of workers that each core drives, 0 for none; None: by their ``count``
 
     @property
     def part_first(self) -> Array:
@@ -43,7 +45,7 @@ class DrawnJob:
         from als.workers import with_devices  # not needed by jobs on cores
 
         on = np.array([self.program.mask(at) for at in range(len(self.program.phases))], np.int64)
-        return with_devices(self.program.workers, speed_gflops, on=on)
+        return with_devices(self.program.workers, speed_gflops, drives=self.drives, on=on)
 
     def edges_of(self, part: int) -> tuple[Array, ...]:
         """Source, target and bytes of the edges of a part, with tasks counted within it; none without a graph."""
@@ -82,7 +84,8 @@ class Drawing:
         if program.has_graph:
             edges = Edges(found.edge_first, found.source, found.target, found.bytes)
         phases = [_phase(phase) for phase in program.phases]
-        return DrawnJob(found.lengths, phases, found.part_tasks, edges, program if program.workers else None)
+        devices = (program, None if recipe.drives is None else unpack_int32(recipe.drives)) if program.workers else ()
+        return DrawnJob(found.lengths, phases, found.part_tasks, edges, *devices)
 
     def wishes(self, recipe: Recipe, width: WidthRange | None) -> list[int] | None:
         """Number of cores that each phase of a job requests within this range; None: there are no requests."""

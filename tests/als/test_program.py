@@ -111,7 +111,7 @@ def test_json_gives_back_the_same_program(program: Program) -> None:
 
 def test_the_work_of_phases_counts_those_that_take_part() -> None:
     """Of eight cores three drive devices, which are as fast as 10 and 2 cores."""
-    kinds = {"gpu": {"count": 2, "speed": 5}, "slow": {"speed": 2}}
+    kinds = {"gpu": {"count": 2, "speed": 5}, "slow": {"count": 1, "speed": 2}}
     phases = [{"kind": "loop", "on": on} for on in ("cores", "gpu", "gpu+slow", "cores+slow", "")]
     program = program_of({"phases": [*phases, {"kind": "serial", "share": 1}], "workers": kinds}, "x")
     assert [cores * 8 + more for cores, more in map(program.capacity, range(6))] == [5, 10, 12, 7, 17, 5]

@@ -158,19 +158,19 @@ phases = [
 ]
 steps = 2
 workers.gpu = { count = 2, speed = 10, launch = "10ms", in_bytes = 1e8, out_bytes = 3e7, variation = 0.4 }
-workers.slow = { speed = 3, streams = 2, in_bytes = 2e8, bandwidth_gbps = 64, link_latency = "1ms" }
+workers.slow = { count = 1, speed = 3, streams = 2, in_bytes = 2e8, bandwidth_gbps = 64, link_latency = "1ms" }
 [[application]]
 name = "chosen"
 match = { user = #, cores = "3-" }
 als = "select:static,gss,af"
 tasks_per_core = 6
-workers.gpu = { speed = 4, launch = "2ms" }
+workers.gpu = { count = 1, speed = 4, launch = "2ms" }
 [[application]]
 name = "graph"
 match = { user = #, cores = "2-" }
 als = "heft"
 graph = "layered:tasks=24"
-workers.gpu = { speed = 4 }
+workers.gpu = { count = 1, speed = 4 }
 """
 LEVEL_FEATURES = {
     "techniques": ApplicationFeature(

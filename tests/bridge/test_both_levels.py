@@ -35,9 +35,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from one_result import different
 from reference import application, cluster, drawing, speeds
+from reference.gpus import in_units
 from reference.machine import MINUTES, Attempt, Gpus, Host, Job, Machine, Rules
 
 import bridge
+from als.programs.program import Program
+from als.programs.table import Programs
 from als.techniques import TECHNIQUES
 from als.workers import WorkerKind
 from bls.allocators import allocator
@@ -47,6 +50,7 @@ from bls.policies import ScorePolicy, account_kernel, score_kernel
 from bls.view import View
 from bridge.runs.simulation import run
 from bridge.scenarios.application_map import parse_application_map
+from bridge.scenarios.held_gpus import with_held_gpus
 from bridge.scenarios.ready import ReadyScenario
 from bridge.scenarios.scenario import Execution, Scenario
 from traces.checks.ledger import check_ledger
@@ -57,7 +61,7 @@ pytestmark = pytest.mark.whole
 
 #: What applications may be beside loops of equal tasks, and what may happen to running jobs. With ``unequal``, hosts differ in
 #: speed; with ``speeds``, cores become slower and faster; with ``losses``, some go for good; with ``devices``, cores of wide
-#: jobs drive devices.
+#: jobs drive devices; with ``held``, they drive the GPUs that their job holds.
 COMPUTING = ("variation", "overhead", "messages", "phases", "unequal", "speeds", "losses")
 RUNNING = ("releases", "hints", "molding", "widths", "wishes")
 BATCH = tuple(name for name in (*FEATURES, *LATER) if name != "unknown")
@@ -84,6 +88,8 @@ REFUSED += [
 # Devices keep their speeds, and their job its cores.
 REFUSED += [(name, "gpus") for name in ("widths", "wishes")]
 REFUSED += [("devices", name) for name in ("speeds", "losses", "hints", "molding", "widths", "wishes")]
+REFUSED += [("held", name) for pair in (*APART, *REFUSED) for name in pair if {"gpus", "devices"} & set(pair) - {name}]
+REFUSED += [("held", "devices")]
 
 #: What a reference does not know: then one way to run is compared with another only.
 BEYOND = [*((name, "cost") for name in RUNNING), *((name, "presets") for name in RUNNING), ("molding", "estimates")]
@@ -109,8 +115,9 @@ class Phase:
 class Computing:
     """Programs of all jobs of a case, and commands to them; times in ns.
 
-    ``device``: drives the last cores of jobs that have more than it takes. ``slow``: (period, factor, share of the period at
-    full speed) of all cores; ``lost``: the first core that goes for good, with all after it, and when.
+    ``device``: drives the last cores of jobs that have more than it takes; ``held``: kinds of the GPUs of jobs. ``slow``:
+    (period, factor, share of the period at full speed) of all cores; ``lost``: the first core that goes for good, with all
+    after it, and when.
     """
 
     technique: str = "static"
@@ -128,6 +135,7 @@ class Computing:
     resize: str = "none"
     cost: int = 0
     device: WorkerKind | None = None
+    held: tuple[WorkerKind, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -206,21 +214,32 @@ class TwoLevelCase:
             malleable=None if computing.resize == "none" else "1:0.01:64",
             latency_ns=computing.latency,
             assignment="master" if computing.master else "distributed",
-            applications=parse_application_map(self.map(), "map") if computing.phases else None,
+            applications=parse_application_map(self.map(count=0), "map") if computing.phases else None,
             speeds=tuple(changing),
             resize_ns=computing.cost,
         )
         wanted = {job.number: cores_text(job.wanted) for job in batch.jobs if job.wanted is not None}
         found = ReadyScenario.of(workload, replace(platform, partitions=()), options, wanted or None)
+        if computing.held:  # once more, as the constraints are known now
+            plain = Program.plain(computing.technique, "", computing.tasks_per_core)
+            named = parse_application_map(self.map(), "map").assign(workload, 0, plain)
+            programs, place, rows = with_held_gpus(*named, workload, platform, constraints)
+            drawn = Programs(programs, computing.variation)
+            found = replace(found, applications=programs, program=place, gpu_rows=rows, programs=drawn)
         return replace(found, platform=platform, constraints=constraints)
 
-    def map(self) -> str:
-        """The phases as an application map."""
+    def map(self, count: int | None = None) -> str:
+        """The phases as an application map; ``count``: of the kinds of GPUs that jobs hold."""
         device, text = self.computing.device, ""
         if device is not None:
             given = ", ".join(f"{key} = {json.dumps(value)}" for key, value in device.given().items())
             text = f'[[application]]\nname = "devices"\nmatch = {{ cores = "{device.slots + 1}-" }}\n'
             text += f"{self.phases(devices=True)}workers.gpu = {{ {given} }}\n"
+        if self.computing.held:
+            return f"[default]\n{self.phases(devices=True)}" + "".join(
+                f"workers.{kind.name} = {json.dumps(replace(kind, count=count).given()).replace(':', ' =')}\n"
+                for kind in self.computing.held
+            )
         return f"{text}[default]\n{self.phases(devices=False)}"
 
     def phases(self, *, devices: bool) -> str:
@@ -247,12 +266,16 @@ class _Reference:
         self.case, self.jobs, self.machine = case, case.batch.jobs, case.batch.machine
         self.host_of = [number for number, host in enumerate(self.machine.hosts) for _ in range(host.cores)]
         self.speeds = case.core_speeds
+        self.gpus = {gpu: host for host in range(len(self.machine.hosts)) for gpu in self.machine.gpus_of(host)}
+        self.held: dict[tuple[int, int], tuple[int, ...]] = {}  # parts of GPUs of each attempt, by row and start
         #: What each attempt, by row and start, computes on, and its commands.
         self.commands: dict[tuple[int, int], tuple[tuple[int, ...], cluster.Changes, cluster.Hints]] = {}
 
     def run(self) -> list[Done]:
         computing, rules = self.case.computing, self.case.batch.rules
         ways: dict[str, Any] = {"by_host": computing.coordination.endswith(":host"), "resize": computing.resize}
+        if computing.held:
+            ways["holds"] = lambda row, start, gpus: self.held.update({(row, start): gpus})
         hints = computing.coordination.startswith("hint")
         if computing.resize != "none":
             ways["widths"] = self.case.widths
@@ -327,9 +350,28 @@ class _Reference:
         device = self.case.computing.device
         return None if device is None or self.jobs[row].cores <= device.slots else device
 
+    def nominal(self, row: int) -> tuple[int, WorkerKind]:
+        """With how many GPUs of which kind the work of a job is computed: those that it asks for and can drive."""
+        job, held = in_units(self.jobs[row]), self.case.computing.held
+        if job.gpus is None or not (
+            able := [kind for kind in held if not job.gpus.kinds or kind.name in job.gpus.kinds]
+        ):
+            return 0, held[0]
+        slowest = min(able, key=lambda kind: kind.speed)
+        hosts = math.ceil(job.cores / max(host.cores for host in self.machine.hosts))
+        parts = job.gpus.n * (job.cores // job.unit_cores if job.gpus.per == "unit" else hosts)
+        return min(parts, (job.cores - 1) // slowest.streams), slowest
+
     def workers(self, row: int, phase: Phase) -> float:
         """How fast the workers of a loop are together, as a multiple of the job's cores."""
         device, cores = self.device(row), self.jobs[row].cores
+        if self.case.computing.held:
+            n, kind = self.nominal(row)
+            with_devices = n > 0 and (not phase.on or kind.name in phase.on)
+            with_cores = not phase.on or "cores" in phase.on or not with_devices
+            share = Fraction((self.jobs[row].gpus or Gpus(0)).milli, 1000)
+            more = with_devices * n * float(kind.speed * share) - with_cores * n * kind.streams
+            return (with_cores * cores + more) / cores
         if device is None:
             return 1.0
         with_cores, with_devices = (not phase.on or name in phase.on for name in ("cores", "gpu"))
@@ -398,6 +440,21 @@ class _Reference:
             numbers=cores,
             wishes=[self.request_width(row, phase) for phase in computing.phases] if evolves else (),
         )
+        if kinds := self.case.computing.held:
+            hosts = [self.host_of[core] for core in cores]
+            gpus = [
+                (self.gpus[gpu], self.machine.hosts[self.gpus[gpu]].kind) for gpu in self.held.get((row, start), ())
+            ]
+            share = (self.jobs[row].gpus or Gpus(0)).milli / 1000
+            slots, devices = application.with_held_devices(
+                kinds, [self.speeds[core] for core in cores], hosts, gpus, share
+            )
+            names = {"cores": 0} | {kind.name: k for k, kind in enumerate(kinds, 1)}
+            there, on = {0, *(device.kind for device in devices.values())}, []
+            for phase in computing.phases:
+                some = {k for name, k in names.items() if not phase.on or name in phase.on} & there
+                on.append(some if some and phase.technique else {0})
+            return given(slots, devices=devices, on=on)
         if (device := self.device(row)) is not None:
             slots, devices = application.with_devices_at_the_end((device,), [self.speeds[core] for core in cores])
             of_name = {"cores": {0}, "gpu": {1}, "": {0, 1}}
@@ -490,7 +547,7 @@ def _computing(chance: random.Random, mask: Collection[str], case: BatchCase) ->
     unit = max(1, longest // 8)
     n_cores = sum(host.cores for host in case.machine.hosts)
     resize = next((chance.choice(rules) for name, rules in RESIZE.items() if name in mask), "none")
-    phased = "phases" in mask or "wishes" in mask or "devices" in mask
+    phased = "phases" in mask or "wishes" in mask or "devices" in mask or "held" in mask
     coordination = next((name.removesuffix("s") for name in ("hints", "releases") if name in mask), "none")
     if coordination != "none" and resize in ("none", "mold"):
         by_host = case.rules.allocator == "whole-host" or {"units", "resources"} & set(mask)
@@ -511,6 +568,15 @@ def _computing(chance: random.Random, mask: Collection[str], case: BatchCase) ->
         resize,
         chance.choice((0, unit // 20)) if resize != "none" else 0,
     )
+    kinds = sorted({host.kind for host in case.machine.hosts if host.gpus})
+    if "held" in mask and kinds and any(job.gpus is not None for job in case.jobs):
+        some = chance.sample(kinds, chance.randint(1, len(kinds)))
+        held = tuple(replace(_device(chance, unit), name=name, count=None) for name in some)
+        on = [
+            chance.choice(("", "", some[0], f"cores+{some[-1]}")) if phase.technique else "" for phase in found.phases
+        ]
+        phases = tuple(replace(phase, on=which) for phase, which in zip(found.phases, on, strict=True))
+        return replace(found, phases=phases, held=held)
     if "devices" not in mask:
         return found
     on = [chance.choice(("", "", "gpu", "cores")) if phase.technique else "" for phase in found.phases]
@@ -541,6 +607,9 @@ def _phase(chance: random.Random) -> Phase:
 
 MASKS = covering(ALL, (*APART, *REFUSED), 5)
 MASKS += [mask for mask in covering((*ALL, "devices"), (*APART, *REFUSED), 5) if "devices" in mask]
+MASKS += [
+    (*mask, "gpus") for mask in covering((*ALL, "held"), (*APART, *REFUSED), 5) if "held" in mask and "gpus" not in mask
+]
 
 #: The number of cases of each set that are drawn; some of them users cannot say.
 DRAWN = 4
@@ -577,7 +646,8 @@ def test_any_features(drawn: tuple[TwoLevelCase, tuple[str, ...]]) -> None:
 
 @pytest.mark.parametrize(("coupling", "step"), [("pool", 9), ("process", 40)])
 def test_in_processes(coupling: str, step: int) -> None:
-    for mask in [mask for mask in MASKS if len(mask) > 1][::step]:
+    held = [mask for mask in MASKS if "held" in mask]
+    for mask in [mask for mask in MASKS if len(mask) > 1][::step] + held[:: step // 4]:
         case = max(two_level_cases(44, DRAWN, mask), key=lambda case: len(case.batch.jobs))
         found = case.simulated(execution=Execution(coupling, workers=1))
         assert different(found, case.simulated()) == "", case

@@ -147,8 +147,8 @@ def connection_in(state: ConnectionState) -> Pair:
     steps: dict[ConnectionState, list[Message]] = {
         ConnectionState.AWAIT_HELLO: [],
         ConnectionState.AWAIT_WELCOME: [hello()],
-        ConnectionState.READY: [hello(), Welcome(version=11, run="r"), start(), lengths()],
-        ConnectionState.CLOSING: [hello(), Welcome(version=11, run="r"), start(), lengths(), Quit()],
+        ConnectionState.READY: [hello(), Welcome(version=12, run="r"), start(), lengths()],
+        ConnectionState.CLOSING: [hello(), Welcome(version=12, run="r"), start(), lengths(), Quit()],
         ConnectionState.CLOSED: [hello(), Refused(reason="no", blame="bridge")],
     }
     for step in steps[state]:
@@ -161,7 +161,7 @@ def connection_in(state: ConnectionState) -> Pair:
 
 CONNECTION_MESSAGES: dict[str, Message] = {
     "hello": hello(),
-    "welcome": Welcome(version=11, run="r"),
+    "welcome": Welcome(version=12, run="r"),
     "refused": Refused(reason="no", blame="bridge"),
     "cancel": Cancel(job=JOB),
     "promise": promise(200),
@@ -224,12 +224,12 @@ def test_a_wrong_token_is_refused_without_further_words() -> None:
     check_session(session)
 
 
-@pytest.mark.parametrize("version", [1, 10, 12])
+@pytest.mark.parametrize("version", [1, 11, 13])
 def test_another_version_is_refused_whatever_else_its_hello_holds(version: int) -> None:
     other = {"type": "hello", "version": version, "token": TOKEN, "slots": 8}
     _, refusal = greeted(msgspec.msgpack.encode(other))
     assert isinstance(refusal, Refusal)
-    assert refusal.reason == f"protocol version {version} is not supported; supported: 11"
+    assert refusal.reason == f"protocol version {version} is not supported; supported: 12"
     session = Session(ApplicationBook, Role.APPLICATION)
     session.send(hello())
     session.receive_data(refusal.farewell)
@@ -247,7 +247,7 @@ def test_another_version_is_refused_whatever_else_its_hello_holds(version: int) 
         (frame(encode(promise(1))), "stranger"),
         (frame(encode(hello())) * 60, "stranger"),
         (bytes(MAX_FRAME_BEFORE_HELLO + HEADER_BYTES + 1), "stranger"),
-        (frame(msgspec.msgpack.encode({"type": "hello", "version": 11, "token": TOKEN})), "application"),
+        (frame(msgspec.msgpack.encode({"type": "hello", "version": 12, "token": TOKEN})), "application"),
     ],
 )
 def test_what_is_no_hello_is_an_error_and_costs_bounded_memory(stream: bytes, blame: str) -> None:

@@ -121,14 +121,41 @@ def with_devices_at_the_end(kinds: Sequence[Any], speeds: Sequence[float]) -> tu
     found: dict[int, Device] = {}
     slot, of_slots = len(speeds) - sum(kind.count * kind.streams for kind in kinds), list(speeds)
     for number, kind in enumerate(kinds, start=1):
-        ns = 1e9 / (kind.bandwidth_gbps * 1.25e8)
-        spread = math.sqrt(math.log1p(kind.variation * kind.variation))
         for device in range(kind.count):
             for _ in range(kind.streams):
-                costs = kind.launch_ns, kind.link_latency_ns, kind.in_bytes * ns, kind.out_bytes * ns, spread
-                found[slot] = Device(f"{kind.name}{device}", number, kind.streams, *costs)
+                found[slot] = _stream(kind, number, f"{kind.name}{device}")
                 of_slots[slot] *= kind.speed / kind.streams
                 slot += 1
+    return of_slots, found
+
+
+def _stream(kind: Any, number: int, name: str) -> Device:
+    ns = 1e9 / (kind.bandwidth_gbps * 1.25e8)
+    spread = math.sqrt(math.log1p(kind.variation * kind.variation))
+    costs = kind.launch_ns, kind.link_latency_ns, kind.in_bytes * ns, kind.out_bytes * ns, spread
+    return Device(name, number, kind.streams, *costs)
+
+
+def with_held_devices(
+    kinds: Sequence[Any], speeds: Sequence[float], hosts: Sequence[int], gpus: Sequence[tuple[int, str]], share: float
+) -> tuple[list[float], dict[int, Device]]:
+    """The same for a job that holds parts of GPUs, (host, kind) each: as far as cores of the host are left, but not the job's
+    first, each is driven by some of the last. ``hosts``: of the cores."""
+    found: dict[int, Device] = {}
+    left, of_slots, numbers = (
+        list(range(1, len(speeds))),
+        list(speeds),
+        {kind.name: k for k, kind in enumerate(kinds, 1)},
+    )
+    for place, (host, name) in enumerate(gpus):
+        here = [slot for slot in left if hosts[slot] == host]
+        if name not in numbers or len(here) < kinds[numbers[name] - 1].streams:
+            continue
+        kind = kinds[numbers[name] - 1]
+        for slot in here[-kind.streams :]:
+            found[slot] = _stream(kind, numbers[name], f"{place}")
+            of_slots[slot] *= kind.speed * share / kind.streams
+            left.remove(slot)
     return of_slots, found
 
 

@@ -107,7 +107,7 @@ class Ways:
     ``informed`` replaces the first two, and is called again at each hint to a running job. ``resized`` is called at each change
     of the width of a running job, which lies between ``widths``, by row, and follows the rule ``resize``; with ``mold`` only
     the head's width changes, at its start; with ``evolve``, jobs with variable widths request it by ``wishes_of``. With
-    ``hints`` it is called at hints, too.
+    ``hints`` it is called at hints, too. Before, ``holds(row, start, gpus)`` is called for a job that starts now with GPUs.
     """
 
     end_of: EndOf | None = None
@@ -120,6 +120,7 @@ class Ways:
     resize: str = "none"
     wishes_of: WishesOf | None = None
     hints: bool = False
+    holds: Callable[[int, int, tuple[int, ...]], None] | None = None
 
 
 def run(jobs: Sequence[Job], machine: Machine, rules: Rules, *ways: Any, **more: Any) -> list[Attempt]:
@@ -786,6 +787,8 @@ class Cluster:
     def start(self, row: int, start: int, place: room.Place, why: str) -> None:
         self.waiting.pop(row, None)
         cores = place.cores
+        if self.ways.holds is not None:
+            self.ways.holds(row, start, place.gpus)
         wide = None
         if self.ways.resized is not None:
             ends = start + self.jobs[row].estimate

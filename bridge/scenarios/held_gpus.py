@@ -1,0 +1,106 @@
+"""Programs whose devices are the GPUs that jobs hold: kinds of ``workers`` without a ``count``.
+
+A job's work counts the GPUs that it requests, not those that it gets, so that it is the same under every policy: the number
+that its cores can drive, of the slowest kind that it accepts.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from als.programs.program import Loop, Program
+from bls.constraints.gpu_requests import WHOLE
+from bls.constraints.job_constraints import JobConstraints
+from bls.machine.platform import Platform
+from bls.workloads.workload import Workload
+from traces.base.errors import InputError, one_of
+from traces.compiled import Array
+
+
+def with_held_gpus(
+    applications: Sequence[Program],
+    place: Array,
+    workload: Workload,
+    platform: Platform,
+    constraints: JobConstraints,
+    where: str = "applications",
+) -> tuple[tuple[Program, ...], Array, Array]:
+    """Return programs with numbers of devices, for jobs that hold GPUs.
+
+    Parameters
+    ----------
+    applications : sequence of Program
+        Some have kinds of workers without a ``count``.
+    place : int64 (n,)
+        The program of each job of ``workload``.
+    where : str
+        The source of the programs, for errors.
+
+    Returns
+    -------
+    programs : tuple of Program
+        Those given, and one more for each number and share of GPUs.
+    place : int64 (n,)
+        The program of each job.
+    gpu_rows : int64 (programs, kinds of GPUs)
+        By program and kind (of ``Platform.gpu_kinds``): 1 + its place in ``Program.workers``, 0 if GPUs of this kind are not
+        used, -1 if the devices of the program are by ``count``.
+
+    Raises
+    ------
+    InputError
+        If no job requests GPUs, or no host has GPUs of a kind.
+    """
+    asked = None if constraints.requests is None else constraints.requests.gpus
+    programs, found = list(applications), place.copy()
+    rows = [_rows(program, platform, f"{where}: {program.name}.workers") for program in applications]
+    columns: list[Array] = []
+    if asked is not None and constraints.requests is not None:
+        units = workload.cores // constraints.requests.unit_cores
+        hosts = -(-workload.cores // max(group.cores for group in platform.hosts))  # as few as possible
+        columns = [asked.per_unit * units + asked.per_host * hosts, asked.milli, asked.kinds]
+    for at, program in enumerate(applications):
+        if rows[at][0] < 0:
+            continue
+        if asked is None or not asked.any.any():
+            what = f"{where}: {program.name}.workers.{program.workers[0].name}: no count, and no job requests GPUs"
+            raise InputError(f"{what}; allowed: count, or jobs that request GPUs of hosts")
+        variants: dict[tuple[int, ...], int] = {}
+        for job in np.flatnonzero(place == at).tolist():
+            parts, milli, kinds = (int(column[job]) for column in columns)
+            accepted = [row - 1 for k, row in enumerate(rows[at]) if row > 0 and kinds >> k & 1]
+            slowest = min(accepted, key=lambda k: (program.workers[k].speed, k), default=0)
+            n = min(parts, (int(workload.cores[job]) - 1) // program.workers[slowest].streams) if accepted else 0
+            key = (n, slowest, milli) if n else (0,)
+            if key not in variants:
+                variants[key] = len(programs)
+                programs.append(_variant(program, *key))
+                rows.append(rows[at] if n else [-1] * len(rows[at]))
+            found[job] = variants[key]
+    return tuple(programs), found, np.array(rows, np.int64)
+
+
+def _rows(program: Program, platform: Platform, where: str) -> list[int]:
+    kinds, names = platform.gpu_kinds or ("",), [kind.name for kind in program.workers]
+    if not names or program.workers[0].count is not None:
+        return [-1] * len(kinds)
+    if kinds == ("",):  # GPUs without a kind are of any
+        if len(names) > 1:
+            raise InputError(f"{where}.{names[1]}: the GPUs of the platform have no kinds; allowed: one kind")
+        return [1]
+    for name in names:
+        if name not in kinds:
+            raise one_of("kind", name, kinds, where)
+    return [names.index(kind) + 1 if kind in names else 0 for kind in kinds]
+
+
+def _variant(program: Program, n: int, slowest: int = 0, milli: int = WHOLE) -> Program:
+    if n == 0:  # it runs on its cores
+        phases = tuple(replace(one, on="") if isinstance(one, Loop) else one for one in program.phases)
+        return replace(program, phases=phases, workers=())
+    workers = [
+        replace(kind, count=n if k == slowest else 0, speed=kind.speed * milli / WHOLE)
+        for k, kind in enumerate(program.workers)
+    ]
+    return replace(program, workers=tuple(workers))
