@@ -57,7 +57,7 @@ TARGETS: Mapping[str, Target] = {
     "hosts": Target(COUNT, "hosts of the job: `nodes` of `workload.extras`"),
     "gpus": Target(COUNT, "GPUs of the job: `gpus` of `workload.extras`"),
     "memory": Target(MEMORY, "requested memory"),
-    "power": Target(COUNT, "mean power of a host in W: `power_w` of `workload.extras`"),
+    "power": Target(COUNT, "mean power of the job in W: `power_w` of `workload.extras`"),
     "user": Target(LABEL, "user"),
     "group": Target(LABEL, "group or account"),
     "queue": Target(LABEL, "queue"),

@@ -30,6 +30,7 @@ from traces.compiled import Array
 MOST_COLUMNS = 10_000  #: largest number of columns of a table
 BLOCK_BYTES = 1 << 21  #: bytes of CSV that are parsed in one step; also the longest row
 BATCH_ROWS = 1 << 16  #: rows of a batch of Parquet or JSON
+_PARQUET_BUFFER = 1 << 16  # bytes of a column of Parquet that are read in one step
 _LONGEST_HEADER = 1 << 24
 _PARQUET = b"PAR1"
 _LONGEST = 200
@@ -234,7 +235,9 @@ class _Parquet:
 
         self._source = source
         with _arrow_errors("Parquet", source):
-            self._file = pq.ParquetFile(source)
+            # With pre_buffer, pyarrow keeps the bytes of all columns that it has read; without buffer_size, it reads those of a
+            # whole row group in one step.
+            self._file = pq.ParquetFile(source, pre_buffer=False, buffer_size=_PARQUET_BUFFER)
             schema = self._file.schema_arrow
         self._roots = frozenset(schema.names)
         self.names = tuple(chain.from_iterable(_paths(one.name, one.type) for one in schema))
