@@ -82,7 +82,9 @@ def opened(
             raise InputError(f"{source}: the file is empty")
         if form == "parquet" or (not form and start.startswith(_PARQUET)):
             if not _begins(source, _PARQUET):
-                raise InputError(f"{source}: a compressed Parquet file; decompress it first")
+                is_packed = start.startswith(_PARQUET)
+                what = "a compressed Parquet file; decompress it first" if is_packed else "no Parquet file"
+                raise InputError(f"{source}: {what}")
             yield _Parquet(source)
         elif form in ("json", "jsonl") or (not form and start[:1] in (b"{", b"[")):
             is_lines = form == "jsonl" or (not form and start[:1] == b"{" and not records)
@@ -172,10 +174,11 @@ class _Csv:
             if not more or len(found) > _LONGEST_HEADER:
                 break
             found = found + more if found.strip() else more
-        try:
-            return found.decode().rstrip("\r\n")
-        except UnicodeDecodeError:
-            raise InputError(f"{self._source}: the first line is no text in UTF-8; it names the columns") from None
+        line = found.decode(errors="replace").rstrip("\r\n")
+        if "\0" in line or "\ufffd" in line:
+            what = "is no text in UTF-8; extract an archive first, and save a spreadsheet as CSV"
+            raise InputError(f"{self._source}: the first line, which names the columns, {what}")
+        return line
 
     def batches(self, wanted: Iterable[str]) -> Iterator[RowBatch]:
         """The rows, with some of the columns."""
@@ -283,6 +286,10 @@ class _Json(JsonRows):
         self._source = source
         self.comments: list[str] = []
         _check_width(self.names, source)
+        if not self.names:
+            raise InputError(
+                f"{source}: no JSON object with columns; allowed: a list of objects, or one object per line"
+            )
 
     def batches(self, wanted: Iterable[str]) -> Iterator[RowBatch]:
         """The rows, with some of the columns."""
