@@ -65,7 +65,8 @@ _OTHERS = {
     "an accounting log of PBS or Torque": re.compile(r"[0-9]{2}/[0-9]{2}/[0-9]{4} [0-9:]{8};[A-Za-z];"),
     "an accounting file of Grid Engine": re.compile(r"(?:[^:]*:){40,}"),
     "a history of HTCondor": re.compile(r"\*\*\* |[A-Z][A-Za-z]+ = \S"),
-    "a zip file": re.compile(r"PK\x03\x04"),
+    "a zip file or an Excel workbook": re.compile(r"PK\x03\x04"),
+    "a tar archive": re.compile(r".{257}ustar"),
 }
 
 #: End of the error about a file in a format without a reader.

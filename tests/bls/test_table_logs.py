@@ -567,6 +567,21 @@ def test_blocks_need_the_order_of_submits_and_numbers(tmp_path: Path) -> None:
         next(table_blocks(LOGS / "google-2019.csv"))
 
 
+def test_parquet_is_read_with_memory_for_some_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "BATCH_ROWS", 4096)
+    random = np.random.default_rng(1)
+    columns = {name: random.integers(0, 2**62, 300_000) for name in "abc"}
+    path, most = tmp_path / "t.parquet", 0
+    for groups in (1, 30):
+        pq.write_table(pa.table(columns), path, row_group_size=300_000 // groups, use_dictionary=False)
+        before = pa.total_allocated_bytes()
+        with sources.opened(path) as table:
+            for rows in table.batches("abc"):
+                most = max(most, pa.total_allocated_bytes() - before)
+                assert len(rows.columns) == 3
+        assert most < path.stat().st_size / 4
+
+
 # Others.
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
@@ -57,7 +58,7 @@ TARGETS: Mapping[str, Target] = {
     "hosts": Target(COUNT, "hosts of the job: `nodes` of `workload.extras`"),
     "gpus": Target(COUNT, "GPUs of the job: `gpus` of `workload.extras`"),
     "memory": Target(MEMORY, "requested memory"),
-    "power": Target(COUNT, "mean power of a host in W: `power_w` of `workload.extras`"),
+    "power": Target(COUNT, "mean power of the job in W: `power_w` of `workload.extras`"),
     "user": Target(LABEL, "user"),
     "group": Target(LABEL, "group or account"),
     "queue": Target(LABEL, "queue"),
@@ -184,9 +185,18 @@ def _text(value: Any, where: str) -> str:
 
 
 def _character(value: Any, where: str) -> str:
-    if len(_text(value, where)) != 1:
-        raise InputError(f"{where}: {shown(value)}; allowed: one character")
+    if len(_text(value, where)) != 1 or not value.isascii() or value in '"\r\n':
+        raise InputError(f"{where}: {shown(value)}; allowed: one character of ASCII, no quotation mark")
     return str(value)
+
+
+def _date_format(value: str, where: str) -> str:
+    try:
+        datetime.strptime("", value)
+    except ValueError as error:
+        if "does not match" not in str(error):
+            raise InputError(f"{where}: {shown(value)}: {error}") from None
+    return value
 
 
 def _constant(value: Any, where: str) -> str:
@@ -252,9 +262,10 @@ class MapKey(NamedTuple):
     def value(self, value: Any, kind: str, where: str) -> Any:
         """The checked value for a kind of target."""
         known = self.kinds.get(kind)
-        is_format = known == UNITS[INSTANT] and isinstance(value, str) and value.startswith("%")
-        if not known or is_format:
+        if not known:
             return self.read(value, where)
+        if known == UNITS[INSTANT] and isinstance(value, str) and value.startswith("%"):
+            return _date_format(value, where)
         if not isinstance(value, str) or value not in known:
             raise one_of("word", value, known, where)
         return value

@@ -18,7 +18,7 @@ from bls.workloads.readers.tables import arrays as ar
 from bls.workloads.readers.tables import column_map as cm
 from bls.workloads.readers.tables.cells import READ
 from bls.workloads.readers.tables.named import map_text, recognised
-from bls.workloads.readers.tables.sources import RowBatch, opened
+from bls.workloads.readers.tables.sources import RowBatch, RowTable, opened
 from traces.base.errors import InputError, shown, shown_name
 from traces.compiled import Array
 
@@ -27,13 +27,13 @@ _MOST_LISTED = 60  # unused columns, and states, that are listed
 
 #: Words that a target's column has in its name, the best first; ``+`` joins words that are needed together.
 _WORDS: Mapping[str, str] = {
-    "job_id": "jobid jobidraw jid job+id id+job job+number cluster+id task+id id pod job",
+    "job_id": "jobid jobidraw idraw+job jid job+id id+job uuid job+number cluster+id task+id id pod job",
     "submit": "submit submitted submission queued creation created arrival qtime qdate ctime adt queue+time",
     "begin": "eligible",
-    "start": "start started starttime begin scheduled sdt",
-    "end": "end ended endtime finish finished completion deletion event edt",
+    "start": "start started starttime begin began scheduled sdt",
+    "end": "end ended endtime finish finished stop stopped completion deletion event edt",
     "walltime": "list+walltime walltime timelimit timelimitraw wallclock+limit limit requested+time req+time elpl",
-    "run": "run runtime elapsed elapsedraw duration used+walltime wallclock wall+clock",
+    "run": "run runtime elapsed elapsedraw duration used+walltime wallclock wall+clock seconds",
     "cores": "cores ncores cpus ncpus core cpu processors nprocs procs slots processor tasks",
     "hosts": "nodes nnodes node hosts nodect",
     "gpus": "gpus gpu ngpus",
@@ -79,11 +79,13 @@ _STATES = {
     "cancelled": "CANCELLED CANCELED KILLED REMOVED REVOKED ABORTED CA",
     "not_ended": "PENDING RUNNING SUSPENDED QUEUED WAITING COMPLETING CONFIGURING REQUEUED PD R",
 }
+_STATE_OF = {word: key for key, words in _STATES.items() for word in words.split()}
 _PER = {"node": "host", "host": "host", "core": "core", "cpu": "core"}
 _INFINITE = ("UNLIMITED", "INFINITE", "PARTITION_LIMIT")
 _EPOCHS = (("s", 3.2e8, 6e9), ("ms", 3.2e11, 6e12), ("us", 3.2e14, 6e15), ("ns", 3.2e17, 6e18))
 _FORMATS = ("%d.%m.%Y %H:%M:%S", "%d.%m.%Y %H:%M", "%m/%d/%Y %H:%M:%S", "%m/%d/%Y %H:%M", "%a %b %d %H:%M:%S %Y")
 _PARTS = re.compile(r"[^A-Za-z0-9]+|(?<=[a-z])(?=[A-Z])")
+_VALUE = re.compile(r"[-+.:/TZ 0-9]*[0-9][-+.:/TZ 0-9]*")  # a number or a date
 _OFFSET = re.compile(r"(?:Z|UTC|[+-][0-9]{2}(?::?[0-9]{2})?)$")
 
 
@@ -92,22 +94,34 @@ def first_map(path: str | os.PathLike[str]) -> str:
     InputError if the file holds no table."""
     source = os.fspath(path)
     with opened(path) as table:
-        known = recognised(table.names)
+        names = table.names
+        known = recognised(names)
         if known is not None:
             name = known.source.removeprefix("map ")
             head = f"# The map {name} of the project, which recognises this table."
             return f"{head}\nfile = {_toml(source)}\n{map_text(name)}"
-        roots = {name.rpartition(".")[0] for name in table.names}
-        names = [name for name in table.names if name and name not in roots and table.names.count(name) == 1]
-        batch = next(table.batches(names), None)
+        batch = _first_rows(table)
+    header = tuple(f"column {place}" for place in range(1, len(names) + 1))
+    has_header = 2 * sum(bool(_VALUE.fullmatch(name)) for name in names) <= len(names)
+    if not has_header:
+        with opened(path, header=header) as table:
+            has_header = table.names != header  # Parquet and JSON always name their columns
+            batch = batch if has_header else _first_rows(table)
     if batch is None or not len(batch.line):
         raise InputError(f"{source}: no rows after the line that names the columns")
-    return "\n".join(_Guess(batch, source).lines()) + "\n"
+    return "\n".join(_Guess(batch, source, () if has_header else header).lines()) + "\n"
+
+
+def _first_rows(table: RowTable) -> RowBatch | None:
+    """The first rows, with the columns that have a name of their own and no columns in them."""
+    roots = {name.rpartition(".")[0] for name in table.names}
+    names = [name for name in table.names if name and name not in roots and table.names.count(name) == 1]
+    return next(table.batches(names), None)
 
 
 class _Guess:
-    def __init__(self, batch: RowBatch, source: str) -> None:
-        self._source = source
+    def __init__(self, batch: RowBatch, source: str, header: tuple[str, ...]) -> None:
+        self._source, self._header = source, header
         self._columns: dict[str, Any] = {}
         for name, column in batch.columns.items():
             try:
@@ -131,6 +145,8 @@ class _Guess:
             "# docs/reference/inputs.md lists the keys.",
             f"file = {_toml(self._source)}",
         ]
+        if self._header:
+            lines.append(f"header = {_toml(self._header)}  # ? the first line has values: name the columns here")
         if any("no zone" in doubts for doubts in self._doubts.values()):
             lines.append('# zone = "Europe/Rome"  # ? dates have no offset: they count as UTC')
         lines += ["", "[columns]"]
@@ -208,7 +224,7 @@ class _Guess:
                 return self._is_most(ar.amounts(array, spec, self._source).state, array)
         except InputError:
             return False
-        return True
+        return kind != cm.STATE or any(word.split(maxsplit=1)[0].upper() in _STATE_OF for word in self._words_of(name))
 
     def _doubt(self, target: str, text: str) -> None:
         self._doubts.setdefault(target, []).append(text)
@@ -322,12 +338,11 @@ class _Guess:
         return by_name or "s"
 
     def _states(self, target: str, name: str) -> dict[str, Any]:
-        known = {word: kind for kind, several in _STATES.items() for word in several.split()}
         keys: dict[str, Any] = {}
         unknown = []
         for word in dict.fromkeys(word.split(maxsplit=1)[0] for word in self._words_of(name)):
-            if word.upper() in known:
-                keys.setdefault(known[word.upper()], []).append(word)
+            if word.upper() in _STATE_OF:
+                keys.setdefault(_STATE_OF[word.upper()], []).append(word)
             else:
                 unknown.append(word)
         if unknown:

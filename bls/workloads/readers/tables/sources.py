@@ -30,6 +30,7 @@ from traces.compiled import Array
 MOST_COLUMNS = 10_000  #: largest number of columns of a table
 BLOCK_BYTES = 1 << 21  #: bytes of CSV that are parsed in one step; also the longest row
 BATCH_ROWS = 1 << 16  #: rows of a batch of Parquet or JSON
+_PARQUET_BUFFER = 1 << 16  # bytes of a column of Parquet that are read in one step
 _LONGEST_HEADER = 1 << 24
 _PARQUET = b"PAR1"
 _LONGEST = 200
@@ -81,7 +82,9 @@ def opened(
             raise InputError(f"{source}: the file is empty")
         if form == "parquet" or (not form and start.startswith(_PARQUET)):
             if not _begins(source, _PARQUET):
-                raise InputError(f"{source}: a compressed Parquet file; decompress it first")
+                is_packed = start.startswith(_PARQUET)
+                what = "a compressed Parquet file; decompress it first" if is_packed else "no Parquet file"
+                raise InputError(f"{source}: {what}")
             yield _Parquet(source)
         elif form in ("json", "jsonl") or (not form and start[:1] in (b"{", b"[")):
             is_lines = form == "jsonl" or (not form and start[:1] == b"{" and not records)
@@ -171,10 +174,11 @@ class _Csv:
             if not more or len(found) > _LONGEST_HEADER:
                 break
             found = found + more if found.strip() else more
-        try:
-            return found.decode().rstrip("\r\n")
-        except UnicodeDecodeError:
-            raise InputError(f"{self._source}: the first line is no text in UTF-8; it names the columns") from None
+        line = found.decode(errors="replace").rstrip("\r\n")
+        if "\0" in line or "\ufffd" in line:
+            what = "is no text in UTF-8; extract an archive first, and save a spreadsheet as CSV"
+            raise InputError(f"{self._source}: the first line, which names the columns, {what}")
+        return line
 
     def batches(self, wanted: Iterable[str]) -> Iterator[RowBatch]:
         """The rows, with some of the columns."""
@@ -234,7 +238,9 @@ class _Parquet:
 
         self._source = source
         with _arrow_errors("Parquet", source):
-            self._file = pq.ParquetFile(source)
+            # With pre_buffer, pyarrow keeps the bytes of all columns that it has read; without buffer_size, it reads those of a
+            # whole row group in one step.
+            self._file = pq.ParquetFile(source, pre_buffer=False, buffer_size=_PARQUET_BUFFER)
             schema = self._file.schema_arrow
         self._roots = frozenset(schema.names)
         self.names = tuple(chain.from_iterable(_paths(one.name, one.type) for one in schema))
@@ -280,6 +286,10 @@ class _Json(JsonRows):
         self._source = source
         self.comments: list[str] = []
         _check_width(self.names, source)
+        if not self.names:
+            raise InputError(
+                f"{source}: no JSON object with columns; allowed: a list of objects, or one object per line"
+            )
 
     def batches(self, wanted: Iterable[str]) -> Iterator[RowBatch]:
         """The rows, with some of the columns."""
