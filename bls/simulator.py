@@ -432,6 +432,7 @@ class BatchSimulator(RunningJobs):
         job = self.job_number(row) if row >= 0 else -1
         if status == BatchStatus.ALLOCATOR_FAULT:
             needs = f"{self.jobs.cores[row]} free cores, each once and in ascending intervals"
+            needs += ", and GPUs of their hosts as it requests them" * self.allocator.by_units
             suggested = f"job {job} needs {needs}; it suggested something else"
             return errors.PluginError(f"allocator {self.allocator.name}: {suggested}")
         if status == BatchStatus.STUCK:

@@ -14,7 +14,6 @@ import numpy as np
 
 from bls import options as o
 from bls.allocators import Allocator
-from bls.allocators.first_fit import FIRST_FIT
 from bls.conflicts import STREAM
 from bls.constraints.gpu_requests import log_states_gpus
 from bls.constraints.job_constraints import JobConstraints, partitions_of
@@ -64,9 +63,7 @@ class StreamedRun(Chosen):
         return isinstance(self.policy, ScorePolicy) and self.policy.account is not no_account
 
 
-def check_streamed(
-    policy: AnyPolicy, rules: Rules, constraints: JobConstraints | None = None, allocator: Allocator = FIRST_FIT
-) -> None:
+def check_streamed(policy: AnyPolicy, rules: Rules, constraints: JobConstraints | None, allocator: Allocator) -> None:
     """Raise InputError if the policy, the rules or the allocator need all jobs at once; the message names the option."""
     check(STREAM, StreamedRun(rules, policy, constraints or JobConstraints(), allocator))
 

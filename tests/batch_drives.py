@@ -298,7 +298,7 @@ def simulator_of(case: BatchCase, *, by_cores: bool = False, **options: Any) -> 
         "requested": requested or None,
         "seed": case.rules.seed,
     }
-    policy, placed = options.pop("policy", policy), allocator(case.rules.allocator)
+    policy, placed = options.pop("policy", policy), options.pop("allocator", None) or allocator(case.rules.allocator)
     placed = replace(placed, countable=placed.countable and not by_cores)
     simulator = BatchSimulator(workload, platform, policy, placed, **(usual | options))
     if case.rules.corrections != MINUTES:  # of other lengths than the usual ones, so that small cases have some

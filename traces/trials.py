@@ -120,24 +120,25 @@ def _far_from_all(count: int) -> Array:
 
 
 class Fences:
-    """Copies of arrays, for a first call of a custom function. ``**arrays``: float64, int64 (any,). ``arrays``: the copies,
+    """Copies of arrays, for a first call of a custom function. ``**arrays``: float64, int64. ``arrays``: the copies,
     by name."""
 
     def __init__(self, where: str, **arrays: Array) -> None:
         self._who, self._given = where, arrays
-        self._fields = {name: _far_from_all(_BEFORE + len(values) + _BEHIND) for name, values in arrays.items()}
+        self._fields = {name: _far_from_all(_BEFORE + values.size + _BEHIND) for name, values in arrays.items()}
         self.arrays: dict[str, Array] = {}
         for name, values in arrays.items():
             self._fields[name][:] = _UNTOUCHED
             # Both kinds of numbers take eight bytes, so any write to a guard is found.
-            self.arrays[name] = self._fields[name][_BEFORE : _BEFORE + len(values)].view(values.dtype)
-            self.arrays[name][:] = values
+            held = self._fields[name][_BEFORE : _BEFORE + values.size].view(values.dtype)
+            self.arrays[name] = held.reshape(values.shape)
+            self.arrays[name][...] = values
 
     def check(self, *writable: str) -> None:
         """Check that nothing was written outside the arrays or, if ``writable`` names some, to other arrays. Raises
         PluginError for the first changed array."""
         for name, field in self._fields.items():
-            held = len(self.arrays[name])
+            held = self.arrays[name].size
             if (field[:_BEFORE] != _UNTOUCHED).any() or (field[_BEFORE + held :] != _UNTOUCHED).any():
                 also = "; see its memo_size" if name == "memo" else ""
                 raise PluginError(f"{self._who}: its rule writes outside {name}, which has room for {held} there{also}")

@@ -6,6 +6,7 @@ To add an allocator, write a file here, and add a line to :data:`ALLOCATORS`. Ou
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 from typing import Any, Final
 from weakref import WeakSet
 
@@ -93,10 +94,21 @@ _ASKED: Final = (1, 5, 40, 76)
 
 _OUT: Final = ("out_lo", "out_hi")
 
+#: For allocators with ``by_units``: GPUs of a unit and of a host, and thousandths of each, that jobs request.
+_GPUS: Final = ((0, 0, 1000), (1, 0, 500), (2, 0, 1000), (0, 2, 1000))
+
+
+def _more(units: int, per_unit: int, per_host: int, milli: int) -> dict[str, Any]:
+    """The columns of ``HostAmounts``: units need 1 of a resource, and the hosts have 2, 8 and no GPUs of two kinds."""
+    columns: dict[str, Any] = {"amounts": (4, 60, 20), "needs": (1,), "most": (60,), "gpu_first": (0, 2, 10, 10)}
+    columns |= {"gpu_kind": (0, 1, 0), "gpu_left": 5 * (1000, 500), "out_gpu": (per_unit * units + per_host * 2) * (0,)}
+    columns |= {"classes": ((3, 1, per_unit, per_host, milli, 3, 1),), "memo": 7 * ((4 + 1 + 8) * (-1,),)}
+    return {name: np.array(values, np.int64) for name, values in columns.items()}
+
 
 def _ask(who: str, allocator: Allocator) -> None:
-    """Request one core, a few, more than a host has, and more than exist, on three hosts. Raises PluginError if the function
-    fails, or writes outside the columns for its answer."""
+    """Request one core, a few, more than a host has, and more than exist, on three hosts, with GPUs if the allocator chooses
+    them. Raises PluginError if the function fails, or writes outside the columns for its answer."""
     n_cores = _HOST_FIRST[-1]
     words, starts = new_free(n_cores)
     words[:] = 0
@@ -109,8 +121,12 @@ def _ask(who: str, allocator: Allocator) -> None:
     arrays = {"words": words, "starts": starts, "host_first": np.array(_HOST_FIRST), "host_free": host_free}
     arrays |= dict.fromkeys(("switch_lo", "switch_hi", "switch_level", "switch_hosts", "wanted_lo", "wanted_hi"), none)
     arrays["parameters"] = np.array(allocator.parameters, np.int64)
-    for asked in _ASKED:
-        fences = Fences(who, **arrays, **{name: np.zeros(2 * asked, np.int64) for name in _OUT})
+    for asked, (per_unit, per_host, milli) in product(_ASKED, _GPUS if allocator.by_units else _GPUS[:1]):
+        more = _more(asked, per_unit, per_host, milli) if allocator.by_units else {}
+        fences = Fences(who, **arrays, **more, **{name: np.zeros(2 * asked, np.int64) for name in _OUT})
+        given = dict(fences.arrays)
+        of_hosts = {name: given.pop(name) for name in more}
+        amounts = HostAmounts.none(gpus=per_unit, gpus_per_host=per_host, gpu_milli=milli, gpu_kinds=3, **of_hosts)
         with rule_answers(who):
-            allocator.place(PlacementRequest(1, asked, 1, 0, **fences.arrays, more=HostAmounts.none()))
-        fences.check(*_OUT)
+            allocator.place(PlacementRequest(1, asked, 1, 0, **given, more=amounts))
+        fences.check(*_OUT, *more.keys() & {"out_gpu", "memo"})

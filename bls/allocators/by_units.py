@@ -29,7 +29,7 @@ from traces.compiled import Array, compiled
 _NEVER = 2**63 - 1  #: the score of a host without room
 _PACK, _SPREAD, _TIGHTEST, _FGD = range(4)
 _PPM = 10**6
-_FACTOR, _BITS = 1_000_003, 2**40 - 1  #: of a hash that stays within 64 bits
+_SIGNS = (1, -1, 1, 0)  #: by rule: GPUs with the least left first, or the most; or the lowest ones
 
 
 @compiled(inner=True)
@@ -56,14 +56,11 @@ def _fragments(request: PlacementRequest, cores: Array, amounts: Array, left: Ar
         for r in range(resources):
             room = amounts[host * resources + r] - units * more.needs[r]
             fits = fits and max(room, 0) >= classes[c, 6 + r]
-        able, useless = 0, total
-        if fits:
-            small = 0
-            for gpu in range(left.size):
-                able += left[gpu] >= milli
-                small += left[gpu] if left[gpu] < milli else 0
-            useless = small if able >= n else total
-        found += classes[c, 0] * useless
+        able = useless = 0
+        for gpu in range(left.size):
+            able += left[gpu] >= milli
+            useless += left[gpu] if left[gpu] < milli else 0
+        found += classes[c, 0] * (useless if fits and able >= n else total)
     return int(found)
 
 
@@ -77,12 +74,8 @@ def _descent(
     before, jobs = _fragments(request, cores, amounts, left[first:stop], host, 0), more.classes[:, 0].sum()
     best, best_gpu = _NEVER, first
     for gpu in range(first, max(stop, first + 1)):
-        if n == 1:
-            new = left[gpu] >= more.gpu_milli
-            for other in range(first, gpu):
-                new = new and left[other] != left[gpu]
-            if not new:
-                continue
+        if n == 1 and (left[gpu] < more.gpu_milli or (gpu > first and left[gpu] == left[gpu - 1])):
+            continue
         after, missing = left[first:stop].copy(), n
         for k in range(gpu - first, after.size):
             if missing > 0 and after[k] >= more.gpu_milli:
@@ -109,19 +102,14 @@ def _put(row: Array, k: int, value: int) -> bool:
 
 @compiled(inner=True)
 def _known_descent(request: PlacementRequest, cores: Array, amounts: Array, left: Array, host: int, n: int) -> int:
-    """The same score, from the memo if it was computed for an equal unit and host: most hosts are as for the last job."""
+    """The same score, from the memo if it was computed for this unit on an equal host: most hosts are as before."""
     more, resources = request.more, request.more.needs.size
     if more.classes.shape[0] == 0:
         return 0
-    (first, stop), unit, kind = _parts(more, host), 2 * more.own_class + min(n, 1), more.gpu_kind[host]
-    place = (unit * _FACTOR + kind) * _FACTOR + cores[host]
-    for r in range(resources):
-        place = (place & _BITS) * _FACTOR + (amounts[host * resources + r] & _BITS)
-    for gpu in range(first, stop):
-        place = (place & _BITS) * _FACTOR + left[gpu]
-    row = more.memo[place % more.memo.shape[0]]
+    (first, stop), unit = _parts(more, host), 2 * more.own_class + min(n, 1)
+    row = more.memo[(unit * cores.size + host) % more.memo.shape[0]]
     same = _put(row, 1, unit)
-    same = _put(row, 2, kind) and same
+    same = _put(row, 2, more.gpu_kind[host]) and same
     same = _put(row, 3, cores[host]) and same
     for r in range(resources):
         same = _put(row, 4 + r, amounts[host * resources + r]) and same
@@ -169,7 +157,7 @@ def _score(
 @compiled(inner=True)
 def _take_gpus(request: PlacementRequest, left: Array, first: int, stop: int, n: int) -> None:
     """Append n GPUs of a host to the answer, by what is left of them, ties by number."""
-    more, sign = request.more, -1 if request.parameters[0] == _SPREAD else 1
+    more, sign = request.more, _SIGNS[request.parameters[0]]
     begin = more.n_gpus
     for _ in range(n):
         best = -1
@@ -208,7 +196,6 @@ def _place(request: PlacementRequest) -> int:
         n = _gpus_of(more, units[best])
         if request.parameters[0] == _FGD and n > 0:
             first = _descent(request, cores, amounts, left, best, n)[1]
-            stop = first + 1 if n == 1 else stop
         _take_gpus(request, left, first, stop, n)
         cores[best] -= unit_cores
         for r in range(resources):

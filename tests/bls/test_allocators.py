@@ -4,18 +4,24 @@ import os
 import tomllib
 from collections import Counter
 from contextlib import nullcontext
+from dataclasses import replace
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from batch_drives import finish, said_cases, simulator_of
 from hypothesis import given, settings
 from inside import column
+from pages import ROOT, blocks
 from placing import Question, questions, suggestion
 from reference import allocation
+from reference.gpus import Left, in_units, units_of_gpus
 from reference.machine import Host, Job, Machine, ranges
 
+import bridge
 from bls.allocators import ALLOCATORS, Allocator, PlacementRequest, allocator, allocator_kernel, placing
 from bls.availability.free_cores import free_all, free_next
 from bls.engine.status import BatchStatus
@@ -125,6 +131,62 @@ def test_an_impossible_suggestion_names_the_allocator_and_the_job(kernel: Any, j
         f"allocator mine: job {job} needs {needed} free cores, each once and in ascending intervals; "
         "it suggested something else"
     )
+
+
+@allocator_kernel
+def _wrong_gpus(request: PlacementRequest) -> int:
+    """The first cores of two hosts of two; and by the parameter the right GPUs, 0 and 2, or others."""
+    more, wrong = request.more, request.parameters[0]
+    request.out_lo[0], request.out_hi[0], request.out_lo[1], request.out_hi[1] = 0, 1, 2, 3
+    if more.out_gpu.size >= 2:
+        more.out_gpu[0], more.out_gpu[1] = 0, 2
+        if wrong in (1, 2):
+            more.out_gpu[0] = 2 if wrong == 1 else 3  # twice; of the other host
+        more.n_gpus = (2, 2, 2, 1, 3)[wrong]
+    return 2
+
+
+@pytest.mark.parametrize("wrong", range(5))
+def test_impossible_gpus_name_the_allocator_and_the_job(wrong: int) -> None:
+    """The job requests a GPU for each of its two cores, which are on two hosts."""
+    platform = Platform(hosts=(HostGroup(2, 2, 1.0, gpus=2),))
+    jobs = replace(Workload.from_jobs([(1, 0, 10, 2, 10)]), extras={"gpus": np.array([2])})
+    simulated = partial(bridge.simulate, jobs, platform, als="recorded")
+    rule = Allocator("mine", _wrong_gpus, by_units=True, parameters=(wrong,))
+    if wrong == 0:
+        assert simulated(allocator=rule).jobs.gpu_allocation.tolist() == ["0 2"]
+        return
+    needs = "2 free cores, each once and in ascending intervals, and GPUs of their hosts as it requests them"
+    with pytest.raises(PluginError, match=f"^allocator mine: job 1 needs {needs}; it suggested something else$"):
+        simulated(allocator=rule)
+
+
+def fits_one_host(job: Job, machine: Machine) -> bool:
+    """Whether all units of a job fit on one empty host."""
+    units = job.cores // job.unit_cores
+    for number, host in enumerate(machine.hosts):
+        left = Left((), (), tuple((gpu, 1000) for gpu in machine.gpus_of(number)), host.kind)
+        room = [host.cores // job.unit_cores] + [dict(host.amounts)[name] // amount for name, amount in job.needs]
+        of_gpus = units_of_gpus(job, left)
+        if min(room) >= units and (of_gpus is None or of_gpus >= units):
+            return True
+    return False
+
+
+def test_the_example_of_an_allocator_by_units(tmp_path: Path) -> None:
+    """Jobs lie on one host each; invariants are checked after every end."""
+    (found,) = (block for block in blocks(ROOT / "CONTRIBUTING.md", "python") if "ON_ONE_HOST" in block)
+    (tmp_path / "mine.py").write_text(found, encoding="utf-8")
+    rule, placed = allocator(f"{tmp_path / 'mine.py'}:ON_ONE_HOST"), 0
+    for case in said_cases(3, 40, (), always=("gpus", "units", "resources", "cancel")):
+        jobs = tuple(job for job in case.jobs if fits_one_host(in_units(job), case.machine))
+        if jobs:
+            run = simulator_of(replace(case, jobs=jobs), allocator=rule)
+            run.checks = 1
+            for one in finish(run):
+                placed += len(one.gpus) > 0
+                assert len({case.machine.host_of(core) for core in one.cores}) <= 1
+    assert placed > 10
 
 
 def test_an_allocator_that_is_not_compiled_is_refused() -> None:

@@ -52,27 +52,38 @@ def room_on_host(state: b.BatchState, job: int, host: int, units: int, _sign: in
     return int(min(units, parts // gpus.per_unit[origin]))
 
 
-@compiled(HOOK)
-def choose_lowest(state: b.BatchState, job: int, _begin: int, count: int, _sign: int) -> int:
-    """Choose the lowest offered GPUs for a job on the ``stop`` intervals at the end of the pool."""
+@compiled(inner=True)
+def _on_hosts(state: b.BatchState, job: int, count: int, chosen: int) -> bool:
+    """Choose the lowest offered GPUs for a job on the ``count`` intervals at the end of the pool. If ``chosen`` is not
+    negative, its list has this number of GPUs, ascending: return whether they are as requested and offered on these hosts."""
     gpus, jobs, origin, lists = state.gpus, state.jobs, state.jobs.origin[job], state.gpus.lists
-    gpus.count[job] = 0
-    if gpus.most[origin] == 0:
-        return 0
     lo, hi, unit = state.pool.lo[state.pool_used :], state.pool.hi[state.pool_used :], jobs.unit_cores[job]
-    k, core, missing, n = 0, lo[0], jobs.cores[job] // unit, gpus.first[job]
+    k, core, missing, n, right = 0, lo[0], jobs.cores[job] // unit, gpus.first[job], True
+    stop = n + chosen
     while k < count:
         host = state.host_of[core]
         cores, k, core = cores_on_host(state, lo, hi, count, k, core)
         units = min(cores // unit, state.offered.hosts[host] // unit, missing)  # a whole host may have more cores
         missing -= units
         parts = units * gpus.per_unit[origin] + min(units, 1) * gpus.per_host[origin]
+        right = right and (parts == 0 or (gpus.kinds[origin] >> gpus.kind[host]) & 1 == 1)
         for gpu in range(gpus.of_host[host], gpus.of_host[host + 1]):
-            for _ in range(min(parts, _times(gpus, origin, state.offered.amounts[gpus.amount + gpu]))):
+            times = min(parts, _times(gpus, origin, state.offered.amounts[gpus.amount + gpu]))
+            while times > 0 and (chosen < 0 or (n < stop and lists.gpu[n] == gpu)):
                 lists.gpu[n] = gpu
-                n += 1
-                parts -= 1
-    gpus.count[job] = n - gpus.first[job]
+                n, parts, times = n + 1, parts - 1, times - 1
+        right = right and parts == 0
+    if chosen < 0:
+        gpus.count[job] = n - gpus.first[job]
+    return right and n == stop
+
+
+@compiled(HOOK)
+def choose_lowest(state: b.BatchState, job: int, _begin: int, count: int, _sign: int) -> int:
+    """Choose the lowest offered GPUs for a job on the ``stop`` intervals at the end of the pool."""
+    state.gpus.count[job] = 0
+    if state.gpus.most[state.jobs.origin[job]] > 0:
+        _on_hosts(state, job, count, -1)
     return 0
 
 
@@ -89,7 +100,10 @@ def place_units(state: b.BatchState, job: int, limit: int, _stop: int, _sign: in
     more.amounts, more.gpu_left = amounts, amounts[gpus.amount : gpus.amount + gpus.host.size]
     more.gpu_first, more.gpu_kind = gpus.of_host, gpus.kind
     more.out_gpu = gpus.lists.gpu[first : first + gpus.most[origin]]
+    more.n_gpus = 0
     count = ask_allocator(state, job, limit, state.offered.words, state.offered.hosts)
+    if not 0 <= more.n_gpus <= more.out_gpu.size:
+        more.n_gpus = 0
     gpus.count[job] = more.n_gpus
     for k in range(1, more.n_gpus):  # into ascending order
         gpu, place = more.out_gpu[k], k
@@ -97,6 +111,9 @@ def place_units(state: b.BatchState, job: int, limit: int, _stop: int, _sign: in
             more.out_gpu[place] = more.out_gpu[place - 1]
             place -= 1
         more.out_gpu[place] = gpu
+    if count > 0 and gpus.most[origin] > 0 and not _on_hosts(state, job, count, more.n_gpus):
+        gpus.count[job] = 0
+        state.placement.out_hi[0] = state.placement.out_lo[0]  # an impossible answer
     return count
 
 

@@ -14,7 +14,7 @@ from traces.intervals import intervals_of
 from traces.records.gpus import WHOLE, GpuRecords
 
 _HERE = "bls.engine.features.gpus"
-_MEMO = 2**16 - 15  #: rows of an allocator's memo; a prime
+_MEMO = 2**20  #: most numbers in an allocator's memo
 
 
 def _requested(run: RunColumns) -> dict[str, Any]:
@@ -42,7 +42,8 @@ def _requested(run: RunColumns) -> dict[str, Any]:
     if chosen.allocator.by_classes and asked is not None:
         units, gpus["own_class"], jobs = chosen.constraints.requests.classes
         classes, placement = np.column_stack([jobs, units]), run.state["placement"]
-        memo = np.full((_MEMO, classes.shape[1] - 2 + int(of_host.max())), -1)
+        width = classes.shape[1] - 2 + int(of_host.max())
+        memo = np.full((min(_MEMO // width, 2 * len(classes) * len(of_host)), width), -1)
         given["placement"] = placement._replace(more=placement.more._replace(classes=classes, memo=memo))
     return given
 
