@@ -33,7 +33,6 @@ from traces.compiled import Array, own
 from traces.intervals import parse_intervals
 
 if TYPE_CHECKING:
-    from bls.constraints.resource_requests import Requests
     from bls.power.plan import PowerPlan
 
 
@@ -92,18 +91,12 @@ def planned_with(workload: Workload, rules: Rules, constraints: JobConstraints, 
 
 
 def known_jobs(
-    workload: Workload,
-    platform: Platform,
-    planned_ns: Array,
-    deadline_ns: Array,
-    power: PowerPlan | None,
-    asked: Requests | None,
+    workload: Workload, platform: Platform, planned_ns: Array, deadline_ns: Array, power: PowerPlan | None, gpus: Array
 ) -> KnownJobs:
-    """The jobs as policies know them, with their planned run times and deadlines."""
+    """The jobs as policies know them, with their planned run times and deadlines, and thousandths of requested GPUs."""
     times = (workload.submit_ns, planned_ns, deadline_ns)
     groups = (workload.user, workload.group, workload.queue, workload.partition, workload.qos)
     core_mw = _core_mw(platform, len(workload), power)
-    gpus = np.empty(0, np.int64) if asked is None else asked.gpu_milli(workload.cores)
     return KnownJobs(workload.job_id, *times, workload.cores, *groups, platform.n_cores, core_mw, gpus, platform.n_gpus)
 
 

@@ -235,7 +235,7 @@ def constraints_of(case: BatchCase, platform: Platform, workload: Workload) -> J
         int64([dict(job.needs).get(name, 0) for name in names] for job in jobs).reshape(len(jobs), len(names)),
         int64([dict(job.licences).get(name, 0) for name in licences] for job in jobs).reshape(len(jobs), len(licences)),
         int64(job.limit for job in jobs),
-        gpus=_gpu_requests(jobs, platform) if machine.has_gpus else None,
+        gpus=_gpu_requests(jobs, platform) if any(job.gpus is not None for job in jobs) else None,
     )
     return JobConstraints(
         partition=int64(job.partition for job in jobs) if platform.partitions else None,

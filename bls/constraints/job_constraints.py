@@ -98,6 +98,11 @@ class JobConstraints:
         """Whether hosts are drained."""
         return self.outages is not None and self.outages.drained is not None
 
+    def requested_gpus(self, cores: Array) -> Array:
+        """Thousandths of GPUs that jobs of these cores request in all, int64 (n,): ``GpuRequests.milli_in_all``."""
+        asked, gpus = self.requests, None if self.requests is None else self.requests.gpus
+        return 0 * cores if asked is None or gpus is None else gpus.milli_in_all(cores // asked.unit_cores)
+
     def interchangeable(self, platform: Platform) -> bool:
         """Whether all free cores are equivalent to every job, now and later."""
         table = platform.partition_table

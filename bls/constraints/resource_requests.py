@@ -144,10 +144,6 @@ class Requests:
         units = np.column_stack([self.unit_cores, *self.gpus.columns, self.per_unit])
         return np.unique(units, axis=0, return_inverse=True, return_counts=True)
 
-    def gpu_milli(self, cores: Array) -> Array:
-        """Thousandths of GPUs that jobs of ``cores`` cores request, int64 (n,): ``GpuRequests.milli_in_all``."""
-        return np.zeros(len(self), np.int64) if self.gpus is None else self.gpus.milli_in_all(cores // self.unit_cores)
-
     def take(self, rows: Array) -> "Requests":
         """The requests of some rows (ascending numbers, or a mask)."""
         columns = {name: getattr(self, name)[rows] for name in ("unit_cores", "per_unit", "licences", "switches")}
@@ -235,10 +231,9 @@ def fit_requests(
     if not never.any():
         return workload, partition, asked
     if never.all():
-        found = {reason: int(np.count_nonzero(mask)) for reason, mask in reasons.items() if mask.any()}
-        fits = f"fits the empty machine: each {ASKS_TOO_MUCH}" if len(found) == 1 and ASKS_TOO_MUCH in found else ""
-        fits = fits or f"can start: {rejects_text(found)}"
-        raise InputError(f"{workload.source}: none of {len(workload)} jobs {fits}")
+        counts = rejects_text({reason: int(np.count_nonzero(mask)) for reason, mask in reasons.items()})
+        why = f"each {ASKS_TOO_MUCH}" if reasons[ASKS_TOO_MUCH].all() else counts
+        raise InputError(f"{workload.source}: none of {len(workload)} jobs fits the empty machine: {why}")
     return workload.rejecting(reasons), partition[~never], asked.take(~never)
 
 
@@ -247,7 +242,8 @@ def never_start(workload: Workload, partition: Array, asked: Requests, platform:
     units do not all fit the empty hosts of their partition or the leaf switches they accept, or the machine has too few
     licences. ``BEYOND_LIMITS``: of others, they request more GPUs than their partition allows."""
     never = never_fits(workload, partition, asked, platform)
-    beyond = asked.gpu_milli(workload.cores) > platform.partition_table.max_gpus[partition]
+    most = platform.partition_table.max_gpus[partition]
+    beyond = asked.gpus is not None and asked.gpus.milli_in_all(workload.cores // asked.unit_cores) > most
     return {ASKS_TOO_MUCH: never, BEYOND_LIMITS: ~never & beyond}
 
 

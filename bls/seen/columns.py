@@ -101,11 +101,6 @@ class _Columns:
         return read_only(np.where(each < 0, -1, each * self.cores))
 
     @cached_property
-    def gpus(self) -> Array:
-        """All requested GPUs of each job, in thousandths; of GPUs per host, those of one host."""
-        return read_only(self._facts.gpus[self.origin])
-
-    @cached_property
     def units(self) -> Array:
         """Requested units; ``units * unit_cores`` is ``cores``."""
         return read_only(self.cores // self.unit_cores)

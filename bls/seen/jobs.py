@@ -68,7 +68,7 @@ class JobFacts:
         self.asks = asked is not None
         self.per_unit, self.licences = nothing if asked is None else [asked.per_unit, asked.licences]
         #: Requested thousandths of GPUs, as in ``KnownJobs.gpus``: int64 (n,).
-        self.gpus = nothing[0][:, :0].sum(axis=1) if asked is None else asked.gpu_milli(run.workload.cores)
+        self.gpus = run.constraints.requested_gpus(run.workload.cores)
         self._numbers = numbers  # of the rows, ascending; None: a row is its own number
 
     def number(self, row: int) -> int:

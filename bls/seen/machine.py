@@ -80,14 +80,19 @@ class Present:
         return read_only(left)
 
     @cached_property
-    def running(self) -> Counter[tuple[int, int | None, bool]]:
-        """Numbers of running jobs (False) and of their cores (True), by (partition, user); None is all users together."""
-        found: Counter[tuple[int, int | None, bool]] = Counter()
+    def running(self) -> Counter[tuple[int, int | None, str]]:
+        """Numbers of running ``jobs``, of their ``cores``, and of thousandths of ``gpus`` that they hold, by (partition, user);
+        None is all users together."""
+        found: Counter[tuple[int, int | None, str]] = Counter()
+        gpus: Counter[int] = Counter()
+        for row, _, milli in zip(*(column.tolist() for column in self.held_gpus), strict=True):
+            gpus[row] += milli
         for row, job in self._running.items():
             place = self._facts.partition(job.origin)
             for user in (None, job.user):
-                found[place, user, False] += 1
-                found[place, user, True] += job.cores - self._run.released(row)
+                found[place, user, "jobs"] += 1
+                found[place, user, "cores"] += job.cores - self._run.released(row)
+                found[place, user, "gpus"] += gpus[row]
         return found
 
     @cached_property
@@ -105,16 +110,6 @@ class Present:
         left, (_, gpu, milli) = np.full(self._platform.n_gpus, WHOLE), self.held_gpus
         np.subtract.at(left, gpu, milli)
         return read_only(left)
-
-    @cached_property
-    def running_gpus(self) -> Counter[tuple[int, int | None]]:
-        """Thousandths of GPUs that running jobs hold, by (partition, user); None is all users together."""
-        found: Counter[tuple[int, int | None]] = Counter()
-        for row, _, milli in zip(*(column.tolist() for column in self.held_gpus), strict=True):
-            job = self._running[row]
-            for user in (None, job.user):
-                found[self._facts.partition(job.origin), user] += milli
-        return found
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
@@ -199,27 +194,27 @@ class SeenPartition:
     @property
     def running_jobs(self) -> int:
         """Number of its running jobs."""
-        return self._now().running[self._place, None, False]
+        return self._now().running[self._place, None, "jobs"]
 
     @property
     def running_cores(self) -> int:
         """Cores that its running jobs requested, minus released ones."""
-        return self._now().running[self._place, None, True]
+        return self._now().running[self._place, None, "cores"]
 
     @property
     def running_gpus(self) -> int:
         """Thousandths of GPUs that its running jobs hold."""
-        return self._now().running_gpus[self._place, None]
+        return self._now().running[self._place, None, "gpus"]
 
     def running_of(self, user: int) -> tuple[int, int]:
         """Number of a user's running jobs in it, and the cores that they requested; -1 stands for all unknown users."""
         running = self._now().running
-        return running[self._place, user, False], running[self._place, user, True]
+        return running[self._place, user, "jobs"], running[self._place, user, "cores"]
 
     def allows(self, job: SeenJob) -> bool:
         """Whether its limits on running jobs allow this job to start now."""
         jobs, cores = self.running_of(job.user)
-        gpus, of_user = job.gpus, self._now().running_gpus[self._place, job.user]
+        gpus, of_user = job.gpus, self._now().running[self._place, job.user, "gpus"]
         found = (
             (self.running_jobs + 1, self.limits.max_running_jobs),
             (self.running_cores + job.cores, self.limits.max_running_cores),

@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 from batch_cases import FEATURES, LATER, BatchCase, expected, seeded_cases
-from batch_drives import constraints_of, platform_of, workload_of
+from batch_drives import attempts, constraints_of, finish, platform_of, said_cases, simulator_of, workload_of
 from reference.cluster import run
 from reference.gpu_metrics import Gpu, measure
 from reference.gpus import Left, fragments, in_units, share_of_fragments
 from reference.machine import Gpus, Host, Job, Machine, Partition, Rules
 
 import bridge
+from bls.engine.status import BatchStatus
 from bls.metrics.gpus import gpu_fragmentation, gpu_metrics
 from bls.metrics.schedule import NO_DOWNTIME, Schedule
 from bls.scheduler_options import ConstraintOptions
@@ -304,3 +305,21 @@ def test_metrics_of_random_cases(feature: str) -> None:
         origin = np.searchsorted(workload.job_id, ledger.jobs.job_id, sorter=np.argsort(workload.job_id))
         origin = np.argsort(workload.job_id)[origin]
         assert gpu_fragmentation(ledger, schedule, NO_DOWNTIME, platform, asked, origin) == float(exact.fragmented)
+
+
+def test_limits_of_gpus_hold_jobs_back() -> None:
+    """The engine's schedules, whole and in pieces, are the reference's; some would be others without the limits."""
+    held_back = 0
+    for case in said_cases(
+        5, 60, ("units", "kill", "allocators", "outages", "orders"), always=("gpus", "limits"), max_jobs=14
+    ):
+        answer, parts = expected(case), case.machine.partitions
+        assert finish(simulator_of(case)) == answer, case
+        simulator = simulator_of(case)
+        simulator.checks = 1
+        while simulator.advance(1) != BatchStatus.DONE:
+            pass
+        assert attempts(simulator.state) == answer, case
+        free = tuple(replace(part, max_milli=None, max_user_milli=None) for part in parts)
+        held_back += expected(replace(case, machine=replace(case.machine, partitions=free))) != answer
+    assert held_back

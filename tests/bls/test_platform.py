@@ -83,6 +83,11 @@ def test_numbered_gpus() -> None:
     ]
     assert parse_platform(made.to_toml()) == made
     assert "gpus = 4                    # of one host" in made.to_toml()
+    limits = "[[partitions]]\nname = 'p'\nmax_gpus = 3\nmax_running_gpus = 0.07\nmax_gpus_per_user = 1e9\n"
+    limited = parse_platform(text + limits)
+    assert parse_platform(limited.to_toml()) == limited
+    table = limited.partition_table
+    assert [*table.max_gpus, *table.max_running_gpus, *table.max_gpus_per_user] == [70, 70, 10**12]
     unnamed = parse_platform(hosts(gpus="1") + hosts(resources="{ memory_gb = 1 }"))
     assert (unnamed.n_gpus, unnamed.gpu_kinds) == (1, ("",))
     assert (Platform().n_gpus, Platform().gpu_kinds) == (0, ())

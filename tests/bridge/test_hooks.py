@@ -127,7 +127,7 @@ def test_requests_of_gpus_fill_their_slots(filled: dict[str, set[Any]], tmp_path
     assert filled["batch"] == set()
     simulated(platform=machine, constraints=ConstraintOptions(requests=str(path)))
     assert filled["batch"] == {"BY_CORES", "GPUS", "PLANS_AHEAD"}
-    limited = replace(machine, partitions=(Partition("all", default=True, max_running_gpus=4),))
+    limited = replace(machine, partitions=(Partition("all", default=True, max_gpus_per_user=2),))
     simulated(platform=limited, constraints=ConstraintOptions(requests=str(path)))
     assert filled["batch"] == {"BY_CORES", "GPUS", "PLANS_AHEAD", "TALLIES"}
 
@@ -258,7 +258,8 @@ def test_a_feature_of_the_application_level_fills_its_slots(
 
 def test_every_feature_and_every_slot_of_every_table_is_in_a_case_here() -> None:
     assert NAMES.keys() == set(DECLARED)
-    batch = set().union(*(wanted for _, wanted in BATCH_CASES.values())) | {"PRESETS", "REQUESTS", "DRAINS", "GPUS", "TALLIES"}
+    batch = set().union(*(wanted for _, wanted in BATCH_CASES.values())) | {"PRESETS", "REQUESTS", "DRAINS"}
+    batch |= {"GPUS", "TALLIES"}
     assert batch == set(NAMES.values()) - {"DEPENDENCIES", "SWITCHES"}
     assert GRAPHS | CHANGES | WIDTHS | DEVICES | {a.SELECT, a.SERVE_LAST, a.REQUEST_WIDTH} == set(a.HOOKS.slots)
     assert {i.SPEEDS, i.VARYING, i.GRAPHS, *KEPT, i.WIDTH_REQUESTS, i.DEVICES} == set(i.HOOKS.slots)

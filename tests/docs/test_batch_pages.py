@@ -20,7 +20,7 @@ from bls.machine.platform import parse_platform
 from bls.metrics.node_states import HOST_STATES
 from bls.policies import POLICIES, policy
 from bls.policies.expression import FUNCTIONS, NAMES
-from bls.policies.multifactor.settings import _TABLES, SETTINGS
+from bls.policies.multifactor.settings import _TABLES, SETTINGS, Billing
 from bls.scheduler_options import BACKFILL, ConstraintOptions
 from traces.ledger import STATES, WHY
 
@@ -116,7 +116,8 @@ def test_the_settings_on_the_inputs_page_are_the_codes() -> None:
     for row in table(priorities[priorities.index("| table |") :]):
         without_defaults = re.sub(r"\([^)]*\)", "", row[1])
         described[row[0].strip("`[]")] = tuple(names(without_defaults))
-    assert described == {name: tuple(entry.name for entry in fields(kind)) for name, kind in _TABLES.items()}
+    tables = _TABLES | {"billing": Billing}
+    assert described == {name: tuple(entry.name for entry in fields(kind)) for name, kind in tables.items()}
     keys = [name for row in table(section(INPUTS, "Partitions")) for name in names(row[0])]
     partition = {"max_time" if name == "max_time_ns" else name for name in Partition.__dataclass_fields__}
     assert sorted(keys) == sorted(partition)

@@ -13,10 +13,6 @@ and tables, from a file; settings in the name take precedence over those in the 
     [[users]]
     number = 17
     account = "physics"
-
-    [billing]                   # a table
-    cores = 1.0
-    gpus = 16.0
 """
 
 import math

@@ -85,9 +85,8 @@ def _records(state: b.BatchState) -> dict[str, GpuRecords]:
 
 
 def _is_counted(run: FeatureRun) -> bool:
-    given = run.given.state
-    account = given.get("scores", {}).get("held_gpus", -1)
-    return "gpus" in given and ("most_running" in given["gpus"] or account >= 0)
+    gpus, scores = run.given.state.get("gpus"), run.given.state.get("scores", {})
+    return gpus is not None and ("most_running" in gpus or scores.get("held_gpus", -1) >= 0)
 
 
 GPUS = Feature(
