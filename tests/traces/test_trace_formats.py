@@ -29,7 +29,7 @@ def shown(name: str, of: Ledger) -> Shown:
     with tempfile.TemporaryDirectory() as folder:
         path = exporter(name)(of, Path(folder) / "trace")
         if name == "csv":
-            return read_csv(path, of.machine.core_names)
+            return read_csv(path, of)
         return {"perfetto": read_perfetto, "chrome": read_chrome, "paje": read_paje, "otf2": read_otf2}[name](path)
 
 
@@ -39,13 +39,14 @@ def check(name: str, of: Ledger) -> None:
         wanted = wanted._replace(causes=[])
     if name == "paje":
         # Of states without length that begin at one instant pj_dump shows one, and of a link its lanes, not its jobs.
-        for mine, said in ((found.cores, wanted.cores), (found.jobs, wanted.jobs)):
+        for mine, said in ((found.cores, wanted.cores), (found.jobs, wanted.jobs), (found.gpus, wanted.gpus)):
             assert set(mine) <= set(said)
             assert [one for one in mine if one[2] < one[3]] == [one for one in said if one[2] < one[3]]
         assert [at for _, _, at in found.causes] == sorted(at for _, _, at in wanted.causes)
     else:
         assert found.cores == wanted.cores
         assert found.jobs == wanted.jobs
+        assert found.gpus == wanted.gpus
         assert sorted(found.causes) == sorted(wanted.causes)
     assert found.counters == wanted.counters
     assert found.transfers == wanted.transfers

@@ -37,12 +37,18 @@ QUICK = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCh
 
 def shown(of: Ledger) -> Shown:
     with tempfile.TemporaryDirectory() as folder:
-        return read_csv(exporter("csv")(of, Path(folder)), of.machine.core_names)
+        return read_csv(exporter("csv")(of, Path(folder)), of)
 
 
-def at(found: Shown, now: int) -> tuple[set[object], set[object]]:
+def at(found: Shown, now: int) -> tuple[set[object], set[object], set[object]]:
     cores = {(where, what, *numbers) for where, what, begin, end, *numbers in found.cores if begin <= now < end}
-    return cores, {(kind, job) for kind, job, begin, end in found.jobs if begin <= now < end}
+    gpus = {(of_gpu(one), what, milli) for one, what, begin, end, milli in found.gpus if begin <= now < end}
+    return cores, {(kind, job) for kind, job, begin, end in found.jobs if begin <= now < end}, gpus
+
+
+def of_gpu(lane: str) -> str:
+    """Name of the GPU: in a part, a job may be on another lane."""
+    return lane.partition(" (")[0]
 
 
 def value(rows: list[tuple[int, int]], now: int) -> int:
@@ -63,13 +69,13 @@ def check_window(of: Ledger, begin: int, end: int) -> None:
         some, others = at(found, now), at(whole, now)
         # A wait is known by what is received within it, which may have been sent before the window.
         assert {one for one in some[0] if one[1] != waits} == {one for one in others[0] if one[1] != waits}, now
-        assert some[1] == others[1], now
+        assert some[1:] == others[1:], now
         assert {one for one in some[0] if one[1] == waits} <= others[0]
         for key, rows in whole.counters.items():
             if key[1] == "computing cores":
                 continue  # its means are of other spans
             assert value(found.counters.get(key, []), now) == value(rows, now), (key, now)
-    assert all(begin <= one[2] <= one[3] <= end for one in (*found.cores, *found.jobs))
+    assert all(begin <= one[2] <= one[3] <= end for one in (*found.cores, *found.jobs, *found.gpus))
     assert all(begin <= instant <= end for rows in found.counters.values() for instant, _ in rows)
     assert found.transfers == [one for one in whole.transfers if one[1] >= begin and one[3] < cut.window_ns[1]]  # type: ignore[index]
     with tempfile.TemporaryDirectory() as folder:
@@ -106,6 +112,11 @@ def test_selected_cores_show_their_events(of: Ledger, cores: set[int]) -> None:
                      if of.jobs.start_ns[row] <= now < of.jobs.end_ns[row]) for now in range(100)}  # fmt: skip
     assert all(value(found.counters.get(("", "busy cores"), []), now) == busy[now] for now in busy)
     assert found.transfers == [one for one in whole.transfers if {one[0], one[2]} <= set(names)]
+    hosts, jobs = {name.partition(" core")[0] for name in names}, {f"job {job}" for _, job, _, _ in found.jobs}
+    kept = [one for one in whole.gpus if one[0].partition(" gpu")[0] in hosts and one[1] in jobs]
+    assert sorted((of_gpu(one[0]), *one[1:]) for one in found.gpus) == sorted(
+        (of_gpu(one[0]), *one[1:]) for one in kept
+    )
 
 
 @QUICK
@@ -121,6 +132,10 @@ def test_some_jobs_are_shown_alone(of: Ledger, data: st.DataObject) -> None:
     whole, found = expected(of), shown(cut_ledger(of, part))
     assert found.cores == [one for one in whole.cores if int(one[1].removeprefix("job ")) in wanted]
     assert found.jobs == [one for one in whole.jobs if one[1] in wanted]
+    kept = [one for one in whole.gpus if int(one[1].removeprefix("job ")) in wanted]
+    assert sorted((of_gpu(one[0]), *one[1:]) for one in found.gpus) == sorted(
+        (of_gpu(one[0]), *one[1:]) for one in kept
+    )
 
 
 @QUICK

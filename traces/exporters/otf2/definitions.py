@@ -59,10 +59,13 @@ class _Definitions:
         """Write a group of regions or locations."""
         self.write("Group", reference, name, kind, paradigm, binding.GroupFlag.NONE, members)
 
-    def location_group(self, reference: int, name: int, node: int) -> None:
-        """Write the location group of a host, or of the batch scheduler, at a node of the system tree."""
-        kind, none = binding.LocationGroupType.PROCESS, binding.UNDEFINED_LOCATION_GROUP
-        self.write("LocationGroup", reference, name, kind, node, none)
+    def location_group(self, reference: int, name: int, node: int, gpus_of: int | None = None) -> None:
+        """Write the location group of a host, of the batch scheduler, or of the GPUs of the host ``gpus_of``, at a node of the
+        system tree."""
+        kind, creator = binding.LocationGroupType.PROCESS, binding.UNDEFINED_LOCATION_GROUP
+        if gpus_of is not None:
+            kind, creator = binding.LocationGroupType.ACCELERATOR, gpus_of
+        self.write("LocationGroup", reference, name, kind, node, creator)
 
 
 def longest_definition(ledger: Ledger, batch: ShownBatchLevel, *, messages: bool) -> int:
@@ -184,11 +187,16 @@ def _write_machine(made: _Definitions, ledger: Ledger) -> None:
 
 
 def _write_further(made: _Definitions, machine: MachineShape, further: list[Location], lanes: str) -> None:
-    """Write the locations after the cores, and the groups of those without a host; the group ``lanes`` if there are any."""
+    """Write the locations after the cores, and their groups, except those of hosts; the group ``lanes`` if there are any."""
     groups = ["batch scheduler", lanes][: 1 + max(one.group for one in further) - machine.n_hosts]
     name = made.strings(groups)
     for place in range(len(groups)):
         made.location_group(machine.n_hosts + place, name + place, 0)
+    first = machine.n_hosts + 2
+    with_gpus = sorted({one.group - first for one in further if one.group >= first})
+    name = made.strings([f"{machine.host_names[host]} GPUs" for host in with_gpus]) if with_gpus else 0
+    for place, host in enumerate(with_gpus):
+        made.location_group(first + host, name + place, 1 + host, gpus_of=host)
     names = made.strings([one.name for one in further])
     for place, one in enumerate(further):
         kind = binding.LocationType(one.kind)
