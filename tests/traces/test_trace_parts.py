@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from ledgers import Job, ledger, ledgers, machine, messaging_ledgers, never_started
+from ledgers import Job, ledger, ledgers, machine, messaging_ledgers, never_started, with_gpus
 from nesting import check_nesting
 from trace_readers import Shown, expected, read_csv
 
@@ -222,7 +222,7 @@ def test_nothing_in_a_part() -> None:
 def wide() -> Ledger:
     """Two jobs on four cores of two of three hosts, on a machine of more cores than a viewer opens."""
     rows = [Job(1, 0, 0, 10, [(0, 2)], [(0, 0, 0, 3), (1, 1, 0, 4)]), Job(2, 2, 5, 9, [(3000, 3001), (4000, 4001)])]
-    return ledger(machine(2, MOST_CORES, 9), rows)
+    return with_gpus(ledger(machine(2, MOST_CORES, 9), rows), [3, 2, 1], [(0, 1, 1000), (1, 4, 250)])
 
 
 @pytest.mark.parametrize("name", sorted(WITH_ROWS))
@@ -243,6 +243,9 @@ def test_only_used_parts_of_a_wide_machine_have_rows(
     found = (path.with_suffix(".def") if name == "otf2" else path).read_bytes()
     assert {core.decode() for core in re.findall(rb"host (\d+ core \d+)", found)} == cores
     assert {lane.decode() for lane in re.findall(rb"lane (\d)", found)} == {"0", "1"}
+    assert {gpu.decode() for gpu in re.findall(rb"host (\d+ gpu \d+)", found)} == (
+        {"0 gpu 1", "1 gpu 1"} if cores else set()
+    )
     if name != "otf2":
         assert (b"host 1" in found) == hosts
         assert b"host 2" not in found
@@ -274,6 +277,23 @@ def test_the_detail_follows_from_the_machine(counts: tuple[int, ...], detail: st
     assert TraceRequest(("paje", "otf2")).needs_tasks(machine(*counts)) == (detail == "task")
     some = TraceRequest(("paje",), part=Excerpt(cores=[(0, MOST_CORES)]))
     assert some.note(machine(*counts), "so") is None
+
+
+def test_gpus_are_held_until_the_last_core_of_the_host_is_released() -> None:
+    """Job 1 releases core 1 at 15, and has core 0 until 20: in a part with core 1 alone, too."""
+    of = with_gpus(small(), [2, 1], [(0, 0, 500), (0, 1, 1000), (1, 0, 500), (1, 2, 250)])
+    whole = [("host 0 gpu 0", "job 1", 0, 20, 500), ("host 0 gpu 0", "job 2", 20, 30, 500)]
+    whole += [("host 0 gpu 1", "job 1", 0, 20, 1000), ("host 1 gpu 0", "job 2", 20, 30, 250)]
+    cut = [(name, job, max(begin, 18), min(end, 25), milli) for name, job, begin, end, milli in whole]
+    for part, seen in (
+        (Excerpt(), whole),
+        (Excerpt(cores=[(1, 2)]), whole[:3]),
+        (Excerpt(cores=[(2, 3)]), whole[3:]),
+        (Excerpt((18, 25)), cut),
+        (Excerpt((18, 25), [(1, 2)], [(1, 2)]), [cut[0], cut[2]]),
+        (Excerpt((16, 19), [(0, 1)]), [(*one[:2], 16, 19, one[4]) for one in (whole[0], whole[2])]),
+    ):
+        assert shown(cut_ledger(of, part)).gpus == seen
 
 
 def test_jobs_whose_cores_were_released_are_shown_as_they_held_them(tmp_path: Path) -> None:

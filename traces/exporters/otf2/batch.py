@@ -58,7 +58,8 @@ def write_spans(
 class Location(NamedTuple):
     """A location to define: its name, the index of its type in ``binding.LocationType``, and its number of events.
 
-    ``group`` is the host to whose group it belongs or, after the last host, the scheduler, the jobs, or the GPUs of a host.
+    ``group`` is the host to whose group it belongs or, after the last host, the scheduler, the jobs, or the GPUs of one of
+    the hosts that have any.
     """
 
     name: str
@@ -111,7 +112,7 @@ def write_batch(
     found += [Location(f"lane {k}", thread, 2 * n, jobs) for k, n in enumerate(np.diff(lanes.first).tolist())]
     if (gpus := batch.gpus) is not None:
         spans(gpus.spans, 0)  # the regions of jobs
-        stream, host = binding.LocationType.ACCELERATOR_STREAM.value, (jobs + 1 + gpus.host).tolist()
-        counts = (2 * np.diff(gpus.spans.first)).tolist()
-        found += [Location(*one) for one in zip(gpus.names, [stream] * len(host), counts, host, strict=True)]
+        stream, group = binding.LocationType.ACCELERATOR_STREAM.value, np.searchsorted(np.unique(gpus.host), gpus.host)
+        lanes_of_gpus = zip(gpus.names, (2 * np.diff(gpus.spans.first)).tolist(), group.tolist(), strict=True)
+        found += [Location(name, stream, n, jobs + 1 + one) for name, n, one in lanes_of_gpus]
     return found

@@ -180,7 +180,7 @@ def core_gantt_figure(
     less a margin, where rows count the shown cores. With too many bars, the first image shows them. White lines separate
     jobs, and each job's number is on its largest block of cores, if it fits, so that jobs differ without colours. If these
     cores also had other jobs, the figure states that white is idle or other jobs. If ``gpus`` are given, each host has rows of
-    its GPUs below its cores, and the next collection their bars: a job fills the share of a row's height that it held.
+    its GPUs below its cores, and the collection ``gpus`` their bars: a job fills the share of a row's height that it held.
 
     - ``first_core``: int64 (n_hosts + 1,), as in ``traces.ledger.MachineShape``.
     - ``host_names``: one per host.
@@ -243,7 +243,7 @@ def _draw_gpus(axes: canvas.Axes, gpus: HeldGpus, rows: Rows, axis: TimeAxis, nu
     there = np.isin(gpus.job_id[held], numbers) & np.isin(rows.gpu[gpus.gpu[held]], rows.place)
     held, low, high = held[there], low[there] / WHOLE, high[there] / WHOLE
     row = np.searchsorted(rows.place, rows.gpu[gpus.gpu[held]])
-    look: Any = {"edgecolors": "white", "linewidths": 0.3}
+    look: Any = {"edgecolors": "white", "linewidths": 0.3, "gid": "gpus"}
     look["facecolors"] = colours[np.searchsorted(numbers, gpus.job_id[held])]
     bars.rectangles(axes, axis.at(gpus.start_ns[held]), axis.at(gpus.end_ns[held]), row + low, row + high, **look)
 
