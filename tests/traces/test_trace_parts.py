@@ -280,16 +280,18 @@ def test_the_detail_follows_from_the_machine(counts: tuple[int, ...], detail: st
 
 
 def test_gpus_are_held_until_the_last_core_of_the_host_is_released() -> None:
-    """Job 1 releases core 1 at 15, and has core 0 until 20: in a part with core 1 alone, too."""
-    of = with_gpus(small(), [2, 1], [(0, 0, 500), (0, 1, 1000), (1, 0, 500), (1, 2, 250)])
+    """Job 1 releases core 1 at 15, and has core 0 until 20: in a part with core 1 alone, too. Job 2 leaves host 1 at 25."""
+    released = ReleaseRecords(*(np.array(column) for column in ([0, 1], [1, 2], [15, 25])))
+    of = with_gpus(small().with_events(released), [2, 1], [(0, 0, 500), (0, 1, 1000), (1, 0, 500), (1, 2, 250)])
     whole = [("host 0 gpu 0", "job 1", 0, 20, 500), ("host 0 gpu 0", "job 2", 20, 30, 500)]
-    whole += [("host 0 gpu 1", "job 1", 0, 20, 1000), ("host 1 gpu 0", "job 2", 20, 30, 250)]
+    whole += [("host 0 gpu 1", "job 1", 0, 20, 1000), ("host 1 gpu 0", "job 2", 20, 25, 250)]
     cut = [(name, job, max(begin, 18), min(end, 25), milli) for name, job, begin, end, milli in whole]
     for part, seen in (
         (Excerpt(), whole),
         (Excerpt(cores=[(1, 2)]), whole[:3]),
         (Excerpt(cores=[(2, 3)]), whole[3:]),
         (Excerpt((18, 25)), cut),
+        (Excerpt((25, 29)), [(*whole[1][:2], 25, 29, 500)]),
         (Excerpt((18, 25), [(1, 2)], [(1, 2)]), [cut[0], cut[2]]),
         (Excerpt((16, 19), [(0, 1)]), [(*one[:2], 16, 19, one[4]) for one in (whole[0], whole[2])]),
     ):

@@ -10,7 +10,7 @@ from traces.holdings import HeldGpus
 from traces.records.gpus import WHOLE
 
 
-class Rows(NamedTuple):
+class ChartRows(NamedTuple):
     """Rows of a chart of cores, and of GPUs below the cores of their host.
 
     Each core and each GPU has a place: of the whole machine, host by host, its cores and then its GPUs.
@@ -26,7 +26,7 @@ class Rows(NamedTuple):
     ] = ()  # of rows, if there are GPUs: the number of a core, or ``gpu`` and its number within the host
 
     @classmethod
-    def of(cls, first_core: Array, cores: Array, gpus: HeldGpus | None) -> "Rows":
+    def of(cls, first_core: Array, cores: Array, gpus: HeldGpus | None) -> "ChartRows":
         """Return the rows of some cores, ascending, and of the GPUs of their hosts."""
         every = np.arange(first_core[-1])
         if gpus is None:

@@ -14,7 +14,7 @@ from traces.compiled import Array
 from traces.figures.drawing import bars, canvas
 from traces.figures.drawing.bars import mark_hosts
 from traces.figures.drawing.frames import arrays, counted_values
-from traces.figures.drawing.gpu_rows import Rows, parts_of_rows
+from traces.figures.drawing.gpu_rows import ChartRows, parts_of_rows
 from traces.figures.drawing.panels import counted, legend_above, remark, title_panel
 from traces.figures.drawing.time_axis import TimeAxis, time_axis
 from traces.holdings import HeldGpus
@@ -190,7 +190,7 @@ def core_gantt_figure(
     Raises InputError if there is nothing to show.
     """
     known = chosen_cores(first_core, cores)
-    shown, places = [(0, len(known))] if cores is None else cores, Rows.of(first_core, known, gpus)
+    shown, places = [(0, len(known))] if cores is None else cores, ChartRows.of(first_core, known, gpus)
     (job_id, core, start_ns, end_ns), others = select_bars(tasks, jobs, shown)
     if len(job_id) == 0:
         raise InputError("nothing to draw: no such job ran on these cores")
@@ -237,7 +237,9 @@ def core_gantt_figure(
     return figure
 
 
-def _draw_gpus(axes: canvas.Axes, gpus: HeldGpus, rows: Rows, axis: TimeAxis, numbers: Array, colours: Array) -> None:
+def _draw_gpus(
+    axes: canvas.Axes, gpus: HeldGpus, rows: ChartRows, axis: TimeAxis, numbers: Array, colours: Array
+) -> None:
     # Draw the jobs with these ascending numbers and colours.
     held, low, high = parts_of_rows(gpus)
     there = np.isin(gpus.job_id[held], numbers) & np.isin(rows.gpu[gpus.gpu[held]], rows.place)
