@@ -157,6 +157,8 @@ def gpu_ends(ledger: Ledger) -> Array:
     they had no core on it. They are the ends of jobs if the GPUs of hosts are unknown."""
     gpus, machine = ledger.gpus, ledger.machine
     assert gpus is not None
+    if gpus.left_ns is not None:
+        return gpus.left_ns
     if machine.first_gpu is None:
         return np.asarray(ledger.jobs.end_ns[gpus.job])
     held = holdings(ledger)
@@ -167,3 +169,24 @@ def gpu_ends(ledger: Ledger) -> Array:
     end_ns = np.full(len(known), -1)
     np.maximum.at(end_ns, place[: len(row)], held.end_ns[row])
     return np.asarray(end_ns[place[len(row) :]])
+
+
+class HeldGpus(NamedTuple):
+    """Parts of GPUs that jobs held: int64 (k,) each, by job, then GPU; and the GPUs of hosts, as in a ``MachineShape``."""
+
+    job: Array  # row of ``JobRecords``
+    job_id: Array  # its number
+    gpu: Array
+    milli: Array  # thousandths of the GPU
+    start_ns: Array
+    end_ns: Array
+    first: Array  # int64 (n_hosts + 1,)
+
+
+def held_gpus(ledger: Ledger) -> HeldGpus | None:
+    """Return the GPUs that the jobs of a ledger held, and when; None if no host has any."""
+    gpus, jobs, first = ledger.gpus, ledger.jobs, ledger.machine.first_gpu
+    if gpus is None or first is None:
+        return None
+    job = gpus.job
+    return HeldGpus(job, jobs.job_id[job], gpus.gpu, gpus.milli, jobs.start_ns[job], gpu_ends(ledger), first)

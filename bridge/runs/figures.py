@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from bridge.runs.result import Result
     from traces.figures.drawing.canvas import Axes, Figure
     from traces.figures.drawing.for_paper import ForPaper
+    from traces.holdings import HeldGpus
     from traces.intervals import Intervals
 
 
@@ -47,6 +48,19 @@ class FigureView(NamedTuple):
     widths: pd.DataFrame | None = None  # requests and grants of cores after the start of jobs
     until_ns: int | None = None  # the last end; None if unknown
     run: Result | Path | None = None  # the result, or its folder, for tables of single figures
+
+    @property
+    def gpus(self) -> HeldGpus | None:
+        """The GPUs that jobs held; None if no host has any."""
+        from traces.holdings import held_gpus
+
+        if not isinstance(self.run, Path):
+            return None if self.run is None else held_gpus(self.run.ledger)
+        if "first_gpu" not in read_record(self.run)["machine"]:
+            return None
+        from bridge.runs.stored_trace import ledger_of_results  # few runs need it
+
+        return held_gpus(ledger_of_results(self.run, tasks=False))
 
 
 def view_of_result(result: Result) -> FigureView:
@@ -83,7 +97,8 @@ def _utilisation(jobs: pd.DataFrame, view: FigureView) -> Figure:
     from traces.figures.run.utilisation import utilisation_figure
 
     cores = int(view.first_core[-1])
-    return utilisation_figure(jobs, cores=cores, releases=view.releases, widths=view.widths, title=view.title)
+    more = {name: getattr(view, name) for name in ("releases", "widths", "gpus", "title")}
+    return utilisation_figure(jobs, cores=cores, **more)
 
 
 def _figure(function: str, *takes: str, chosen: bool = True) -> Callable[[pd.DataFrame, FigureView], Figure]:
@@ -138,7 +153,7 @@ RUN_FIGURES: Mapping[str, RunFigure] = {
     ),
     "gantt": RunFigure(
         "tasks",
-        _figure("run.gantt:core_gantt_figure", *_CORES, chosen=False),
+        _figure("run.gantt:core_gantt_figure", *_CORES, "gpus", chosen=False),
         "Tasks on cores over time, coloured by job (n = {n} tasks).",
         ("job_id", "core", "start_ns", "end_ns"),
     ),

@@ -7,6 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from bridge.report import parts as p
 from bridge.report.metric_texts import all_metrics, distributions, metric_of
 from bridge.report.page import Page
@@ -117,6 +119,7 @@ def page_of_run(
         p.Section("diagram", "Diagram", [explorer], "Any two columns of the jobs; one point per job."),
         *([p.Section("figures", "Figures", [p.Figures(images)])] if images else []),
         *sections,
+        *_gpus(parts, jobs),
         p.Section("jobs", "Jobs", [p.Table("jobs-data", "Jobs", jobs, shown, "job_id")], _ABOUT_JOBS),
         p.Section("metrics", "All metrics", _metrics(metrics), "Hover, or press Tab, for definitions."),
         p.Section("again", "What was run", _what(record, command)),
@@ -192,6 +195,27 @@ def _metrics(metrics: Mapping[str, Any]) -> list[p.PagePart]:
     rows, figures = distributions({name: value for name, value in metrics.items() if _says_anything(value)})
     parts: list[p.PagePart] = [p.AllMetrics(all_metrics(metrics))]
     return [*parts, p.Distributions("Over jobs", rows, figures)] if rows else parts
+
+
+def _gpus(parts: RunParts, jobs: pd.DataFrame) -> list[p.Section]:
+    """The GPUs by kind, if hosts have any."""
+    if (held := parts.view.gpus) is None:
+        return []
+    from traces.figures.drawing.frames import final_rows  # few runs need it
+
+    begin, end = (parts.record.get("metrics") or {}).get("utilisation_span_ns") or (0, 0)
+    busy = held.milli * np.maximum(held.end_ns.clip(begin, end) - held.start_ns.clip(begin, end), 0) / 1000
+    hosts = [one for one in parts.record["platform"]["hosts"] if one.get("gpus")]
+    kind = np.repeat([one.get("gpu", "GPU") for one in hosts], [one["count"] * one["gpus"] for one in hosts])
+    rows, measured, wait_ns = [], final_rows(jobs), jobs["wait_ns"].to_numpy()
+    for name in np.unique(kind).tolist():
+        own, count = kind[held.gpu] == name, int((kind == name).sum())
+        used, job = busy[own].sum() / max(1, count * (end - begin)), np.unique(held.job[own])
+        waits = wait_ns[job[measured[job]]]
+        values = {"gpu_utilisation": used, "mean_gpu_wait_ns": waits.mean() if len(waits) else None}
+        numbers = (metric_of(*one).value for one in values.items())
+        rows.append([name, f"{count:,}", f"{len(np.unique(held.job_id[own])):,}", *numbers])
+    return [p.Section("gpus", "GPUs", [p.Facts(rows, ("kind", "GPUs", "jobs", "utilisation", "mean wait"))])]
 
 
 def _says_anything(value: Any) -> bool:

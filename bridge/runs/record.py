@@ -108,13 +108,16 @@ def run_record(
 ) -> dict[str, Any]:
     """The record of a run of the batch level alone, without decision costs; ``workload`` is the summary of the log."""
     machine = scenario.platform.machine()
+    shape = {"host_names": list(machine.host_names), "first_core": machine.first_core.tolist()}
+    if machine.first_gpu is not None:
+        shape["first_gpu"] = machine.first_gpu.tolist()
     return {
         "arguments": dict(arguments) | scenario.options.names(),
         "seed": scenario.model.seed,
         "versions": versions(),
         "processor": processor_model(),
         "platform": scenario.platform.as_dict(),
-        "machine": {"host_names": list(machine.host_names), "first_core": machine.first_core.tolist()},
+        "machine": shape,
         "workload": dict(workload),
         "rejects": dict(workload["rejects"]),
         "applications": {},

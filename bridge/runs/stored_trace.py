@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from bls.engine.features.records import EVENTS
-from bls.machine.platform import platform_of
 from bridge.options.declared import KEEP_TASKS, OUT, TRACE_CORES, TRACE_DETAIL, TRACE_WINDOW
 from bridge.runs.directory import check_place, named_folder, open_folder, read_record, temporary_folder, unusable
 from bridge.runs.stored import hosts, ids_of, no_tasks
@@ -40,11 +39,9 @@ def ledger_of_results(folder: Path, *, tasks: bool = True) -> Ledger:
     columns = {str(name): frame[name] for name in frame.columns}
     platform = record.get("platform")
     cluster = platform.get("name") if isinstance(platform, Mapping) else None
-    with_gpus = "gpu_allocation" in columns
-    first_gpu = platform_of(platform, f"{folder / 'run.json'}: platform").first_gpu if with_gpus else None
-    shape = MachineShape(
-        cluster if isinstance(cluster, str) else "cluster", tuple(names), first_core, first_gpu=first_gpu
-    )
+    shape = MachineShape(cluster if isinstance(cluster, str) else "cluster", tuple(names), first_core)
+    if (first_gpu := record["machine"].get("first_gpu")) is not None:
+        shape = replace(shape, first_gpu=np.array(first_gpu, np.int64))
     ledger = stored_ledger(columns, shape)
     als = str((record.get("arguments") or {}).get("als", RECORDED))
     if als != RECORDED:

@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -136,6 +137,24 @@ def test_the_story_of_a_job_that_waits_for_a_gpu(tmp_path: Path) -> None:
         platform=Platform((HostGroup(1, 4, 4.0, gpus=2),)),
     ).story(2)
     assert "2 GPUs requested, 0 free when it became eligible, and 3 cores" in alone
+
+
+def test_the_page_has_a_table_of_kinds(tmp_path: Path) -> None:
+    machine = Platform(
+        (HostGroup(1, 4, 4.0, gpus=2, gpu="a100"), HostGroup(1, 4, 4.0), HostGroup(2, 4, 4.0, gpus=1, gpu="t4"))
+    )
+    asked = "job_id,gpus_per_task,gpu_milli,gpu_kind\n1,2,,a100\n2,2,,a100\n3,1,500,t4\n4,1,500,\n"
+    jobs = [(1, 0, 10, 1, 10), (2, 1, 10, 1, 10), (3, 1, 5, 1, 10), (4, 2, 4, 1, 10), (5, 2, 3, 1, 10)]
+    result = simulated(jobs, asked, tmp_path, platform=machine)
+    section = result.report().html().partition('<section id="gpus"')[2].partition("</section>")[0]
+    rows = [re.findall(r"<t[hd][^>]*>([^<]*)</t[hd]>", row) for row in section.split("<tr>")[1:]]
+    assert rows == [
+        ["kind", "GPUs", "jobs", "utilisation", "mean wait"],
+        ["a100", "2", "2", "1.000", "4.5 s"],  # job 2 waits for 9 s, and the others behind it
+        ["t4", "2", "2", "0.1125", "8.5 s"],  # (5 + 4) s of half a GPU, of 2 × 20 s
+    ]
+    assert result.metrics["gpu_utilisation"] == (2 * 20 + 0.5 * 9) / 80
+    assert 'id="gpus"' not in bridge.simulate(Workload.from_jobs(jobs), als="recorded").report().html()
 
 
 def test_fragmentation_of_six_tasks(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from perfetto.protos.perfetto.trace import perfetto_trace_pb2
 
 import bridge
 from bls import sample_path
+from bridge.runs.figures import view_of_folder
 from traces.exporters.otf2.library import reading
 
 #: Of each format what is to be opened.
@@ -80,6 +81,7 @@ HARD = {
     "graphs": "--applications graphs.toml --network lv08",
     "failures": "--failures mtbf:6h,mttr:1h,seed:7 --als gss --tasks-per-core 2",
     "recorded": "--als recorded --backfill easy",
+    "GPUs": "--platform gpus.toml --requests gpus.csv --coordination release:host --als static --variation 0.5",
 }
 
 
@@ -87,12 +89,26 @@ HARD = {
 def test_whatever_a_run_shows_comes_back_from_its_tables(here: Path, words: str) -> None:
     (here / "limits.csv").write_text("from,to,limit_w\n1h,30h,12000\n")
     (here / "graphs.toml").write_text('[default]\ngraph = "layered:tasks=40,ccr=1"\nals = "heft"\n')
+    (here / "gpus.toml").write_text('[[hosts]]\ncount = 8\ncores = 64\nspeed_gflops = 3000.0\ngpus = 2\ngpu = "a100"\n')
+    asked = ["job_id,gpus_per_host,gpus_per_task,gpu_milli", "4,2,,", "14,1,,", "26,2,,"]
+    asked += [
+        f"{job},,1,{share}" for job, share in ((1, 500), (5, 250), (6, 300), (9, 333), (10, 100), (18, 250), (25, 200))
+    ]
+    (here / "gpus.csv").write_text("\n".join(asked) + "\n")
     # Without a table of tasks they are read from the archive.
     tasks = ("otf2,csv,paje",) if "recorded" in words or "failures" in words else ("csv,paje", "--tasks")
     succeeds("run", "sample", "--select", "first:30", *words.split(), "--out", "r", "--trace", *tasks)
     succeeds("trace", "convert", "r", "--trace", "csv,paje", "--out", "c")
-    for file in ("csv/cores.csv", "csv/counters.csv", "csv/transfers.csv", "csv/causes.csv", "trace.paje"):
+    further = ("csv/gpus.csv",) if "gpus" in words else ()
+    for file in ("csv/cores.csv", "csv/counters.csv", "csv/transfers.csv", "csv/causes.csv", "trace.paje", *further):
         assert (here / "c" / file).read_bytes() == (here / "r" / "trace" / file).read_bytes(), file
+    if further:
+        found = sorted(
+            (int(row["gpu"]), int(row["start_ns"]), int(row["end_ns"])) for row in rows(here / "c" / further[0])
+        )
+        held = view_of_folder(here / "r").gpus
+        assert found == sorted(zip(held.gpu.tolist(), held.start_ns.tolist(), held.end_ns.tolist(), strict=True))
+        assert len({end for _, _, end in found}) > len({row["job"] for row in rows(here / "c" / further[0])})
 
 
 def test_archives_of_which_tasks_cannot_be_read(here: Path) -> None:

@@ -1,12 +1,13 @@
 """Ledgers for tests: built by hand from a list of jobs, or found by hypothesis."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
 from traces.ledger import STATES, WHY, JobRecords, Ledger, MachineShape, TaskRecords, TransferRecords
+from traces.records.gpus import GpuRecords
 
 #: (core, chunk, start_ns, end_ns) of one task.
 Task = tuple[int, int, int, int]
@@ -100,7 +101,8 @@ def ledgers(draw: st.DrawFn) -> Ledger:
     """Sound ledgers: up to seven jobs on three hosts, with gaps, tasks of no length and jobs without tasks.
 
     A job starts once every core it takes is free; its tasks are dealt one by one to those of its cores that it asked for.
-    Some jobs never start; some are cut, so that some of their tasks never run; some of these are tried again.
+    Some jobs never start; some are cut, so that some of their tasks never run; some of these are tried again. Some machines
+    have GPUs, which jobs share.
     """
     of = machine(*draw(st.lists(st.integers(1, 4), min_size=1, max_size=3)))
     free_from = [0] * of.n_cores
@@ -117,7 +119,36 @@ def ledgers(draw: st.DrawFn) -> Ledger:
             job = _attempt(draw, of, free_from, number, submit, job.end, job.attempt + 1)
             later.append(job)
     rows = [*draw(st.permutations(first)), *sorted(later, key=lambda job: job.eligible or 0)]
-    return ledger(of, rows, with_tasks=draw(st.booleans()))
+    made = ledger(of, rows, with_tasks=draw(st.booleans()))
+    return _with_gpus(draw, made) if draw(st.booleans()) else made
+
+
+def with_gpus(of: Ledger, gpus_of_host: list[int], held: list[tuple[int, int, int]]) -> Ledger:
+    """The ledger with GPUs, of which jobs held parts: row of the job, number of the GPU, thousandths."""
+    first_gpu = np.concatenate([[0], np.cumsum(gpus_of_host)]).astype(np.int64)
+    gpus = GpuRecords.of(len(of.jobs), *np.array(held, np.int64).reshape(-1, 3).T)
+    return replace(of, machine=replace(of.machine, first_gpu=first_gpu), gpus=gpus)
+
+
+def _with_gpus(draw: st.DrawFn, of: Ledger) -> Ledger:
+    # A job takes what is left of a GPU by all jobs that hold it at some time of its own.
+    jobs, held = of.jobs, list[tuple[int, int, int]]()
+    counts = draw(st.lists(st.integers(0, 2), min_size=of.machine.n_hosts, max_size=of.machine.n_hosts))
+    for row in np.flatnonzero(jobs.started).tolist():
+        cores = np.array([core for lo, hi in jobs.allocation(row) for core in range(lo, hi)])
+        for host in np.unique(of.machine.host_of(cores)).tolist():
+            for gpu in range(sum(counts[:host]), sum(counts[: host + 1])):
+                over = [
+                    milli
+                    for other, one, milli in held
+                    if one == gpu
+                    and jobs.start_ns[other] < jobs.end_ns[row]
+                    and jobs.start_ns[row] < jobs.end_ns[other]
+                ]
+                milli = draw(st.sampled_from((0, 250, 333, 1000)))
+                if 0 < milli <= 1000 - sum(over):
+                    held.append((row, gpu, milli))
+    return with_gpus(of, counts, held)
 
 
 def _attempt(
@@ -171,7 +202,7 @@ def messaging_ledgers(draw: st.DrawFn) -> Ledger:
                 arrived = draw(st.just(start) | st.integers(sent, start))
                 size = draw(st.sampled_from((0.0, 0.5, 1.5, 2.5, 4096.0, 1e12)))
                 rows.append((job, (source, target, size, sent, arrived)))
-    return Ledger(of.machine, of.jobs, of.tasks, transfer_records(len(of.jobs), rows))
+    return replace(of, transfers=transfer_records(len(of.jobs), rows))
 
 
 def transfer_records(n_jobs: int, rows: list[tuple[int, Transfer]]) -> TransferRecords:

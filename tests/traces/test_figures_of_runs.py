@@ -1,12 +1,15 @@
 """Figures of one run: what is drawn is what the tables of jobs and tasks say."""
 
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from matplotlib.patches import StepPatch
 from matplotlib.text import Text
 from run_frames import S, jobs_of, tasks_of
@@ -18,6 +21,7 @@ from traces.figures.application.chunk_sizes import chunks_figure
 from traces.figures.application.task_lengths import task_lengths_figure
 from traces.figures.drawing import bars
 from traces.figures.drawing.canvas import PALETTE, rgb, save
+from traces.figures.drawing.gpu_rows import parts_of_rows
 from traces.figures.drawing.panels import Box
 from traces.figures.drawing.time_axis import duration_marks, time_axis, time_unit
 from traces.figures.run.core_heat import heat_figure
@@ -26,6 +30,7 @@ from traces.figures.run.job_imbalance import imbalance_jobs_figure
 from traces.figures.run.power import power_figure
 from traces.figures.run.utilisation import utilisation_figure
 from traces.figures.run.wait_times import waits_figure
+from traces.holdings import HeldGpus
 from traces.tables import POWER_COLUMNS
 
 pytestmark = pytest.mark.whole
@@ -104,6 +109,71 @@ def test_files_of_every_format_are_equal_when_drawn_twice(tmp_path: Path, suffix
     first, second = (path.read_bytes() for path in paths)
     assert first.startswith(magic)
     assert first == second
+
+
+#: Job, GPU, thousandths, start, end; host 0 has GPUs 0 and 1, host 1 GPU 2.
+SHARES = [
+    *((1542, 0, 1000, 0, 4), (1542, 2, 250, 0, 10), (1543, 2, 500, 2, 9), (1544, 2, 250, 3, 5)),
+    *((1543, 1, 1000, 2, 9), (1544, 2, 250, 5, 10), (1544, 0, 500, 4, 6)),
+]
+
+
+def held(rows: list[tuple[int, ...]], first: list[int]) -> HeldGpus:
+    job, gpu, milli, start, end = np.array(rows, np.int64).reshape(-1, 5).T
+    return HeldGpus(job, job, gpu, milli, start * S, end * S, np.array(first))
+
+
+@pytest.mark.parametrize(
+    ("chosen", "labels", "expected"),
+    [
+        (
+            {},
+            ["0", "1", "2", "3", "gpu 0", "gpu 1", "4", "5", "gpu 0"],
+            [(0, 4, 4, 5), (2, 5, 9, 6), (0, 8, 10, 8.25), (2, 8.25, 9, 8.75)],
+        ),
+        ({"cores": [(2, 4)]}, ["2", "3", "gpu 0", "gpu 1"], [(2, 3, 9, 4)]),
+        (
+            {"cores": [(0, 1), (5, 6)], "jobs": [(1542, 1543)]},
+            ["0", "gpu 0", "gpu 1", "5", "gpu 0"],
+            [(0, 1, 4, 2), (0, 4, 10, 4.25)],
+        ),
+    ],
+)
+def test_gpus_are_below_the_cores_of_their_host(
+    chosen: dict[str, Any], labels: list[str], expected: list[tuple[float, ...]]
+) -> None:
+    """Of jobs that have no bar of their own on the shown cores, nothing is drawn."""
+    figure = gantt_figure(*COLUMNS, **HOSTS, **chosen, gpus=held(SHARES, [0, 2, 3]))
+    axes = figure.axes[0]
+    assert [text.get_text() for text in axes.get_yticklabels()] == labels
+    (drawn,) = axes.findobj(lambda one: one.get_gid() == "gpus")
+    corners = [path.vertices[:4] for path in drawn.get_paths()]
+    assert [(*one.min(axis=0).tolist(), *one.max(axis=0).tolist()) for one in corners] == expected
+    colours = [tuple(one[:3]) for one in drawn.get_facecolor().tolist()]
+    assert set(colours) <= {rgb(PALETTE[0]), rgb(PALETTE[1])}
+
+
+@given(
+    rows=st.lists(
+        st.tuples(st.just(1), st.integers(0, 1), st.sampled_from((1, 250, 333, 500, 1000)), st.integers(0, 9)),
+        max_size=12,
+    ),
+    lasting=st.lists(st.integers(0, 6), min_size=12, max_size=12),
+)
+def test_parts_of_a_row_are_shares_and_apart(rows: list[tuple[int, ...]], lasting: list[int]) -> None:
+    kept: list[tuple[int, ...]] = []
+    for (job, gpu, milli, start), time in zip(rows, lasting, strict=False):
+        there = [one for one in kept if one[1] == gpu and one[3] < start + time and start < one[4]]
+        if time and milli + sum(one[2] for one in there) <= 1000:
+            kept.append((job, gpu, milli, start, start + time))
+    parts = list(zip(*(column.tolist() for column in parts_of_rows(held(kept, [0, 2]))), strict=True))
+    for row, one in enumerate(kept):
+        assert sum(high - low for k, low, high in parts if k == row) == one[2]
+    for gpu in (0, 1):
+        for now in range(16):
+            there = [(low, high) for k, low, high in parts if kept[k][1] == gpu and kept[k][3] <= now < kept[k][4]]
+            assert all(0 <= low < high <= 1000 for low, high in there)
+            assert all(one[1] <= other[0] for one, other in pairwise(sorted(there)))
 
 
 def test_impossible_figures_are_refused(tmp_path: Path) -> None:
@@ -295,6 +365,16 @@ def test_the_curves_by_hand_of_utilisation() -> None:
     assert asked.get_title(loc="right") == "mean 1.7 (dashed), at most 4"
     middles = [line.get_ydata()[0] for axes in (busy, waiting, asked) for line in axes.lines]
     assert middles == [pytest.approx(0.5), pytest.approx(0.7), pytest.approx(1.7)]
+
+
+def test_busy_gpus_by_hand() -> None:
+    busy, gpus, waiting, asked = utilisation_figure(LOADS, cores=8, gpus=held(SHARES, [0, 2, 3])).axes
+    assert curve(busy) == ([0.5, 0.625, 0.5, 0.375], [0, 4, 6, 8, 10])
+    times = [0, 2, 3, 4, 6, 9, 10]
+    assert curve(gpus) == ([pytest.approx(one / 3000) for one in (1250, 2750, 3000, 2500, 2000, 500)], times)
+    assert gpus.get_ylabel() == "busy GPUs\n[fraction of 3]"
+    assert (gpus.get_ylim(), busy.get_ylim()) == ((0, 1.05), (0, 1.05))
+    assert [axes.get_xlabel() != "" for axes in (busy, gpus, waiting, asked)] == [False, False, False, True]
 
 
 def test_a_band_goes_from_the_least_to_the_most(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 import otf2
 import pytest
 from batch_traces import check_batch, deepest, job_intervals, of_job, read_batch
-from ledgers import Job, ledger, machine, never_started, transfer_records
+from ledgers import Job, ledger, machine, never_started, transfer_records, with_gpus
 from nesting import check_nesting
 from tables import table_rows
 from test_transfers import GRAPH, sound
@@ -66,6 +66,26 @@ def test_definitions(tmp_path: Path) -> None:
         ]
         clock = found.clock_properties
         assert (clock.timer_resolution, clock.global_offset, clock.trace_length) == (10**9, 0, 30)
+
+
+def test_gpus_are_accelerators_that_their_host_created(tmp_path: Path) -> None:
+    """As otf2-print shows them; a share is on a further location. Without jobs there are GPUs, too."""
+    shared = [Job(7, 0, 0, 10, [(0, 2), (3, 4)]), Job(9, 0, 5, 12, [(2, 3), (4, 5)])]
+    for jobs, held in ((shared, [(0, 0, 500), (0, 2, 250), (1, 2, 500)]), ([], [])):
+        of = with_gpus(ledger(machine(2, 1, 2), jobs), [2, 0, 1], held)
+        path = write_otf2(of, tmp_path / str(len(jobs)))
+        ran = subprocess.run(["otf2-print", "-G", str(path)], capture_output=True, text=True, check=True)
+        assert ran.stderr == ""
+        groups = re.findall(
+            r'^LOCATION_GROUP .*"(.*)" <.*, Type: ACCEL.*"host::(.*)" <.*, Creator: "(.*)" <', ran.stdout, re.M
+        )
+        assert groups == [(f"host {host} GPUs", f"host {host}", f"host {host}") for host in (0, 2)]
+        locations = re.findall(
+            r'^LOCATION .*"(.*)" <\d+>, Type: ACCELERATOR_STREAM.* (\d+), Group: "(.*)" <', ran.stdout, re.M
+        )
+        lanes = [("host 0 gpu 0", len(jobs)), ("host 0 gpu 1", 0), ("host 2 gpu 0", len(jobs))]
+        lanes += [("host 2 gpu 0 (2)", 2)] * bool(jobs)
+        assert locations == [(name, str(n), f"{name[:6]} GPUs") for name, n in lanes]
 
 
 def files_of(directory: Path) -> dict[str, bytes]:

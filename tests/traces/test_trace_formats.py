@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
-from ledgers import NEVER, Job, ledger, ledgers, machine, messaging_ledgers, never_started
+from ledgers import NEVER, Job, ledger, ledgers, machine, messaging_ledgers, never_started, with_gpus
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2
 from tables import table_text
 from test_transfers import sound as transfers_by_hand
@@ -29,7 +29,7 @@ def shown(name: str, of: Ledger) -> Shown:
     with tempfile.TemporaryDirectory() as folder:
         path = exporter(name)(of, Path(folder) / "trace")
         if name == "csv":
-            return read_csv(path, of.machine.core_names)
+            return read_csv(path, of)
         return {"perfetto": read_perfetto, "chrome": read_chrome, "paje": read_paje, "otf2": read_otf2}[name](path)
 
 
@@ -39,13 +39,14 @@ def check(name: str, of: Ledger) -> None:
         wanted = wanted._replace(causes=[])
     if name == "paje":
         # Of states without length that begin at one instant pj_dump shows one, and of a link its lanes, not its jobs.
-        for mine, said in ((found.cores, wanted.cores), (found.jobs, wanted.jobs)):
+        for mine, said in ((found.cores, wanted.cores), (found.jobs, wanted.jobs), (found.gpus, wanted.gpus)):
             assert set(mine) <= set(said)
             assert [one for one in mine if one[2] < one[3]] == [one for one in said if one[2] < one[3]]
         assert [at for _, _, at in found.causes] == sorted(at for _, _, at in wanted.causes)
     else:
         assert found.cores == wanted.cores
         assert found.jobs == wanted.jobs
+        assert found.gpus == wanted.gpus
         assert sorted(found.causes) == sorted(wanted.causes)
     assert found.counters == wanted.counters
     assert found.transfers == wanted.transfers
@@ -63,6 +64,27 @@ def test_traces_contain_the_ledger(name: str, of: Ledger) -> None:
 @pytest.mark.parametrize("name", READ)
 def test_transfers_drawn_by_hand(name: str) -> None:
     check(name, transfers_by_hand())
+
+
+@pytest.mark.parametrize("name", READ)
+def test_jobs_that_share_gpus_by_hand(name: str) -> None:
+    """Three jobs at once on one GPU, a job after another, an idle GPU, and a host without GPUs."""
+    rows = [
+        Job(1, 0, 0, 10, [(0, 1)]),
+        Job(2, 0, 9, 12, [(1, 3)], eligible=0),
+        Job(3, 2, 10, 30, [(0, 1)], eligible=2),
+        Job(4, 11, 11, 12, [(3, 5)]),
+        Job(5, 12, 12, 12, [(1, 2)]),
+    ]
+    held = [(0, 0, 500), (1, 0, 250), (2, 0, 333), (4, 0, 250), (3, 3, 1000), (1, 2, 1)]
+    of = with_gpus(ledger(machine(2, 1, 1, 1), rows), [2, 1, 1, 0], held)
+    assert {lane for lane, *_ in expected(of).gpus} == {
+        "host 0 gpu 0",
+        "host 0 gpu 0 (2)",
+        "host 1 gpu 0",
+        "host 2 gpu 0",
+    }
+    check(name, of)
 
 
 #: Names of the jobs of run_of_few but one, and how often the files of a trace have them.

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from ledgers import Job, ledger, ledgers, machine, messaging_ledgers, never_started
+from ledgers import Job, ledger, ledgers, machine, messaging_ledgers, never_started, with_gpus
 from nesting import check_nesting
 from trace_readers import Shown, expected, read_csv
 
@@ -37,12 +37,18 @@ QUICK = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCh
 
 def shown(of: Ledger) -> Shown:
     with tempfile.TemporaryDirectory() as folder:
-        return read_csv(exporter("csv")(of, Path(folder)), of.machine.core_names)
+        return read_csv(exporter("csv")(of, Path(folder)), of)
 
 
-def at(found: Shown, now: int) -> tuple[set[object], set[object]]:
+def at(found: Shown, now: int) -> tuple[set[object], set[object], set[object]]:
     cores = {(where, what, *numbers) for where, what, begin, end, *numbers in found.cores if begin <= now < end}
-    return cores, {(kind, job) for kind, job, begin, end in found.jobs if begin <= now < end}
+    gpus = {(of_gpu(one), what, milli) for one, what, begin, end, milli in found.gpus if begin <= now < end}
+    return cores, {(kind, job) for kind, job, begin, end in found.jobs if begin <= now < end}, gpus
+
+
+def of_gpu(lane: str) -> str:
+    """Name of the GPU: in a part, a job may be on another lane."""
+    return lane.partition(" (")[0]
 
 
 def value(rows: list[tuple[int, int]], now: int) -> int:
@@ -63,13 +69,13 @@ def check_window(of: Ledger, begin: int, end: int) -> None:
         some, others = at(found, now), at(whole, now)
         # A wait is known by what is received within it, which may have been sent before the window.
         assert {one for one in some[0] if one[1] != waits} == {one for one in others[0] if one[1] != waits}, now
-        assert some[1] == others[1], now
+        assert some[1:] == others[1:], now
         assert {one for one in some[0] if one[1] == waits} <= others[0]
         for key, rows in whole.counters.items():
             if key[1] == "computing cores":
                 continue  # its means are of other spans
             assert value(found.counters.get(key, []), now) == value(rows, now), (key, now)
-    assert all(begin <= one[2] <= one[3] <= end for one in (*found.cores, *found.jobs))
+    assert all(begin <= one[2] <= one[3] <= end for one in (*found.cores, *found.jobs, *found.gpus))
     assert all(begin <= instant <= end for rows in found.counters.values() for instant, _ in rows)
     assert found.transfers == [one for one in whole.transfers if one[1] >= begin and one[3] < cut.window_ns[1]]  # type: ignore[index]
     with tempfile.TemporaryDirectory() as folder:
@@ -106,6 +112,11 @@ def test_selected_cores_show_their_events(of: Ledger, cores: set[int]) -> None:
                      if of.jobs.start_ns[row] <= now < of.jobs.end_ns[row]) for now in range(100)}  # fmt: skip
     assert all(value(found.counters.get(("", "busy cores"), []), now) == busy[now] for now in busy)
     assert found.transfers == [one for one in whole.transfers if {one[0], one[2]} <= set(names)]
+    hosts, jobs = {name.partition(" core")[0] for name in names}, {f"job {job}" for _, job, _, _ in found.jobs}
+    kept = [one for one in whole.gpus if one[0].partition(" gpu")[0] in hosts and one[1] in jobs]
+    assert sorted((of_gpu(one[0]), *one[1:]) for one in found.gpus) == sorted(
+        (of_gpu(one[0]), *one[1:]) for one in kept
+    )
 
 
 @QUICK
@@ -121,6 +132,10 @@ def test_some_jobs_are_shown_alone(of: Ledger, data: st.DataObject) -> None:
     whole, found = expected(of), shown(cut_ledger(of, part))
     assert found.cores == [one for one in whole.cores if int(one[1].removeprefix("job ")) in wanted]
     assert found.jobs == [one for one in whole.jobs if one[1] in wanted]
+    kept = [one for one in whole.gpus if int(one[1].removeprefix("job ")) in wanted]
+    assert sorted((of_gpu(one[0]), *one[1:]) for one in found.gpus) == sorted(
+        (of_gpu(one[0]), *one[1:]) for one in kept
+    )
 
 
 @QUICK
@@ -207,7 +222,7 @@ def test_nothing_in_a_part() -> None:
 def wide() -> Ledger:
     """Two jobs on four cores of two of three hosts, on a machine of more cores than a viewer opens."""
     rows = [Job(1, 0, 0, 10, [(0, 2)], [(0, 0, 0, 3), (1, 1, 0, 4)]), Job(2, 2, 5, 9, [(3000, 3001), (4000, 4001)])]
-    return ledger(machine(2, MOST_CORES, 9), rows)
+    return with_gpus(ledger(machine(2, MOST_CORES, 9), rows), [3, 2, 1], [(0, 1, 1000), (1, 4, 250)])
 
 
 @pytest.mark.parametrize("name", sorted(WITH_ROWS))
@@ -228,6 +243,9 @@ def test_only_used_parts_of_a_wide_machine_have_rows(
     found = (path.with_suffix(".def") if name == "otf2" else path).read_bytes()
     assert {core.decode() for core in re.findall(rb"host (\d+ core \d+)", found)} == cores
     assert {lane.decode() for lane in re.findall(rb"lane (\d)", found)} == {"0", "1"}
+    assert {gpu.decode() for gpu in re.findall(rb"host (\d+ gpu \d+)", found)} == (
+        {"0 gpu 1", "1 gpu 1"} if cores else set()
+    )
     if name != "otf2":
         assert (b"host 1" in found) == hosts
         assert b"host 2" not in found
@@ -259,6 +277,25 @@ def test_the_detail_follows_from_the_machine(counts: tuple[int, ...], detail: st
     assert TraceRequest(("paje", "otf2")).needs_tasks(machine(*counts)) == (detail == "task")
     some = TraceRequest(("paje",), part=Excerpt(cores=[(0, MOST_CORES)]))
     assert some.note(machine(*counts), "so") is None
+
+
+def test_gpus_are_held_until_the_last_core_of_the_host_is_released() -> None:
+    """Job 1 releases core 1 at 15, and has core 0 until 20: in a part with core 1 alone, too. Job 2 leaves host 1 at 25."""
+    released = ReleaseRecords(*(np.array(column) for column in ([0, 1], [1, 2], [15, 25])))
+    of = with_gpus(small().with_events(released), [2, 1], [(0, 0, 500), (0, 1, 1000), (1, 0, 500), (1, 2, 250)])
+    whole = [("host 0 gpu 0", "job 1", 0, 20, 500), ("host 0 gpu 0", "job 2", 20, 30, 500)]
+    whole += [("host 0 gpu 1", "job 1", 0, 20, 1000), ("host 1 gpu 0", "job 2", 20, 25, 250)]
+    cut = [(name, job, max(begin, 18), min(end, 25), milli) for name, job, begin, end, milli in whole]
+    for part, seen in (
+        (Excerpt(), whole),
+        (Excerpt(cores=[(1, 2)]), whole[:3]),
+        (Excerpt(cores=[(2, 3)]), whole[3:]),
+        (Excerpt((18, 25)), cut),
+        (Excerpt((25, 29)), [(*whole[1][:2], 25, 29, 500)]),
+        (Excerpt((18, 25), [(1, 2)], [(1, 2)]), [cut[0], cut[2]]),
+        (Excerpt((16, 19), [(0, 1)]), [(*one[:2], 16, 19, one[4]) for one in (whole[0], whole[2])]),
+    ):
+        assert shown(cut_ledger(of, part)).gpus == seen
 
 
 def test_jobs_whose_cores_were_released_are_shown_as_they_held_them(tmp_path: Path) -> None:

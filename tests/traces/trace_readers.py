@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import otf2
 from batch_traces import expected_load, expected_spans, read_batch
 from nesting import check_nesting
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2
@@ -23,7 +24,8 @@ Flow = tuple[str, int, str, int]
 
 
 class Shown(NamedTuple):
-    """Contents of a trace: slices on cores; events of jobs, (kind, job, begin, end); counters by place and name; flows."""
+    """Contents of a trace: slices on cores; events of jobs, (kind, job, begin, end); counters by place and name; flows; slices
+    on GPUs, (lane, what, begin, end, thousandths)."""
 
     cores: list[Slice]
     jobs: list[tuple[str, int, int, int]]
@@ -31,6 +33,33 @@ class Shown(NamedTuple):
     transfers: list[Flow]
     causes: list[tuple[int, int, int]]
     submits: list[tuple[int, int]]
+    gpus: list[tuple[str, str, int, int, int]]
+
+
+def nothing() -> Shown:
+    return Shown([], [], defaultdict(list), [], [], [], [])
+
+
+def naive_gpus(of: Ledger) -> list[tuple[str, str, int, int, int]]:
+    """Jobs on GPUs: by begin, then by end, each on the first lane of the GPU that is free then."""
+    machine, jobs, gpus = of.machine, of.jobs, of.gpus
+    if gpus is None:
+        return []
+    found = []
+    for host, name in enumerate(machine.host_names):
+        for gpu in range(*machine.first_gpu[host : host + 2].tolist()):
+            rows = [
+                (int(jobs.start_ns[row]), int(jobs.end_ns[row]), row, int(milli))
+                for row, one, milli in zip(gpus.job.tolist(), gpus.gpu, gpus.milli, strict=True)
+                if one == gpu
+            ]
+            busy: list[int] = []
+            for begin, end, row, milli in sorted(rows):
+                lane = next((k for k, until in enumerate(busy) if until <= begin), len(busy))
+                busy[lane : lane + 1] = [end]
+                called = f"{name} gpu {gpu - machine.first_gpu[host]}" + (f" ({lane + 1})" if lane else "")
+                found.append((called, f"job {jobs.job_id[row]}", begin, end, milli))
+    return sorted(found)
 
 
 def expected(of: Ledger) -> Shown:
@@ -61,7 +90,8 @@ def expected(of: Ledger) -> Shown:
     counters |= {("", name): rows for name, rows in naive_counters(of).items() if rows}
     first = np.flatnonzero(jobs.attempt == 0)
     submits = list(zip(jobs.submit_ns[first].tolist(), jobs.job_id[first].tolist(), strict=True))
-    return Shown(sorted(cores), sorted(spans), counters, sorted(transfers), naive_causes(of), sorted(submits))
+    flows = sorted(transfers), naive_causes(of), sorted(submits)
+    return Shown(sorted(cores), sorted(spans), counters, *flows, naive_gpus(of))
 
 
 def naive_counters(of: Ledger) -> dict[str, list[tuple[int, int]]]:
@@ -143,7 +173,7 @@ def read_perfetto(path: Path) -> Shown:
             for one in event.debug_annotations
         }
 
-    shown = Shown([], [], defaultdict(list), [], [], [])
+    shown = nothing()
     open_on: dict[int, list[tuple[int, Any]]] = defaultdict(list)
     flows: dict[int, tuple[str, int, int]] = {}
     kinds = perfetto_trace_pb2.TrackEvent
@@ -167,6 +197,9 @@ def read_perfetto(path: Path) -> Shown:
             if where[1] in ("jobs", "running jobs"):
                 assert categories == ["batch"]
                 shown.jobs.append((name, args["job"], begun, at))
+            elif " gpu " in where[-1]:
+                assert categories == ["job"]
+                shown.gpus.append((where[-1], name, begun, at, args["gpu_milli"]))
             else:
                 numbers = (-2, -2) if name == "wait for data" else (args.get("task", -1), args.get("chunk", -1))
                 assert categories[0] == (
@@ -194,7 +227,7 @@ def read_perfetto(path: Path) -> Shown:
 
 
 def read_chrome(path: Path) -> Shown:
-    shown = Shown([], [], defaultdict(list), [], [], [])
+    shown = nothing()
     events = json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
     places = {(one["pid"], one["tid"]): one["args"]["name"] for one in events if one["name"] == "thread_name"}
     hosts = {one["pid"]: one["args"]["name"] for one in events if one["name"] == "process_name"}
@@ -210,6 +243,9 @@ def read_chrome(path: Path) -> Shown:
             when = ns(one["ts"]), ns(one["ts"]) + ns(one["dur"])
             if one["pid"] == 2:
                 shown.jobs.append((one["name"], args["job"], *when))
+            elif " gpu " in where:
+                assert where.startswith(hosts[one["pid"]])
+                shown.gpus.append((where, one["name"], *when, args["gpu_milli"]))
             else:
                 numbers = (-2, -2) if one["name"] == "wait for data" else (args.get("task", -1), args.get("chunk", -1))
                 shown.cores.append((where, one["name"], *when, *numbers))
@@ -230,12 +266,13 @@ def read_chrome(path: Path) -> Shown:
     return _sorted(shown)
 
 
-def read_csv(path: Path, names: list[str]) -> Shown:
-    """Through Python's reader of CSV; ``names`` are those of cores, which it has by number."""
+def read_csv(path: Path, of: Ledger) -> Shown:
+    """Through Python's reader of CSV; it has cores and GPUs by number."""
+    names = of.machine.core_names
     tables = {
         one.stem: list(csv.DictReader(one.read_text(encoding="utf-8").splitlines())) for one in path.parent.iterdir()
     }
-    shown = Shown([], [], defaultdict(list), [], [], [])
+    shown = nothing()
     for row in tables["cores"]:
         wait = row["kind"] == "wait for data"
         numbers = (-2, -2) if wait else tuple(int(row[name] or -1) for name in ("task", "chunk"))
@@ -254,6 +291,12 @@ def read_csv(path: Path, names: list[str]) -> Shown:
         ]
         shown.transfers.append((*ends[0], *ends[1]))
     shown.causes.extend((int(row["job"]), int(row["cause"]), int(row["at_ns"])) for row in tables["causes"])
+    assert ("gpus" in tables) == (of.gpus is not None)
+    for row in tables.get("gpus", []):
+        own = int(row["gpu"]) - of.machine.first_gpu[of.machine.host_names.index(row["host"])]
+        lane = f"{row['host']} gpu {own}" + (f" ({int(row['lane']) + 1})" if int(row["lane"]) else "")
+        when = int(row["start_ns"]), int(row["end_ns"])
+        shown.gpus.append((lane, f"job {row['job']}", *when, int(row["gpu_milli"])))
     return _sorted(shown)
 
 
@@ -263,7 +306,7 @@ def read_paje(path: Path) -> Shown:
         ["pj_dump", "--user-defined", "--float-precision=9", str(path)], capture_output=True, text=True, check=False
     )
     assert (ran.returncode, ran.stderr) == (0, ""), ran.stderr
-    shown = Shown([], [], defaultdict(list), [], [], [])
+    shown = nothing()
     rows = [[cell.strip() for cell in line.split(",")] for line in ran.stdout.splitlines()]
 
     def ns(text: str) -> int:
@@ -274,6 +317,9 @@ def read_paje(path: Path) -> Shown:
             assert row[6].startswith("0.")  # nothing lies within another
             fields = (-2, -2) if row[7] == "wait for data" else tuple(map(int, row[8:10]))
             shown.cores.append((row[1], row[7], ns(row[3]), ns(row[4]), *fields))
+        elif row[0] == "State" and row[2] == "on the GPU":
+            assert row[6].startswith("0.")
+            shown.gpus.append((row[1], row[7], ns(row[3]), ns(row[4]), int(row[8])))
         elif row[0] == "State":
             shown.jobs.append((row[7], int(row[8]), ns(row[3]), ns(row[4])))
         elif row[0] == "Event" and row[4] == "submit":
@@ -310,7 +356,7 @@ def _paje_variables(path: Path, shown: Shown) -> None:
 
 def read_otf2(path: Path) -> Shown:
     """Through the reader of OTF2's binding; it has no causes."""
-    shown = Shown([], [], defaultdict(list), [], [], [])
+    shown = nothing()
     check_nesting(path)
     spans, samples, _ = read_batch(path)
     shown.jobs.extend((kind, args["job"], *when) for lane in spans["jobs"].values() for kind, *when, args in lane)
@@ -328,6 +374,17 @@ def read_otf2(path: Path) -> Shown:
         for event in events[locations[scheduler]]:
             for member, value in zip(event.metric.members, event.values, strict=True):
                 shown.counters["", member.name].append((event.time, value))
+        for location in locations[scheduler:]:
+            if location.type == otf2.LocationType.ACCELERATOR_STREAM:
+                group = location.group
+                assert (group.name, group.location_group_type) == (
+                    f"{group.creating_location_group.name} GPUs",
+                    otf2.LocationGroupType.ACCELERATOR,
+                )
+                assert location.name.startswith(f"{group.system_tree_parent.name} gpu ")
+                for enter, leave in zip(events[location][::2], events[location][1::2], strict=True):
+                    (milli,) = (value for key, value in enter.attributes.items() if key.name == "gpu_milli")
+                    shown.gpus.append((location.name, enter.region.name, enter.time, leave.time, milli))
         sent: dict[int, tuple[str, int, int]] = {}
         received: dict[int, tuple[str, int, int]] = {}
         for location in locations[:scheduler]:
@@ -369,5 +426,5 @@ def _in_order(events: list[Any]) -> None:
 
 
 def _sorted(shown: Shown) -> Shown:
-    rows = {name: sorted(getattr(shown, name)) for name in ("cores", "jobs", "transfers", "causes", "submits")}
+    rows = {name: sorted(one) for name, one in shown._asdict().items() if name != "counters"}
     return shown._replace(**rows, counters=dict(shown.counters))

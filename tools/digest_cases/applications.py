@@ -133,6 +133,15 @@ def _loops() -> Iterator[Case]:
         variation=0.25,
         exports=["otf2", "perfetto", "chrome", "paje", "csv", "text"],
     )
+    yield run_of_paper(
+        "traced with GPUs",
+        **{**_LEVEL, "workload": "few", "platform": "gpus.toml"},
+        als="static",
+        variation=0.5,
+        rules={"coordination": "release:host"},
+        constraints={"requests": "gpus.csv"},
+        exports=["otf2", "perfetto", "chrome", "paje", "csv"],
+    )
 
 
 def _programs() -> Iterator[Case]:

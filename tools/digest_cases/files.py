@@ -50,6 +50,12 @@ default = true
 max_running_cores = 112
 """
 
+#: Of the few jobs; two of them are wider than a host.
+_GPU_REQUESTS = "job_id,gpus_per_host,gpus_per_task,gpu_milli\n" + "".join(
+    f"{row}\n"
+    for row in ("10,1,,", "13,,1,300", "16,,1,250", "22,,1,200", "25,2,,", "34,1,,", "37,2,,", "43,,1,500", "46,,1,")
+)
+
 _SWITCHES = "".join(
     f'\n[[switches]]\nname = "{name}"\n{below}\n'
     for name, below in (
@@ -382,6 +388,8 @@ def files() -> dict[str, str]:
         **dict.fromkeys(("hold.csv", "submit.csv", "dvfs.csv"), limits + "2h,30d,130,hosts:0-1\n"),
         "small.toml": _HOSTS.replace("count = 8", "count = 3"),
         "mixed.toml": _MIXED,
+        "gpus.toml": _HOSTS.replace("count = 8", 'count = 3\ngpus = 2\ngpu = "a100"') + _HOSTS.replace("8", "3"),
+        "gpus.csv": _GPU_REQUESTS,
         "parts.toml": _HOSTS + _PARTITIONS,
         "mixed-parts.toml": _MIXED + _PARTITIONS,
         "switches.toml": _HOSTS + _SWITCHES,

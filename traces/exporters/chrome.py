@@ -16,10 +16,11 @@ import numpy as np
 
 from traces.base.written_file import fresh
 from traces.compiled import Array
-from traces.exporters.shown.batch_level import ShownBatchLevel, Spans, batch_level
+from traces.exporters.shown.batch_level import ShownBatchLevel, batch_level
 from traces.exporters.shown.core_slices import KINDS, CoreSlices, causes, core_slices
 from traces.exporters.shown.part import shown_cores, shown_hosts
 from traces.exporters.shown.rows import JobNames, Rows, Words, blocks, words
+from traces.exporters.shown.spans import Spans
 from traces.ledger import Ledger
 from traces.records.events import STRING
 
@@ -41,7 +42,7 @@ def write_chrome(ledger: Ledger, directory: Path) -> Path:
         names = JobNames(ledger, _quoted)
         for slices in core_slices(ledger):
             file.write(_cores(ledger, slices, techniques, names))
-        for made in (_transfers(ledger), _batch(ledger, batch), _counters(batch)):
+        for made in (_gpus(ledger, batch, names), _transfers(ledger), _batch(ledger, batch), _counters(batch)):
             file.writelines(made)
         # No comma follows the last entry.
         file.write(",\n".join(_names(ledger, batch)).encode() + b"\n]}\n")
@@ -74,6 +75,20 @@ def _cores(ledger: Ledger, slices: CoreSlices, techniques: Words, names: JobName
     known = slices.task >= 0
     of_task = Rows(n).put(b',"args":{"task":').number(slices.task).put(b',"chunk":').number(slices.chunk).put(b"}")
     return rows.add(of_task, None if known.all() else known).put(b"},\n").tobytes()
+
+
+def _gpus(ledger: Ledger, batch: ShownBatchLevel, names: JobNames) -> Iterator[bytes]:
+    # Threads of GPUs follow those of cores.
+    if (gpus := batch.gpus) is None:
+        return
+    spans, lane, keys = gpus.spans, gpus.spans.location, [name for name, _, _ in batch.attributes]
+    for at in blocks(len(lane)):
+        start, job = spans.start[at], spans.region[at]
+        rows = Rows(len(job)).put(b'{"ph":"X","name":"job ').number(ledger.jobs.job_id[job])
+        names.append(rows, job, b" ").put(b'","cat":"job"')
+        _place(rows, _HOSTS + gpus.host[lane[at]], ledger.machine.n_cores + lane[at], start)
+        rows.put(b',"dur":').decimal(spans.end[at] - start, 3).add(_said(spans, at, keys, []))
+        yield rows.put(b"},\n").tobytes()
 
 
 def _flow(
@@ -171,3 +186,6 @@ def _names(ledger: Ledger, batch: ShownBatchLevel) -> Iterator[str]:
     core_names = machine.core_names if len(cores) else []
     for core, host in zip(cores.tolist(), ledger.machine.host_of(cores).tolist(), strict=True):
         yield from named("thread", _HOSTS + host, core_names[core], core)
+    if (gpus := batch.gpus) is not None:
+        for lane, (host, name) in enumerate(zip(gpus.host.tolist(), gpus.names, strict=True)):
+            yield from named("thread", _HOSTS + host, name, machine.n_cores + lane)

@@ -1,9 +1,9 @@
 """Pajé's text format for ViTE, Paje and the pajeng tools (``pj_dump``); times are s since the workload's time 0, nine decimals.
 
-Containers are the cluster, its ``batch scheduler``, hosts, cores that any job held, and lanes. States are ``job <number>``
-with the job's name on cores, with the fields ``Task`` and ``Chunk`` (-1 without tasks), ``wait for data``, and the states
-of jobs on lanes. Links are transfers between cores and causes of starts between lanes. Events are in the order of time, as
-the format requires; at one instant states end before others begin.
+Containers are the cluster, its ``batch scheduler``, hosts, cores that any job held, GPUs, and lanes. States are ``job
+<number>`` with the job's name on cores, with the fields ``Task`` and ``Chunk`` (-1 without tasks), and on GPUs, with the
+field ``Milli``; ``wait for data``; and the states of jobs on lanes. Links are transfers between cores and causes of starts
+between lanes. Events are in the order of time, as the format requires; at one instant states end before others begin.
 
 Source: B. de Oliveira Stein, J. Chassin de Kergommeaux, L. M. Schnorr, "Pajé trace file format" (2013).
 """
@@ -18,10 +18,11 @@ import numpy as np
 
 from traces.base.written_file import fresh
 from traces.compiled import Array
-from traces.exporters.shown.batch_level import REGIONS, Series, ShownBatchLevel, Spans, batch_level
+from traces.exporters.shown.batch_level import REGIONS, Series, ShownBatchLevel, batch_level
 from traces.exporters.shown.core_slices import causes
 from traces.exporters.shown.part import shown_cores, shown_hosts
 from traces.exporters.shown.rows import BLOCK, JobNames, Rows, blocks, merged, words
+from traces.exporters.shown.spans import GpuLanes, Spans
 from traces.holdings import holdings
 from traces.intervals import intervals_of
 from traces.ledger import STATES, WHY, Ledger, TaskRecords
@@ -29,7 +30,7 @@ from traces.waits import waits
 
 #: Numbers of the forms of definitions and of events.
 _CONTAINER_TYPE, _STATE_TYPE, _VARIABLE_TYPE, _EVENT_TYPE, _LINK_TYPE, _VALUE, _CONTAINER = range(7)
-_PUSH_JOB, _PUSH_LANE, _POP, _VARIABLE, _EVENT, _LINK_START, _LINK_END = range(10, 17)
+_PUSH_JOB, _PUSH_LANE, _POP, _VARIABLE, _EVENT, _LINK_START, _LINK_END, _PUSH_GPU = range(10, 18)
 
 _TYPE = "Alias string,Type string"
 _VALUED = "Time date,Container string,Type string,Value string"
@@ -54,6 +55,8 @@ _FORMS = (
     ),
     (_LINK_END, "PajeEndLink", "Time date,Container string,Type string,EndContainer string,Value string,Key string"),
 )
+
+_OF_GPUS = (_PUSH_GPU, "PajePushState", f"{_VALUED},Milli int")  #: of traces with rows of GPUs
 
 _GREY, _COUNTED = '"0.7 0.7 0.7"', '"0.12 0.47 0.71"'
 
@@ -130,11 +133,13 @@ def write_paje(ledger: Ledger, directory: Path) -> Path:
     batch = batch_level(ledger)
     series = batch.machine_series()
     begin_ns = batch.span_ns[0]
-    sources = [*_cores(ledger), *_batch(batch), *_variables(batch, series), *_links(ledger, batch)]
+    sources = [*_cores(ledger), *_gpus(batch), *_batch(batch), *_variables(batch, series), *_links(ledger, batch)]
     with fresh(path) as file:
-        file.write(_header())
+        file.write(_header(_FORMS if batch.gpus is None else (*_FORMS, _OF_GPUS)))
         begin = Rows(1).decimal(np.array([begin_ns]), 9).tobytes().decode()
         file.writelines(_definitions(ledger, batch, series, begin))
+        if batch.gpus is not None:
+            file.writelines(_gpu_definitions(ledger, batch.gpus, begin))
         at = boundaries([source.timed for source in sources], _MOST)
         for since, until in pairwise(at):
             if lines := _window(sources, since, until):
@@ -170,16 +175,24 @@ def _line(form: int, instant: Array) -> Rows:
     return Rows(len(instant)).put(b"%d " % form).decimal(instant, 9)
 
 
-def _states(start: Array, end: Array, core: Callable[[Array], Array], said: Callable[[Array, Rows], Rows]) -> _Source:
-    # States on cores; ``core`` and ``said`` are called for some rows.
+def _states(
+    start: Array,
+    end: Array,
+    place: Callable[[Array], Array],
+    said: Callable[[Array, Rows], Rows],
+    kind: tuple[int, bytes, bytes] = (_PUSH_JOB, b" c", b" S"),
+) -> _Source:
+    # States on cores, or another kind: form, container and type; ``place`` and ``said`` are called for some rows.
+    form, container, of = kind
+
     def begin(rows: Array) -> tuple[Array, Rows]:
         at = start[rows]
-        line = _line(_PUSH_JOB, at).put(b" c").number(core(rows)).put(b" S ")
+        line = _line(form, at).put(container).number(place(rows)).put(of + b" ")
         return at, said(rows, line).put(b"\n")
 
     def leave(rows: Array) -> tuple[Array, Rows]:
         at = end[rows]
-        return at, _line(_POP, at).put(b" c").number(core(rows)).put(b" S\n")
+        return at, _line(_POP, at).put(container).number(place(rows)).put(of + b"\n")
 
     return _Source(Timed(start, end), begin, leave)
 
@@ -219,6 +232,17 @@ def _of_tasks(tasks: TaskRecords) -> _Source:
         return line.put(b" ").number(tasks.chunk[rows])
 
     return _states(tasks.start_ns, tasks.end_ns, lambda rows: tasks.core[rows], said)
+
+
+def _gpus(batch: ShownBatchLevel) -> Iterator[_Source]:
+    if batch.gpus is None:
+        return
+    spans, location = batch.gpus.spans, batch.gpus.spans.location
+
+    def said(rows: Array, line: Rows) -> Rows:
+        return line.put(b"u").number(spans.region[rows]).put(b" ").number(spans.values[spans.row[rows], 0])
+
+    yield _states(spans.start, spans.end, lambda rows: location[rows], said, (_PUSH_GPU, b" g", b" U"))
 
 
 def _batch(batch: ShownBatchLevel) -> Iterator[_Source]:
@@ -291,10 +315,10 @@ def _links(ledger: Ledger, batch: ShownBatchLevel) -> Iterator[_Source]:
     yield linked("cause", found.at_ns, found.at_ns, lambda rows: (between[0][rows], between[1][rows]), None)
 
 
-def _header() -> bytes:
+def _header(forms: Sequence[tuple[int, str, str]]) -> bytes:
     """Return the forms of all events."""
     lines: list[str] = []
-    for number, name, fields in _FORMS:
+    for number, name, fields in forms:
         lines += [f"%EventDef {name} {number}", *(f"%       {field}" for field in fields.split(",")), "%EndEventDef"]
     return "".join(f"{line}\n" for line in lines).encode()
 
@@ -334,15 +358,7 @@ def _definitions(ledger: Ledger, batch: ShownBatchLevel, series: list[Series], b
     lines.append(f'{_VALUE} w S "wait for data" {_GREY}')
     lines += [f"{_CONTAINER} {begin} m M 0 {_name(machine.name)}", f'{_CONTAINER} {begin} b B m "batch scheduler"']
     yield "".join(f"{line}\n" for line in lines).encode()
-    rows, job_names = np.arange(len(ledger.jobs)), JobNames(ledger, lambda name: _name(name)[1:-1])
-    for at in blocks(len(rows)):
-        some = rows[at]
-        value = Rows(len(some)).put(b"%d j" % _VALUE).number(some).put(b' S "job ').number(ledger.jobs.job_id[some])
-        job_names.append(value, some, b" ")
-        colours = _palette(some)
-        for place in range(3):
-            value.put(b'" "' if place == 0 else b" ").decimal(colours[:, place], 3)
-        yield value.put(b'"\n').tobytes()
+    yield from _jobs(ledger, np.arange(len(ledger.jobs)), b"j", b"S")
     hosts, cores = shown_hosts(ledger), shown_cores(ledger, used=True)
     yield from _places(begin, "h", "H", "m", [_name(machine.host_names[host]) for host in hosts.tolist()], hosts)
     names = machine.core_names if len(cores) else []
@@ -355,6 +371,26 @@ def _definitions(ledger: Ledger, batch: ShownBatchLevel, series: list[Series], b
         yield created.put(b"\n").tobytes()
     lanes = [f'"lane {lane}"' for lane in range(batch.lanes.n_locations)]
     yield from _places(begin, "l", "L", "m", lanes, np.arange(len(lanes)))
+
+
+def _gpu_definitions(ledger: Ledger, gpus: GpuLanes, begin: str) -> Iterator[bytes]:
+    yield f'{_CONTAINER_TYPE} G H "gpu"\n{_STATE_TYPE} U G "on the GPU"\n'.encode()
+    yield from _jobs(ledger, np.unique(gpus.spans.region), b"u", b"U")
+    for lane, (host, name) in enumerate(zip(gpus.host.tolist(), gpus.names, strict=True)):
+        yield f"{_CONTAINER} {begin} g{lane} G h{host} {_name(name)}\n".encode()
+
+
+def _jobs(ledger: Ledger, rows: Array, alias: bytes, kind: bytes) -> Iterator[bytes]:
+    """Yield the values of a type of states that are these rows of jobs."""
+    job_names = JobNames(ledger, lambda name: _name(name)[1:-1])
+    for at in blocks(len(rows)):
+        some = rows[at]
+        value = Rows(len(some)).put(b"%d %s" % (_VALUE, alias)).number(some).put(b' %s "job ' % kind)
+        job_names.append(value.number(ledger.jobs.job_id[some]), some, b" ")
+        colours = _palette(some)
+        for place in range(3):
+            value.put(b'" "' if place == 0 else b" ").decimal(colours[:, place], 3)
+        yield value.put(b'"\n').tobytes()
 
 
 def _places(begin: str, alias: str, kind: str, within: str, names: list[str], number: Array) -> Iterator[bytes]:

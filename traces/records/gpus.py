@@ -25,6 +25,12 @@ class GpuRecords(RecordsOfJobs):
 
     gpu: Array = column("number of the GPU; all GPUs of the machine are numbered host by host")
     milli: Array = column("thousandths of it that the job held")
+    left_ns: Array | None = column(
+        "instant at which the job had left its host, if the ledger is a part of a run; None: as the cores of the job say",
+        "ns",
+        table="",
+        default=None,
+    )
 
     @classmethod
     def of(cls, n_jobs: int, job: Array, gpu: Array, milli: Array) -> Self:

@@ -7,7 +7,8 @@ import numpy as np
 from traces.compiled import Array, compiled
 from traces.exporters.otf2.kernels import NO_WRITER, Calls, write_metrics
 from traces.exporters.otf2.library import AddAttribute, CloseEvtWriter, Enter, GetEvtWriter, Leave, address_of, binding
-from traces.exporters.shown.batch_level import ShownBatchLevel, Spans
+from traces.exporters.shown.batch_level import ShownBatchLevel
+from traces.exporters.shown.spans import Spans
 from traces.ledger import Ledger
 from traces.records.events import STRING
 
@@ -57,7 +58,8 @@ def write_spans(
 class Location(NamedTuple):
     """A location to define: its name, the index of its type in ``binding.LocationType``, and its number of events.
 
-    ``group`` is the host to whose group it belongs or, after the last host, the scheduler or the jobs.
+    ``group`` is the host to whose group it belongs or, after the last host, the scheduler, the jobs, or the GPUs of one of
+    the hosts that have any.
     """
 
     name: str
@@ -88,8 +90,8 @@ def write_batch(
             *(len(types), types.ctypes.data, values.ctypes.data),
         )
 
-    def spans(one: Spans) -> None:
-        call(write_spans, call.archive, address_of(attributes), machine.n_cores + len(found), first_region, one)
+    def spans(one: Spans, region: int = first_region) -> None:
+        call(write_spans, call.archive, address_of(attributes), machine.n_cores + len(found), region, one)
 
     counted = np.column_stack([one.values for one in batch.load_series()])
     counters(SCHEDULER_METRICS, np.zeros(1), np.full(1, len(load)), load.instant_ns, counted)
@@ -108,4 +110,9 @@ def write_batch(
     found += [Location(f"{machine.host_names[host]} counters", metric, n, host) for host, n in rows]
     spans(lanes)
     found += [Location(f"lane {k}", thread, 2 * n, jobs) for k, n in enumerate(np.diff(lanes.first).tolist())]
+    if (gpus := batch.gpus) is not None:
+        spans(gpus.spans, 0)  # the regions of jobs
+        stream, group = binding.LocationType.ACCELERATOR_STREAM.value, np.searchsorted(np.unique(gpus.host), gpus.host)
+        lanes_of_gpus = zip(gpus.names, (2 * np.diff(gpus.spans.first)).tolist(), group.tolist(), strict=True)
+        found += [Location(name, stream, n, jobs + 1 + one) for name, n, one in lanes_of_gpus]
     return found

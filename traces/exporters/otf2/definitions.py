@@ -59,10 +59,13 @@ class _Definitions:
         """Write a group of regions or locations."""
         self.write("Group", reference, name, kind, paradigm, binding.GroupFlag.NONE, members)
 
-    def location_group(self, reference: int, name: int, node: int) -> None:
-        """Write the location group of a host, or of the batch scheduler, at a node of the system tree."""
-        kind, none = binding.LocationGroupType.PROCESS, binding.UNDEFINED_LOCATION_GROUP
-        self.write("LocationGroup", reference, name, kind, node, none)
+    def location_group(self, reference: int, name: int, node: int, gpus_of: int | None = None) -> None:
+        """Write the location group of a host, of the batch scheduler, or of the GPUs of the host ``gpus_of``, at a node of the
+        system tree."""
+        kind, creator = binding.LocationGroupType.PROCESS, binding.UNDEFINED_LOCATION_GROUP
+        if gpus_of is not None:
+            kind, creator = binding.LocationGroupType.ACCELERATOR, gpus_of
+        self.write("LocationGroup", reference, name, kind, node, creator)
 
 
 def longest_definition(ledger: Ledger, batch: ShownBatchLevel, *, messages: bool) -> int:
@@ -104,7 +107,7 @@ def write_definitions(
     names = made.strings([core_names[core] for core in cores.number.tolist()])
     hosts, thread = machine.host_of(cores.number), binding.LocationType.CPU_THREAD.value
     call(kernels.write_locations, address_of(made.writer), names, cores.number, hosts, cores.n_events, thread)
-    _write_further(made, machine, further, "jobs" if batch.waiting else "running jobs")
+    _write_further(made, machine, further, batch)
     _write_metrics(made, batch)
     names = made.strings(JobNames(ledger).labels(jobs.job_id))
     kinds = (binding.RegionRole.TASK, binding.Paradigm.USER, binding.RegionFlag.NONE, binding.UNDEFINED_STRING)
@@ -183,12 +186,17 @@ def _write_machine(made: _Definitions, ledger: Ledger) -> None:
         made.location_group(host, names + host, 1 + host)
 
 
-def _write_further(made: _Definitions, machine: MachineShape, further: list[Location], lanes: str) -> None:
-    """Write the locations after the cores, and the groups of those without a host; the group ``lanes`` if there are any."""
-    groups = ["batch scheduler", lanes][: 1 + max(one.group for one in further) - machine.n_hosts]
+def _write_further(made: _Definitions, machine: MachineShape, further: list[Location], batch: ShownBatchLevel) -> None:
+    """Write the locations after the cores, and the groups of those without a host, of jobs only if there are any."""
+    groups = ["batch scheduler", "jobs" if batch.waiting else "running jobs"][
+        : 1 + max(one.group for one in further) - machine.n_hosts
+    ]
     name = made.strings(groups)
     for place in range(len(groups)):
         made.location_group(machine.n_hosts + place, name + place, 0)
+    for place, host in enumerate([] if batch.gpus is None else np.unique(batch.gpus.host).tolist()):
+        name = made.strings([f"{machine.host_names[host]} GPUs"])
+        made.location_group(machine.n_hosts + 2 + place, name, 1 + host, gpus_of=host)
     names = made.strings([one.name for one in further])
     for place, one in enumerate(further):
         kind = binding.LocationType(one.kind)

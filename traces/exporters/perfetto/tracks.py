@@ -13,6 +13,7 @@ from traces.exporters.shown.batch_level import ATTRIBUTES, CUT, JOB_NAME, REGION
 from traces.exporters.shown.core_slices import KINDS
 from traces.exporters.shown.part import shown_cores, shown_hosts
 from traces.exporters.shown.rows import JobNames, Rows, blocks
+from traces.exporters.shown.spans import GPU_MILLI
 from traces.ledger import Ledger
 
 # Fields of InternedData.
@@ -61,11 +62,12 @@ class Tracks(NamedTuple):
     jobs: int
     points: dict[str, int]  # in the scheduler, by name: ``submits``, and the others
     counters: int  # the first of the machine's series; the others follow
-    # the first host, its counter, the first core, the first lane; the others follow
+    # the first host, its counter, the first core, the first lane, the first lane of a GPU; the others follow
     hosts: int
     host_counters: int
     cores: int
     lanes: int
+    gpus: int
     # of event names: the batch level's, and those of cores besides tasks; followed by those of jobs, by row
     events: dict[str, int]
     first_job: int
@@ -81,6 +83,7 @@ class Tracks(NamedTuple):
             *(name for name, _, _ in (*ATTRIBUTES, CUT)),
             *(name for kind in kinds for name, _, _ in kind.attributes),
             "waiting job",  # of causes, also without a kind that has it
+            *(() if batch.gpus is None else GPU_MILLI[:1]),
             JOB_NAME[0],  # the last one, since it is written only if jobs have names
         )
         points = {name: 4 + place for place, name in enumerate(batch.points)}
@@ -88,12 +91,14 @@ class Tracks(NamedTuple):
         hosts = counters + len(series) + 1
         host_counters = hosts + machine.n_hosts
         cores = host_counters + machine.n_hosts
-        uuids = (1, 2, 3, points, counters, hosts, host_counters, cores, cores + machine.n_cores)
+        lanes = cores + machine.n_cores
+        uuids = (1, 2, 3, points, counters, hosts, host_counters, cores, lanes, lanes + batch.lanes.n_locations)
         return cls(*uuids, events, 1 + len(events), annotations)
 
 
 def write_tracks(tracks: Tracks, ledger: Ledger, batch: ShownBatchLevel, series: Sequence[Series]) -> Iterator[bytes]:
-    """Yield the TrackDescriptors: the cluster; in it the batch scheduler with its counters, hosts with their cores, lanes."""
+    """Yield the TrackDescriptors: the cluster; in it the batch scheduler with its counters, hosts with their cores and GPUs,
+    lanes."""
     machine = ledger.machine
     top = [(machine.name, tracks.cluster, 0), ("batch scheduler", tracks.scheduler, tracks.cluster)]
     top += [("jobs" if batch.waiting else "running jobs", tracks.jobs, tracks.cluster)]
@@ -118,6 +123,10 @@ def write_tracks(tracks: Tracks, ledger: Ledger, batch: ShownBatchLevel, series:
         lane = np.arange(at.start, at.stop)
         named = [f"lane {one}" for one in lane.tolist()]
         yield _tracks(named, tracks.lanes + lane, np.full(len(lane), tracks.jobs), 1 + lane).tobytes()
+    if (gpus := batch.gpus) is not None:
+        lane = np.arange(len(gpus.names))
+        rank = 1 + machine.n_cores + lane
+        yield _tracks(gpus.names, tracks.gpus + lane, tracks.hosts + gpus.host, rank).tobytes()
 
 
 def _descriptor(names: Sequence[str], uuid: Array, parent: Array) -> Rows:

@@ -1,10 +1,11 @@
 """Perfetto's protobuf, for `ui.perfetto.dev`_ and its trace processor; timestamps are ns since the workload's time 0.
 
-Tracks are nested like the machine: hosts with their cores; ``batch scheduler`` with counters and tracks of instants
-(``submits``, ``scheduling passes`` and the events of running jobs); ``jobs`` with lanes. A slice of a core is ``job
-<number>`` with the job's name, has one colour per job, the category ``task`` or ``job``, and the technique as second
-category; ``wait for data`` is another. A transfer is instants ``send`` and ``receive`` with a flow; a cause of a start,
-``frees`` and ``freed`` (:mod:`traces.exporters.shown.core_slices`). Attributes are annotations with the names of OTF2.
+Tracks are nested like the machine: hosts with their cores and GPUs; ``batch scheduler`` with counters and tracks of instants
+(``submits``, ``scheduling passes`` and the events of running jobs); ``jobs`` with lanes. A slice of a core or GPU is ``job
+<number>`` with the job's name, and has one colour per job. Its category is ``task`` or ``job``, and that of ``wait for data``
+its name; the second category of slices of cores is the technique. A transfer is instants ``send`` and ``receive`` with a
+flow; a cause of a start, ``frees`` and ``freed`` (:mod:`traces.exporters.shown.core_slices`). Attributes are annotations with
+the names of OTF2.
 
 .. _ui.perfetto.dev: https://ui.perfetto.dev
 """
@@ -19,9 +20,10 @@ from traces.compiled import Array
 from traces.exporters.perfetto import tracks as layout
 from traces.exporters.perfetto.tracks import CATEGORIES, Tracks
 from traces.exporters.perfetto.wire import BEGIN, COUNTER, END, INSTANT, annotation, event, varint
-from traces.exporters.shown.batch_level import Series, ShownBatchLevel, Spans, batch_level
+from traces.exporters.shown.batch_level import Series, ShownBatchLevel, batch_level
 from traces.exporters.shown.core_slices import KINDS, CoreSlices, causes, core_slices
 from traces.exporters.shown.rows import Rows, blocks
+from traces.exporters.shown.spans import Spans
 from traces.ledger import Ledger
 from traces.records.events import STRING
 
@@ -101,12 +103,9 @@ def _transfers(tracks: Tracks, ledger: Ledger) -> Iterator[bytes]:
 def _batch(tracks: Tracks, ledger: Ledger, batch: ShownBatchLevel) -> Iterator[bytes]:
     iids = np.array([tracks.events[name] for name in batch.regions])
     keys = [tracks.annotations[name] for name, _, _ in batch.attributes]
-    lanes, location = batch.lanes, batch.lanes.location
-    for at in blocks(len(location)):
-        track = tracks.lanes + location[at]
-        said = _named(iids[lanes.region[at]]).add(_said(lanes, at, keys))
-        rows = event(BEGIN, lanes.start[at], track, said)
-        yield rows.add(event(END, lanes.end[at], track)).tobytes()
+    yield from _spans(batch.lanes, tracks.lanes, iids, "batch", keys)
+    if batch.gpus is not None:
+        yield from _spans(batch.gpus.spans, tracks.gpus, tracks.first_job + np.arange(len(ledger.jobs)), "job", keys)
     for name, uuid in tracks.points.items():
         points = batch.points[name]
         for at in blocks(len(points.start)):
@@ -123,8 +122,16 @@ def _batch(tracks: Tracks, ledger: Ledger, batch: ShownBatchLevel) -> Iterator[b
         yield _pair(both, "cause", (at_ns, at_ns), ends, flow, said)
 
 
-def _named(name: Array) -> Rows:
-    return varint(Rows(len(name)).put(bytes([0x18, CATEGORIES["batch"], 0x50])), name)
+def _spans(spans: Spans, first_track: int, iids: Array, category: str, keys: list[int]) -> Iterator[bytes]:
+    location = spans.location
+    for at in blocks(len(location)):
+        track = first_track + location[at]
+        said = _named(iids[spans.region[at]], category).add(_said(spans, at, keys))
+        yield event(BEGIN, spans.start[at], track, said).add(event(END, spans.end[at], track)).tobytes()
+
+
+def _named(name: Array, category: str = "batch") -> Rows:
+    return varint(Rows(len(name)).put(bytes([0x18, CATEGORIES[category], 0x50])), name)
 
 
 def _said(spans: Spans, at: slice, keys: list[int]) -> Rows:

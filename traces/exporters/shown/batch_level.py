@@ -7,9 +7,9 @@ import numpy as np
 
 from traces.algorithms.lanes import pack_lanes
 from traces.base.errors import InputError
-from traces.compiled import Array, State
+from traces.compiled import Array
 from traces.exporters.shown.rows import JobNames
-from traces.kernels.signatures import Ints, Ints2
+from traces.exporters.shown.spans import GPU_MILLI, GpuLanes, Spans, gpu_lanes
 from traces.ledger import STATES, WHY, Ledger, PowerRecords
 from traces.records.events import INT64, STRING, UINT64, JobEvents
 from traces.series import HostSeries, LoadSeries, computing_cores, host_series, load_series
@@ -44,39 +44,13 @@ ATTRIBUTES = (
 #: The attribute after these, if the log has names for single jobs: on the Enter of their submits and on lanes.
 JOB_NAME = ("job name", "what the log calls the job", STRING)
 
-#: The last attribute, if attempts were cut because all their cores were lost: on the Enter of ``running``.
+#: The attribute after it, if attempts were cut because all their cores were lost: on the Enter of ``running``.
 CUT = ("cut because", "how all its cores were lost, and which was the last", STRING)
 
 _FIRST_ATTRIBUTE, _OF_SUBMIT, _OF_JOB = 2, 4, 8
 
 #: The strings of attributes; string 0 is empty, then come these, then the causes of cut attempts, then the names of jobs.
 WORDS = (*WHY, *STATES)
-
-
-class Spans(State):
-    """Spans on some locations, each in the order of time."""
-
-    first: Ints  # (n_locations + 1,): location ``k`` has the spans ``first[k]:first[k + 1]``
-    # ndarray of int64: its instants (ns), its region as an index in :data:`REGIONS`, and its row of ``values``
-    start: Ints
-    end: Ints
-    region: Ints
-    row: Ints
-    # (rows, attributes): values of attributes: numbers, and references of strings; -1 for a string that the row does not have
-    values: Ints2
-    # (attributes,): the references and types of the written attributes, which may be fewer
-    attributes: Ints
-    types: Ints
-
-    @property
-    def n_locations(self) -> int:
-        """Number of locations."""
-        return len(self.first) - 1
-
-    @property
-    def location(self) -> Array:
-        """Location of each span."""
-        return np.repeat(np.arange(self.n_locations), np.diff(self.first))
 
 
 class Series(NamedTuple):
@@ -110,6 +84,7 @@ class ShownBatchLevel(NamedTuple):
     # (:func:`traces.series.computing_cores`); None without tasks
     computing: Array | None = None
     job_names: tuple[str, ...] = ()  # the log's names of jobs: strings that follow ``cut_because``
+    gpus: GpuLanes | None = None  # None: no rows of GPUs
 
     @property
     def strings(self) -> tuple[str, ...]:
@@ -119,7 +94,8 @@ class ShownBatchLevel(NamedTuple):
     @property
     def attributes(self) -> tuple[tuple[str, str, int], ...]:
         """All attributes, in the order of their references."""
-        return attributes_of(self.events, named=bool(self.job_names), cut=bool(self.cut_because))
+        found = attributes_of(self.events, named=bool(self.job_names), cut=bool(self.cut_because))
+        return found if self.gpus is None else (*found, GPU_MILLI)
 
     @property
     def regions(self) -> dict[str, str]:
@@ -228,7 +204,8 @@ def batch_level(ledger: Ledger, most_lanes: int = MOST_LANES) -> ShownBatchLevel
         lanes = _with_cuts(lanes, ledger.cut_because, because, attributes_of(reached, named=bool(names), cut=False))
     shown = (submits, points, reached, hosts, lanes, waiting, ledger.power)
     load = load_series(ledger)
-    batch = ShownBatchLevel(load, *shown, because, ledger.window_ns, computing_cores(ledger, load), known)
+    gpus = gpu_lanes(ledger, _FIRST_ATTRIBUTE + len(attributes_of(reached, named=bool(names), cut=bool(because))))
+    batch = ShownBatchLevel(load, *shown, because, ledger.window_ns, computing_cores(ledger, load), known, gpus)
     if batch.span_ns[0] < 0:
         raise InputError(
             f"job {jobs.job_id[jobs.submit_ns.argmin()]} is submitted at {batch.span_ns[0]} ns; "

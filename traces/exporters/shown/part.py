@@ -11,9 +11,10 @@ from traces.base.time import MAX_NS, format_ns
 from traces.checks.core_bars import CoreBars
 from traces.checks.ledger import core_bars
 from traces.compiled import Array
-from traces.holdings import holdings
+from traces.holdings import gpu_ends, holdings
 from traces.intervals import Intervals, check_ends, intervals_of, intervals_text, within
 from traces.ledger import Ledger, MachineShape, TaskRecords
+from traces.records.gpus import GpuRecords
 
 DETAILS = ("lane", "host", "job", "chunk", "task")  #: from the least to the most
 
@@ -41,12 +42,15 @@ def cut_ledger(ledger: Ledger, part: Excerpt) -> Ledger:
     """Return the part of a ledger; instants keep their values.
 
     - ``part``: for a window: everything that is in it at least partly, cut at its ends; a job that waits at the window's end
-      has not started. For cores: these cores, and the jobs that held some of them, without their other cores. For jobs: only
-      these.
+      has not started. For cores: these cores, the GPUs of their hosts, and the jobs that held some of these cores, without
+      their other cores and GPUs. For jobs: only these.
 
     The ledger is for writers only: its jobs have their numbers of cores and tasks in the whole run. Raises InputError if the
     part is empty.
     """
+    if ledger.gpus is not None and part != WHOLE:
+        # The cores in the part do not say when a job has left a host.
+        ledger = replace(ledger, gpus=replace(ledger.gpus, left_ns=gpu_ends(ledger)))
     if part.cores is not None:
         ledger = _of_cores(ledger, part.cores)
     if part.jobs is not None:
@@ -85,7 +89,10 @@ def cut_machine(machine: MachineShape, chosen: Intervals) -> tuple[MachineShape,
     host = np.flatnonzero(count)
     names = tuple(machine.host_names[one] for one in host.tolist())
     first_core = np.concatenate([[0], np.cumsum(count[host])])
-    return MachineShape(machine.name, names, first_core, machine.own_numbers[shown]), shown
+    first_gpu = None
+    if machine.first_gpu is not None:
+        first_gpu = np.concatenate([[0], np.cumsum(np.diff(machine.first_gpu)[host])])
+    return MachineShape(machine.name, names, first_core, machine.own_numbers[shown], first_gpu), shown
 
 
 def _of_cores(ledger: Ledger, chosen: Intervals) -> Ledger:
@@ -105,10 +112,18 @@ def _of_cores(ledger: Ledger, chosen: Intervals) -> Ledger:
         touched[whose] = True
     if ledger.tasks is not None:
         changed["tasks"] = _tasks(ledger.tasks, np.append(shown, False)[ledger.tasks.core], place)
-    cut = replace(ledger, machine=smaller, power=None, gpus=None, **changed).with_events(
-        *(events for events, _ in on_cores)
-    )
+    if ledger.gpus is not None and (first_gpu := ledger.machine.first_gpu) is not None:
+        changed["gpus"] = _gpus_of_hosts(ledger.gpus, ledger.machine, first_gpu, shown)
+    cut = replace(ledger, machine=smaller, power=None, **changed).with_events(*(events for events, _ in on_cores))
     return _of_rows(_with_transfers(cut), touched)
+
+
+def _gpus_of_hosts(gpus: GpuRecords, machine: MachineShape, first_gpu: Array, shown: Array) -> GpuRecords:
+    # GPUs are numbered over the hosts that have a shown core.
+    kept = np.isin(np.arange(machine.n_hosts), machine.host_of(np.flatnonzero(shown)))
+    kept = np.repeat(kept, np.diff(first_gpu))
+    gpus = gpus.where(kept[gpus.gpu])
+    return replace(gpus, gpu=(np.cumsum(kept) - 1)[gpus.gpu])
 
 
 def _tasks(tasks: TaskRecords, ran: Array, place: Array | None = None) -> TaskRecords:
@@ -166,6 +181,10 @@ def _of_window(ledger: Ledger, begin: int, end: int) -> Ledger:
             allocation_first=np.concatenate([[0], np.cumsum(np.bincount(owner[held], minlength=len(jobs)))]),
         )
     }
+    if (gpus := ledger.gpus) is not None and gpus.left_ns is not None:
+        start = jobs.start_ns[gpus.job]
+        inside = (start < end) & ((gpus.left_ns > begin) | ((start == begin) & (gpus.left_ns == begin)))
+        changed["gpus"] = replace(gpus, left_ns=np.minimum(gpus.left_ns, end)).where(inside)
     if (tasks := ledger.tasks) is not None:
         inside = (tasks.start_ns < end) & (tasks.end_ns > begin) & (tasks.start_ns >= 0)
         cut = _tasks(tasks, inside)
@@ -200,6 +219,14 @@ def _used_cores(ledger: Ledger) -> Array:
     np.add.at(steps, held.lo, 1)
     np.add.at(steps, held.hi, -1)
     return np.flatnonzero(np.cumsum(steps)[:-1] > 0)
+
+
+def shown_gpus(ledger: Ledger) -> Array | None:
+    """Return the GPUs that have rows, int64: all, or those that a job ever held (on large machines); None if no GPU has any."""
+    if ledger.shows != "cores" or ledger.gpus is None or ledger.machine.first_gpu is None:
+        return None
+    n_cores, n_gpus = ledger.machine.n_cores, ledger.machine.n_gpus
+    return np.arange(n_gpus) if max(n_cores, n_gpus) <= MOST_CORES else np.unique(ledger.gpus.gpu)
 
 
 def shown_bars(ledger: Ledger) -> CoreBars:

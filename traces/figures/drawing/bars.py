@@ -143,8 +143,10 @@ _MOST_TICKS = 32
 _MOST_HOSTS = 64  #: most hosts that lines separate
 
 
-def mark_hosts(axes: Axes, rows: Array, first_core: Array, host_names: Sequence[str]) -> None:
-    """Draw lines between hosts, and label hosts and some cores."""
+def mark_hosts(
+    axes: Axes, rows: Array, first_core: Array, host_names: Sequence[str], labels: Sequence[str] = ()
+) -> None:
+    """Draw lines between hosts, and label hosts and some rows: with the numbers of cores, or their ``labels``."""
     host = np.searchsorted(first_core, rows, side="right") - 1
     edges = np.flatnonzero(np.diff(host)) + 1
     bounds = np.concatenate([[0], edges, [len(rows)]])
@@ -156,6 +158,9 @@ def mark_hosts(axes: Axes, rows: Array, first_core: Array, host_names: Sequence[
     ticks = np.flatnonzero((rows - first_core[host]) % _step(len(rows)) == 0)
     ticks = ticks[:: -(-len(ticks) // _MOST_TICKS)]
     _number(axes, ticks, rows)
+    if labels:
+        axes.set_yticks(ticks + 0.5, labels=[labels[row] for row in ticks.tolist()])
+        axes.set_ylabel("core, or GPU of the host")
     every = -(-(len(bounds) - 1) // 32)
     look: Any = {"rotation": 0 if len(bounds) > 9 else -90, "va": "center", "ha": "left", "fontsize": 8, "color": INK}
     for k in range(0, len(bounds) - 1, every):

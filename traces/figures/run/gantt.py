@@ -14,9 +14,12 @@ from traces.compiled import Array
 from traces.figures.drawing import bars, canvas
 from traces.figures.drawing.bars import mark_hosts
 from traces.figures.drawing.frames import arrays, counted_values
+from traces.figures.drawing.gpu_rows import ChartRows, parts_of_rows
 from traces.figures.drawing.panels import counted, legend_above, remark, title_panel
 from traces.figures.drawing.time_axis import TimeAxis, time_axis
+from traces.holdings import HeldGpus
 from traces.intervals import Intervals, check_ends, within
+from traces.records.gpus import WHOLE
 from traces.tables import DataFrame
 
 _FONT_PT = 6.5
@@ -168,6 +171,7 @@ def core_gantt_figure(
     host_names: Sequence[str],
     jobs: Intervals | None = None,
     cores: Intervals | None = None,
+    gpus: HeldGpus | None = None,
     title: str = "",
 ) -> canvas.Figure:
     """Draw a Gantt chart of a table of tasks: ``job_id``, ``core``, ``start_ns`` and ``end_ns``.
@@ -175,7 +179,8 @@ def core_gantt_figure(
     The first collection of its axes has the bars: one polygon each, in the given order, from (start, row) to (end, row + 1)
     less a margin, where rows count the shown cores. With too many bars, the first image shows them. White lines separate
     jobs, and each job's number is on its largest block of cores, if it fits, so that jobs differ without colours. If these
-    cores also had other jobs, the figure states that white is idle or other jobs.
+    cores also had other jobs, the figure states that white is idle or other jobs. If ``gpus`` are given, each host has rows of
+    its GPUs below its cores, and the collection ``gpus`` their bars: a job fills the share of a row's height that it held.
 
     - ``first_core``: int64 (n_hosts + 1,), as in ``traces.ledger.MachineShape``.
     - ``host_names``: one per host.
@@ -184,12 +189,13 @@ def core_gantt_figure(
 
     Raises InputError if there is nothing to show.
     """
-    rows = chosen_cores(first_core, cores)
-    shown = [(0, len(rows))] if cores is None else cores
+    known = chosen_cores(first_core, cores)
+    shown, places = [(0, len(known))] if cores is None else cores, ChartRows.of(first_core, known, gpus)
     (job_id, core, start_ns, end_ns), others = select_bars(tasks, jobs, shown)
     if len(job_id) == 0:
         raise InputError("nothing to draw: no such job ran on these cores")
-    row = core if len(rows) == first_core[-1] else np.searchsorted(rows, core)
+    place, rows = core if gpus is None else places.core[core], places.place
+    row = place if len(rows) == places.first[-1] else np.searchsorted(rows, place)
     numbers, job, count = counted_values(job_id)
     job_colour, legend = _colours(numbers, job, start_ns)
     colour = job_colour[job]
@@ -209,15 +215,17 @@ def core_gantt_figure(
         else:
             x0, x1 = axis.at(start_ns), axis.at(end_ns)
             bars.draw_bars(axes, row, x0, x1, colour, palette, **scale, margin=margin, wide=wide)
+        if gpus is not None:
+            _draw_gpus(axes, gpus, places, axis, numbers, palette[job_colour])
         axes.set(xlim=(left, right), ylim=(len(rows), 0), xlabel=axis.label)
         point = (axis.span_ns / width_pt, len(rows) / height_pt)
         some = np.flatnonzero(large_jobs(job, count, start_ns, end_ns, point)[job])
         blocks = job_blocks(job_id[some], row[some], start_ns[some], end_ns[some], colour[some])
         edge_blocks(axes, blocks, axis, point)
         if len(numbers) > 1:  # a single job has no number
-            name_blocks(axes, blocks, axis, point, palette, np.searchsorted(rows, first_core[1:-1]))
-        mark_hosts(axes, rows, first_core, host_names)
-        said = f"{len(job_id):,} bars of {counted(len(numbers), 'job')} on {len(rows):,} cores"
+            name_blocks(axes, blocks, axis, point, palette, np.searchsorted(rows, places.first[1:-1]))
+        mark_hosts(axes, rows, places.first, host_names, places.labels)
+        said = f"{len(job_id):,} bars of {counted(len(numbers), 'job')} on {len(known):,} cores"
         said += "; white: idle or other jobs" if others else "; white: idle"
         if legend:
             handles = [canvas.Patch(facecolor=palette[k], label=f"job {number}") for number, k in legend]
@@ -227,6 +235,19 @@ def core_gantt_figure(
         title_panel(axes, title, 50)
         remark(axes, said)
     return figure
+
+
+def _draw_gpus(
+    axes: canvas.Axes, gpus: HeldGpus, rows: ChartRows, axis: TimeAxis, numbers: Array, colours: Array
+) -> None:
+    # Draw the jobs with these ascending numbers and colours.
+    held, low, high = parts_of_rows(gpus)
+    there = np.isin(gpus.job_id[held], numbers) & np.isin(rows.gpu[gpus.gpu[held]], rows.place)
+    held, low, high = held[there], low[there] / WHOLE, high[there] / WHOLE
+    row = np.searchsorted(rows.place, rows.gpu[gpus.gpu[held]])
+    look: Any = {"edgecolors": "white", "linewidths": 0.3, "gid": "gpus"}
+    look["facecolors"] = colours[np.searchsorted(numbers, gpus.job_id[held])]
+    bars.rectangles(axes, axis.at(gpus.start_ns[held]), axis.at(gpus.end_ns[held]), row + low, row + high, **look)
 
 
 def _colours(numbers: Array, job: Array, start_ns: Array) -> tuple[Array, list[tuple[int, int]]]:

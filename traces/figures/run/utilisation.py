@@ -10,15 +10,23 @@ from traces.figures.drawing.frames import arrays
 from traces.figures.drawing.panels import draw_steps, remark
 from traces.figures.drawing.steps import mean, steps
 from traces.figures.drawing.time_axis import time_axis
+from traces.holdings import HeldGpus
+from traces.records.gpus import WHOLE
 from traces.tables import DataFrame
 
 EXACT_STEPS = 1_000  #: up to this many steps each is drawn; otherwise this number of columns with their mean and range
 
 
 def utilisation_figure(
-    jobs: DataFrame, *, cores: int, releases: DataFrame | None = None, widths: DataFrame | None = None, title: str = ""
+    jobs: DataFrame,
+    *,
+    cores: int,
+    releases: DataFrame | None = None,
+    widths: DataFrame | None = None,
+    gpus: HeldGpus | None = None,
+    title: str = "",
 ) -> canvas.Figure:
-    """Draw busy cores, waiting jobs and their requested cores over time: three panels.
+    """Draw busy cores, waiting jobs and their requested cores over time: three panels; if ``gpus`` are given, also busy GPUs.
 
     Busy cores are held by jobs; each attempt waits from the instant at which it is eligible to its start. Jobs that never
     started are omitted, since the table does not say when they left the queue. Means: first submit to last end. ``cores``
@@ -49,13 +57,17 @@ def utilisation_figure(
     first, last = int(submit.min()), int(end.max())
     axis = time_axis(first, last)
     one = np.ones(len(start), np.int64)
-    curves = (
-        (busy, float(cores), f"busy cores\n[fraction of {cores:,}]", canvas.PALETTE[0]),
+    curves = [(busy, float(cores), f"busy cores\n[fraction of {cores:,}]", canvas.PALETTE[0])]
+    if gpus is not None:
+        used, n = steps(gpus.start_ns, gpus.end_ns, gpus.milli), int(gpus.first[-1])
+        curves.append((used, float(WHOLE * n), f"busy GPUs\n[fraction of {n:,}]", canvas.PALETTE[3]))
+    machine = len(curves)
+    curves += [
         (steps(eligible, start, one), 1.0, "waiting jobs", canvas.PALETTE[1]),
         (steps(eligible, start, asked), 1.0, "requested cores\n(waiting jobs)", canvas.PALETTE[2]),
-    )
-    with canvas.drawing(8.6, 4.6, title, 100) as figure:
-        panels = figure.subplots(3, 1, sharex=True, height_ratios=[1.25, 1.0, 1.0])
+    ]
+    with canvas.drawing(8.6, 3.3 + 1.3 * machine, title, 100) as figure:
+        panels = figure.subplots(len(curves), 1, sharex=True, height_ratios=[1.25] * machine + [1.0, 1.0])
         for axes, (curve, whole, label, colour) in zip(panels, curves, strict=True):
             look: Any = {"colour": colour, "exact": EXACT_STEPS, "columns": EXACT_STEPS}
             thinned = draw_steps(axes, curve, (first, last), axis, unit=whole, **look)
@@ -68,7 +80,8 @@ def utilisation_figure(
                 axes.locator_params(axis="y", integer=True)
                 axes.yaxis.set_major_formatter("{x:,.0f}")
             remark(axes, said + thinned)
-        panels[0].set_ylim(0, 1.05)
-        panels[2].set(xlim=axis.limits, xlabel=axis.label)
+        for axes in panels[:machine]:
+            axes.set_ylim(0, 1.05)
+        panels[-1].set(xlim=axis.limits, xlabel=axis.label)
         figure.align_ylabels(panels)
     return figure

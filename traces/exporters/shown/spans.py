@@ -1,0 +1,78 @@
+"""Spans of activities on locations; those of jobs on the GPUs of hosts, which they held whole or in part."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from traces.algorithms.lanes import pack_lanes
+from traces.compiled import Array, State
+from traces.exporters.shown.part import shown_gpus
+from traces.holdings import held_gpus
+from traces.kernels.signatures import Ints, Ints2
+from traces.ledger import Ledger
+from traces.records.events import UINT64
+
+#: The last attribute of traces with GPUs: on the Enter of jobs on them.
+GPU_MILLI = ("gpu_milli", "thousandths of the GPU that the job held", UINT64)
+
+
+class Spans(State):
+    """Spans on some locations, each in the order of time."""
+
+    first: Ints  # (n_locations + 1,): location ``k`` has the spans ``first[k]:first[k + 1]``
+    # ndarray of int64: its instants (ns), its region as an index in ``traces.exporters.shown.batch_level.REGIONS``, or the job
+    # that a GPU's lane shows, and its row of ``values``
+    start: Ints
+    end: Ints
+    region: Ints
+    row: Ints
+    # (rows, attributes): values of attributes: numbers, and references of strings; -1 for a string that the row does not have
+    values: Ints2
+    # (attributes,): the references and types of the written attributes, which may be fewer
+    attributes: Ints
+    types: Ints
+
+    @property
+    def n_locations(self) -> int:
+        """Number of locations."""
+        return len(self.first) - 1
+
+    @property
+    def location(self) -> Array:
+        """Location of each span."""
+        return np.repeat(np.arange(self.n_locations), np.diff(self.first))
+
+
+class GpuLanes(NamedTuple):
+    """Lanes of GPUs: one for each GPU, and further ones where jobs share it."""
+
+    names: list[str]  # ``<host> gpu <n>``, with the GPU's number within its host, and ``(2)`` on its second lane
+    # int64 (lanes,): host and GPU of each lane, and its number among the lanes of the GPU, from 0
+    host: Array
+    gpu: Array
+    depth: Array
+    spans: Spans  # of jobs on lanes: ``region`` is the job's row in the ledger; the attribute is :data:`GPU_MILLI`
+
+
+def gpu_lanes(ledger: Ledger, reference: int) -> GpuLanes | None:
+    """Return the GPUs in a trace; None if it has no rows of GPUs. ``reference``: of the attribute."""
+    number, held, machine = shown_gpus(ledger), held_gpus(ledger), ledger.machine
+    if number is None or held is None:
+        return None
+    place = np.searchsorted(number, held.gpu)
+    # Lanes of all GPUs at once: with ranks of instants instead of these, and one GPU after the other.
+    instants, rank = np.unique(np.concatenate([held.start_ns, held.end_ns]), return_inverse=True)
+    rank = rank.reshape(2, -1) + place * len(instants)
+    depth, _ = pack_lanes(rank[0], rank[1])
+    count = np.ones(len(number), np.int64)
+    np.maximum.at(count, place, depth + 1)
+    first = np.cumsum(count) - count
+    lane, gpu = first[place] + depth, np.repeat(number, count)
+    order = np.lexsort((held.end_ns, held.start_ns, lane))
+    columns = (np.ascontiguousarray(one[order], np.int64) for one in (held.start_ns, held.end_ns, held.job))
+    upto = np.searchsorted(lane[order], np.arange(len(gpu) + 1))
+    spans = Spans(upto, *columns, order, held.milli[:, None].copy(), np.array([reference]), np.array([UINT64]))
+    host, depth = np.searchsorted(held.first[1:], gpu, side="right"), np.arange(len(gpu)) - np.repeat(first, count)
+    rows = zip(host.tolist(), (gpu - held.first[host]).tolist(), depth.tolist(), strict=True)
+    names = [f"{machine.host_names[at]} gpu {own}{f' ({k + 1})' if k else ''}" for at, own, k in rows]
+    return GpuLanes(names, host, gpu, depth, spans)
