@@ -55,7 +55,8 @@ POWER = Choice(
     rule="none, or held with other options about power")
 JOB_POWER = Option[str | None](
     name="job-power", panel=Panel.POWER, default=None, metavar="FILE",
-    help="Power of jobs, and the part of their time that is independent of core speed: CSV, job_id,power,memory_bound")
+    help="Power of jobs, and the parts of their time that are independent of speed and on GPUs: CSV, "
+    "job_id,power,memory_bound,gpu_share")
 SIGNALS = Option[str | None](
     name="signals", panel=Panel.POWER, default=None, metavar="FILE",
     help="Prices and emissions of energy over time, for policies that use them: CSV, from,price_per_kwh,g_co2e_per_kwh")

@@ -312,9 +312,9 @@ class NodeRecords(RecordKind):
         dtype="string",
     )
     energy_j: Array | None = _energy("total energy of the host in the interval")
-    energy_jobs_j: Array | None = _energy("part of it consumed by cores that jobs held, in tasks or waiting")
-    energy_idle_cores_j: Array | None = _energy("part consumed by cores that no job held, while the host was up")
-    energy_base_j: Array | None = _energy("part consumed by the host besides its cores, while it was up")
+    energy_jobs_j: Array | None = _energy("part of it consumed by cores and GPUs that jobs held, in tasks or waiting")
+    energy_idle_cores_j: Array | None = _energy("part consumed by cores and GPUs without a job, while the host was up")
+    energy_base_j: Array | None = _energy("part consumed by the host besides these, while it was up")
     energy_off_j: Array | None = _energy("part consumed while it was off, shutting down, booting, or down by a failure")
 
 

@@ -51,7 +51,7 @@ class HostPower:
 
     def __post_init__(self) -> None:
         idle = milliwatts("idle_w", self.idle_w)
-        object.__setattr__(self, "states", _states("states", self.states, idle, "core"))
+        object.__setattr__(self, "states", _states("", self.states, idle))
         self._check_gpus()
         milliwatts("base_w", self.base_w)
         milliwatts("off_w", self.off_w)
@@ -74,7 +74,7 @@ class HostPower:
         if idle and not self.gpu_states:
             raise InputError(f"gpu_idle_w: {shown(self.gpu_idle_w)}: gpu_states is missing; allowed: both, or none")
         if self.gpu_states != ():
-            object.__setattr__(self, "gpu_states", _states("gpu_states", self.gpu_states, idle, "GPU"))
+            object.__setattr__(self, "gpu_states", _states("gpu_", self.gpu_states, idle))
         places = ((f"gpu_states[{place}]", state[1]) for place, state in enumerate(self.gpu_states))
         for where, watts in (("gpu_idle_w", self.gpu_idle_w), *places):
             if milliwatts(where, watts) % _MW:
@@ -105,13 +105,13 @@ class HostPower:
         return {entry.name: plain(value) for entry, value in given if value != entry.default}
 
 
-def _states(name: str, given: Any, idle_mw: int, what: str) -> tuple[tuple[float, float], ...]:
+def _states(of: str, given: Any, idle_mw: int) -> tuple[tuple[float, float], ...]:
     allowed = "allowed: pairs of a speed and W, as [[1, 240], [0.75, 180]], the first speed 1, both falling"
     if isinstance(given, str) or not isinstance(given, Sequence) or not 1 <= len(given) <= _MOST_STATES:
-        raise InputError(f"{name}: {shown(given)}; {allowed}")
+        raise InputError(f"{of}states: {shown(given)}; {allowed}")
     before = None
     for place, state in enumerate(given):
-        where = f"{name}[{place}]"
+        where = f"{of}states[{place}]"
         if isinstance(state, str) or not isinstance(state, Sequence) or len(state) != 2:
             raise InputError(f"{where}: {shown(state)}; {allowed}")
         try:
@@ -125,6 +125,7 @@ def _states(name: str, given: Any, idle_mw: int, what: str) -> tuple[tuple[float
         if not is_next:
             raise InputError(f"{where}: {shown(list(state))}; {allowed}")
         if now[1] < idle_mw:
-            raise InputError(f"{where}: {shown(list(state))}: less than an idle {what}; allowed: W from idle_w on")
+            what = "an idle GPU" if of else "an idle core"
+            raise InputError(f"{where}: {shown(list(state))}: less than {what}; allowed: W from {of}idle_w on")
         before = now
     return tuple((state[0], state[1]) for state in given)

@@ -252,7 +252,7 @@ class StoredRun(WithCosts):
 
         def run() -> PowerRun:
             of, classes, jobs = self._arguments.get("power", "held"), None, self.stored_jobs
-            ledger = self._ledger(tasks=of == "working")
+            ledger = replace(self._ledger(tasks=of == "working"), machine=platform.machine())
             defaults = {"power": 1.0, "memory_bound": 0.0, "gpu_share": 0.0}
             if any(name in jobs for name in defaults):
                 parts = (jobs.get(name, default) * WHOLE for name, default in defaults.items())

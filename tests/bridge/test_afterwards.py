@@ -21,7 +21,10 @@ MACHINE = """
 count = 4
 cores = 64
 speed_gflops = 3000.0
+gpus = 2
 [hosts.power]
+gpu_idle_w = 50
+gpu_states = [[1, 400], [0.8, 250]]
 idle_w = 1
 base_w = 100
 waiting_w = 1.5
@@ -32,6 +35,7 @@ states = [[1, 4], [0.75, 3], [0.5, 2.2]]
 """
 RUNS: dict[str, list[str]] = {
     "slowed": ["--limits", "limits.csv", "--fallback", "dvfs:slow=fewest"],
+    "with GPUs": ["--requests", "gpus.csv", "--job-power", "jobs.csv", "--limits", "limits.csv", "--fallback", "dvfs"],
     "by job": ["--job-power", "jobs.csv", "--limits", "limits.csv", "--fallback", "dvfs"],
     "in tasks": ["--power", "working", "--tasks"],
     "asleep": ["--sleep-after", "5min"],
@@ -52,6 +56,7 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("signals.csv").write_text(SIGNALS)
     Path("limits.csv").write_text("from,to,limit_w\n2h,12h,60%\n")
     Path("jobs.csv").write_text("job_id,power,memory_bound\n1,0.8,0.6\n2,1.15,\n3,,0.25\n")
+    Path("gpus.csv").write_text("job_id,gpus_per_host,gpu_milli\n1,2,\n2,1,300\n3,1,\n17,1,300\n")
 
 
 def ran(more: list[str]) -> None:
