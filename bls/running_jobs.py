@@ -166,6 +166,12 @@ class RunView:
         held = slice(first, first + count)
         return zip(self.state.pool.lo[held].tolist(), self.state.pool.hi[held].tolist(), strict=True)
 
+    def gpus(self, row: int) -> list[int]:
+        """The numbered GPUs that a row's job started with, ascending; of a share once for each unit."""
+        gpus = self.state.gpus
+        first, count = (gpus.first.item(row), gpus.count.item(row)) if len(gpus.first) else (0, 0)
+        return list(gpus.lists.gpu[first : first + count].tolist())
+
     def holding(self, row: int) -> Iterator[tuple[int, int]]:
         """The half-open intervals of cores that a running job holds; single cores in runs with releases."""
         jobs, state = self.state.jobs, self.state

@@ -32,7 +32,12 @@ def machine_of(view: View) -> m.MachineDescription:
         cores=view.n_cores,
         hosts=tuple(
             m.HostGroupOfMachine(
-                count=group.count, cores=group.cores, speed_gflops=group.speed_gflops, resources=dict(group.resources)
+                count=group.count,
+                cores=group.cores,
+                speed_gflops=group.speed_gflops,
+                resources=dict(group.resources),
+                gpus=group.gpus,
+                gpu=group.gpu,
             )
             for group in platform.hosts
         ),
@@ -76,8 +81,8 @@ def messages_of(news: Iterable[n.AnyNews], view: View) -> Iterator[Message]:
         elif isinstance(one, n.JobEligible):
             yield m.Eligible(job=row, eligible_ns=job.eligible_ns, estimate_ns=job.estimate_ns)
         elif isinstance(one, n.JobStarted):
-            cores, end_ns = _column(one.cores), _expected_end_ns(job)
-            yield m.Started(job=row, start_ns=job.start_ns, cores=cores, expected_end_ns=end_ns)
+            cores, gpus, end_ns = _column(one.cores), pack_int32(one.gpus), _expected_end_ns(job)
+            yield m.Started(job=row, start_ns=job.start_ns, cores=cores, gpus=gpus, expected_end_ns=end_ns)
         elif isinstance(one, n.JobExpected):
             yield m.Expected(job=row, expected_end_ns=_expected_end_ns(job))
         elif isinstance(one, n.CoresReleased):
@@ -110,6 +115,7 @@ def _submitted(job: SeenJob, width: JobWidth, power_mw: int | None) -> m.Submitt
         unit_cores=asked.unit_cores,
         resources=dict(asked.resources),
         licences=dict(asked.licences),
+        gpus=None if asked.gpus is None else m.GpusOfJob(**vars(asked.gpus)),
         switches=asked.switches,
         power_mw=power_mw,
         extras=dict(job.extras),
