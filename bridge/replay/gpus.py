@@ -5,13 +5,14 @@ They are Slurm's generic resource ``gpu``. Its ``shard`` are shares: here thousa
 
 import re
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from bls.constraints.gpu_requests import WHOLE
 from bridge.replay.configuration import Configuration, Node, kind_feature
 from bridge.replay.host_names import expanded
+from bridge.replay.keys import BY_CORES
 from bridge.replay.messages import GPU, SHARD
 from bridge.scenarios.ready import ReadyScenario
 
@@ -33,38 +34,71 @@ def with_shares(node: Node) -> Node:
     return replace(node, words=words, resources=(*node.resources, *[(SHARD, "", WHOLE)] * gpus))
 
 
+@dataclass(frozen=True)
+class _Request:
+    """A job's request, from the columns of ``GpuRequests``, its units, and what the log says."""
+
+    per_unit: int  # GPUs of each unit
+    per_host: int  # GPUs of each host
+    milli: int  # thousandths of each of these
+    kinds: int  # accepted kinds, as a bit mask
+    units: int
+    of_job: int  # GPUs of the whole job, which the units share; 0 if it requests them otherwise
+    nodes: int  # recorded number of nodes; 0 if unknown
+
+
 def gpu_fields(scenario: ReadyScenario, found: Configuration, notes: Counter[str]) -> list[GpuFields]:
     """The fields with which each job requests GPUs: of the job, of each node, or of each task. Requests that Slurm does not
     support are omitted, and counted in ``notes``."""
-    asked, kinds = scenario.constraints.requests, scenario.platform.gpu_kinds
+    workload, asked = scenario.workload, scenario.constraints.requests
     if asked is None or asked.gpus is None:
-        return [{}] * len(scenario.workload)
-    units, joined = scenario.workload.cores // asked.unit_cores, asked.gpus.joined
-    of_jobs = np.zeros(len(units), np.int64) if joined is None else np.where(joined > 0, units, 0)
+        return [{}] * len(workload)
+    units, nothing = workload.cores // asked.unit_cores, np.zeros(len(workload), np.int64)
+    of_job = nothing if asked.gpus.joined is None else np.where(asked.gpus.joined > 0, units * asked.gpus.per_unit, 0)
+    columns = np.column_stack([*asked.gpus.columns, units, of_job, workload.extras.get("nodes", nothing)])
     fields = []
-    for per_unit, per_host, milli, mask, of_job, n in np.column_stack([*asked.gpus.columns, of_jobs, units]).tolist():
-        accepted = [kind for k, kind in enumerate(kinds) if mask >> k & 1]
-        kind = f":{accepted[0]}" if len(accepted) == 1 < len(kinds) and milli == WHOLE else ""
-        one: GpuFields = {}
-        if not (per_unit or per_host):
-            pass
-        elif milli == WHOLE:
-            key, count = ("gres_per_node", per_host) if per_host else ("gres", per_unit)
-            key, count = ("gres_per_job", per_unit * of_job) if of_job else (key, count)
-            one = {key: f"gres:{GPU}{kind}:{count}"}
-        elif found.site:
-            notes["request shares of GPUs, which have none with a slurm.conf"] += 1
-        elif per_unit and n > 1:
-            notes["request shares of GPUs for each of several tasks, which Slurm does not support; they have none"] += 1
-        else:
-            one = {"gres_per_node": f"gres:{SHARD}:{milli}"} | ({"nodes": "1", "most_nodes": "1"} if per_unit else {})
-        if one and not kind and len(accepted) < len(kinds):
-            if found.site:
-                notes["accept several kinds of GPUs, and with a slurm.conf any"] += 1
-            else:
-                one["features"] = "|".join(map(kind_feature, accepted))
-        fields.append(one)
+    for one in (_Request(*row) for row in columns.tolist()):
+        own, note = _fields(one, scenario.platform.gpu_kinds, found) if one.per_unit or one.per_host else ({}, "")
+        fields.append(own)
+        if note:
+            notes[note] += 1
     return fields
+
+
+def _fields(one: _Request, kinds: tuple[str, ...], found: Configuration) -> tuple[GpuFields, str]:
+    # And a remark on a request that is not the job's.
+    accepted = [kind for k, kind in enumerate(kinds) if one.kinds >> k & 1]
+    typed = one.milli == WHOLE and len(accepted) == 1 < len(kinds)
+    if one.milli == WHOLE:
+        select = found.key("SelectType") or BY_CORES["SelectType"]
+        fields = _whole(one, f"gres:{GPU}:{accepted[0]}" if typed else f"gres:{GPU}", select)
+        if not fields:
+            return {}, f"request GPUs for tasks or the job, which {select} does not support; they are omitted"
+    elif found.site:
+        return {}, "request shares of GPUs, which are omitted with a slurm.conf"
+    elif one.per_unit and one.units > 1:
+        return {}, "request shares of GPUs for several tasks, which Slurm does not support; they are omitted"
+    else:
+        fields = {"gres_per_node": f"gres:{SHARD}:{one.milli}"} | (_nodes(1) if one.per_unit else {})
+    if typed or len(accepted) == len(kinds):
+        return fields, ""
+    if found.site:
+        return fields, "accept several kinds of GPUs, and get any with a slurm.conf"
+    return fields | {"features": "|".join(map(kind_feature, accepted))}, ""
+
+
+def _whole(one: _Request, gpus: str, select: str) -> GpuFields:
+    if one.per_host:
+        return {"gres_per_node": f"{gpus}:{one.per_host}"}
+    if select == BY_CORES["SelectType"]:
+        return {"gres_per_job": f"{gpus}:{one.of_job}"} if one.of_job else {"gres": f"{gpus}:{one.per_unit}"}
+    if one.of_job and one.nodes > 0 and one.of_job % one.nodes == 0:  # of a log: its users had no other choice
+        return {"gres_per_node": f"{gpus}:{one.of_job // one.nodes}"} | _nodes(one.nodes)
+    return {}
+
+
+def _nodes(count: int) -> GpuFields:
+    return {"nodes": str(count), "most_nodes": str(count)}
 
 
 #: Devices of a node, with or without their type.

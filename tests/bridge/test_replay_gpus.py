@@ -15,9 +15,12 @@ from tables import table_rows
 
 from bls.machine.platform import HostGroup, Platform
 from bls.scheduler_options import ConstraintOptions
+from bls.scheduler_options import Rules as BatchRules
+from bls.workloads import read_workload
 from bls.workloads.workload import Workload
 from bridge import simulate
 from bridge.replay.gpus import gpus_on
+from bridge.replay.site import of_site
 
 pytestmark = [pytest.mark.whole, needs_slurm]
 
@@ -119,6 +122,38 @@ def test_each_job_starts_once_it_fits_beside_the_others(seed: int, tmp_path: Pat
         assert sum(milli for _, milli in given) == gpus.milli * len(given)
         assert not uneven or own is None or len(given) == own.n
         holds.append(Hold(job, start, end, job.cores, frozenset(cores), tuple(gpu for gpu, _ in given)))
+
+
+@pytest.mark.parametrize("als", ["recorded", "gss"])
+def test_jobs_that_run_already_and_later_attempts_have_gpus(als: str, tmp_path: Path) -> None:
+    failures = tmp_path / "failures.csv"
+    failures.write_text("host,down_s,up_s\n0,100,700\n")
+    constraints = replace(_constraints(tmp_path, "job_id,gpus_per_host\n1,1\n2,2\n3,1\n"), failures=str(failures))
+    rows = [{"job_id": k, "submit_s": 5 * k, "run_s": 400, "cores": k, "estimate_s": 9000} for k in (1, 2, 3)]
+    workload = Workload.from_jobs([rows[0] | {"submit_s": 0, "preset": 1}, *rows[1:]])
+    platform = Platform((HostGroup(3, 2, 92.0, gpus=2),))
+    rules = BatchRules(on_failure="requeue")
+    done = replayed(workload, platform, tmp_path / "r", constraints=constraints, rules=rules, als=als)
+    jobs = done.result.jobs.sort_values(["job_id", "attempt"])
+    assert jobs.gpu_allocation.tolist() == ["0", "2-3", "1 4", "2 4"]  # host 0 is down
+    assert jobs.state.tolist() == ["failed", "completed", "requeued", "completed"]
+
+
+def test_a_dump_of_sacct_and_a_site_with_gpus(tmp_path: Path) -> None:
+    (tmp_path / "slurm.conf").write_text(
+        "GresTypes=gpu,shard\nSelectType=select/cons_tres\nSelectTypeParameters=CR_Core\nSchedulerType=sched/builtin\n"
+        "NodeName=a CPUs=4 Gres=gpu:k80:1,gpu:a100:1\nNodeName=b CPUs=4 Gres=gpu:2,shard:8\n"
+        "PartitionName=p Nodes=ALL Default=YES\n"
+    )
+    lines = ["JobID|AllocCPUS|NNodes|Submit|Start|Elapsed|Timelimit|ReqTRES"]
+    lines += [
+        f"{k}|1|1|{100 + k}|{100 + k}|00:10:00|01:00:00|cpu=1,gres/gpu={gpus}" for k, gpus in ((1, 2), (2, 1), (3, 2))
+    ]
+    (tmp_path / "log.sacct").write_text("\n".join(lines) + "\n")
+    found = of_site(str(tmp_path / "slurm.conf"), {})
+    jobs = replayed(read_workload(tmp_path / "log.sacct"), found.platform(), tmp_path / "r", found=found).result.jobs
+    assert jobs.gpu_allocation.tolist() == ["0-1", "2", "0-1"]
+    assert (jobs.start_ns / S).round(-2).tolist() == [0, 0, 600]
 
 
 def test_texts_of_slurm_about_gpus() -> None:
