@@ -5,7 +5,7 @@ They are Slurm's generic resource ``gpu``. Its ``shard`` are shares: here thousa
 
 import re
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,32 +19,19 @@ from bridge.scenarios.ready import ReadyScenario
 GpuFields = dict[str, str]  # of a request (``native/requests.c``)
 
 
-def shares_requested(scenario: ReadyScenario) -> bool:
-    """Whether any job requests a share of a GPU."""
-    asked = scenario.constraints.requests
-    return asked is not None and asked.gpus is not None and bool((asked.gpus.any & (asked.gpus.milli < WHOLE)).any())
+def with_shares(found: Configuration, scenario: ReadyScenario) -> Configuration:
+    """The slurm.conf of a platform in which GPUs can be shared, if any job requests a share."""
+    gpus = None if scenario.constraints.requests is None else scenario.constraints.requests.gpus
+    if found.site or gpus is None or not (gpus.any & (gpus.milli < WHOLE)).any():
+        return found
+    keys = found.keys | {"GresTypes": f"{found.key('GresTypes')},{SHARD}"}
+    return replace(found, keys=keys, nodes=tuple(map(_shared, found.nodes)))
 
 
-def with_shares(node: Node) -> Node:
-    """A node whose GPUs can be shared."""
+def _shared(node: Node) -> Node:
     gpus = sum(count for name, _, count in node.resources if name == GPU)
-    if not gpus:
-        return node
-    words = re.sub(r"( Gres=\S+)", rf"\1,{SHARD}:{WHOLE * gpus}", node.words)
+    words = re.sub(r"( Gres=\S+)", rf"\1,{SHARD}:{WHOLE * gpus}", node.words) if gpus else node.words
     return replace(node, words=words, resources=(*node.resources, *[(SHARD, "", WHOLE)] * gpus))
-
-
-@dataclass(frozen=True)
-class _Request:
-    """A job's request, from the columns of ``GpuRequests``, its units, and what the log says."""
-
-    per_unit: int  # GPUs of each unit
-    per_host: int  # GPUs of each host
-    milli: int  # thousandths of each of these
-    kinds: int  # accepted kinds, as a bit mask
-    units: int
-    of_job: int  # GPUs of the whole job, which the units share; 0 if it requests them otherwise
-    nodes: int  # recorded number of nodes; 0 if unknown
 
 
 def gpu_fields(scenario: ReadyScenario, found: Configuration, notes: Counter[str]) -> list[GpuFields]:
@@ -53,52 +40,37 @@ def gpu_fields(scenario: ReadyScenario, found: Configuration, notes: Counter[str
     workload, asked = scenario.workload, scenario.constraints.requests
     if asked is None or asked.gpus is None:
         return [{}] * len(workload)
-    units, nothing = workload.cores // asked.unit_cores, np.zeros(len(workload), np.int64)
-    of_job = nothing if asked.gpus.joined is None else np.where(asked.gpus.joined > 0, units * asked.gpus.per_unit, 0)
-    columns = np.column_stack([*asked.gpus.columns, units, of_job, workload.extras.get("nodes", nothing)])
-    fields = []
-    for one in (_Request(*row) for row in columns.tolist()):
-        own, note = _fields(one, scenario.platform.gpu_kinds, found) if one.per_unit or one.per_host else ({}, "")
-        fields.append(own)
-        if note:
-            notes[note] += 1
+    units = workload.cores // asked.unit_cores
+    joined = units * 0 if asked.gpus.joined is None else asked.gpus.joined
+    select = found.key("SelectType") or BY_CORES["SelectType"]
+    kinds, fields = scenario.platform.gpu_kinds, list[GpuFields]()
+    for per_unit, per_host, milli, mask, n, of_job in np.column_stack([*asked.gpus.columns, units, joined]).tolist():
+        accepted = [kind for k, kind in enumerate(kinds) if mask >> k & 1]
+        typed = milli == WHOLE and len(accepted) == 1 < len(kinds)
+        gpus, refused = f"gres:{GPU}:{accepted[0]}" if typed else f"gres:{GPU}", ""
+        one: GpuFields = {}
+        if milli < WHOLE and (per_unit or per_host):
+            one = {"gres_per_node": f"gres:{SHARD}:{milli}"} | ({"nodes": "1", "most_nodes": "1"} if per_unit else {})
+            if found.site:
+                refused = "shares of GPUs with a slurm.conf"
+            elif per_unit and n > 1:
+                refused = "shares of GPUs for several tasks, which Slurm does not support"
+        elif per_host:
+            one = {"gres_per_node": f"{gpus}:{per_host}"}
+        elif per_unit:
+            one = {"gres_per_job": f"{gpus}:{per_unit * n}"} if of_job else {"gres": f"{gpus}:{per_unit}"}
+            if select != BY_CORES["SelectType"]:
+                refused = f"GPUs for tasks or the job, which {select} does not support"
+        if refused:
+            notes[f"request {refused}: omitted"] += 1
+            one = {}
+        elif one and len(accepted) < len(kinds) and not typed:
+            if found.site:
+                notes["accept several kinds of GPUs, and get any with a slurm.conf"] += 1
+            else:
+                one["features"] = "|".join(map(kind_feature, accepted))
+        fields.append(one)
     return fields
-
-
-def _fields(one: _Request, kinds: tuple[str, ...], found: Configuration) -> tuple[GpuFields, str]:
-    # And a remark on a request that is not the job's.
-    accepted = [kind for k, kind in enumerate(kinds) if one.kinds >> k & 1]
-    typed = one.milli == WHOLE and len(accepted) == 1 < len(kinds)
-    if one.milli == WHOLE:
-        select = found.key("SelectType") or BY_CORES["SelectType"]
-        fields = _whole(one, f"gres:{GPU}:{accepted[0]}" if typed else f"gres:{GPU}", select)
-        if not fields:
-            return {}, f"request GPUs for tasks or the job, which {select} does not support; they are omitted"
-    elif found.site:
-        return {}, "request shares of GPUs, which are omitted with a slurm.conf"
-    elif one.per_unit and one.units > 1:
-        return {}, "request shares of GPUs for several tasks, which Slurm does not support; they are omitted"
-    else:
-        fields = {"gres_per_node": f"gres:{SHARD}:{one.milli}"} | (_nodes(1) if one.per_unit else {})
-    if typed or len(accepted) == len(kinds):
-        return fields, ""
-    if found.site:
-        return fields, "accept several kinds of GPUs, and get any with a slurm.conf"
-    return fields | {"features": "|".join(map(kind_feature, accepted))}, ""
-
-
-def _whole(one: _Request, gpus: str, select: str) -> GpuFields:
-    if one.per_host:
-        return {"gres_per_node": f"{gpus}:{one.per_host}"}
-    if select == BY_CORES["SelectType"]:
-        return {"gres_per_job": f"{gpus}:{one.of_job}"} if one.of_job else {"gres": f"{gpus}:{one.per_unit}"}
-    if one.of_job and one.nodes > 0 and one.of_job % one.nodes == 0:  # of a log: its users had no other choice
-        return {"gres_per_node": f"{gpus}:{one.of_job // one.nodes}"} | _nodes(one.nodes)
-    return {}
-
-
-def _nodes(count: int) -> GpuFields:
-    return {"nodes": str(count), "most_nodes": str(count)}
 
 
 #: Devices of a node, with or without their type.

@@ -13,8 +13,9 @@ from bridge.protocol.packing import pack_int32
 from bridge.protocol.vocabulary import Message
 from traces.base.time import MAX_NS
 
-#: Attributes of a partition's limits and of a job, by the name of the message's field.
+#: Attributes of a partition's limits, of a group of hosts and of a job, by the name of the message's field.
 _OF_LIMITS: Final = tuple(name for name in m.PartitionOfMachine.__struct_fields__ if name != "hosts")
+_OF_HOSTS: Final = ("count", "cores", "speed_gflops", "gpus", "gpu")
 _OF_JOB: Final = (
     *("attempt", "submit_ns", "estimate_ns", "walltime_ns", "deadline_ns", "cores", "user", "group", "queue"),
     *("partition", "qos", "partition_name", "reservation", "depends_on", "think_ns", "application", "memory_kb"),
@@ -31,14 +32,7 @@ def machine_of(view: View) -> m.MachineDescription:
     return m.MachineDescription(
         cores=view.n_cores,
         hosts=tuple(
-            m.HostGroupOfMachine(
-                count=group.count,
-                cores=group.cores,
-                speed_gflops=group.speed_gflops,
-                resources=dict(group.resources),
-                gpus=group.gpus,
-                gpu=group.gpu,
-            )
+            m.HostGroupOfMachine(resources=dict(group.resources), **{name: getattr(group, name) for name in _OF_HOSTS})
             for group in platform.hosts
         ),
         licences=dict(zip(platform.licence_names, platform.licence_amounts.tolist(), strict=True)),
