@@ -166,12 +166,16 @@ class RunView:
         held = slice(first, first + count)
         return zip(self.state.pool.lo[held].tolist(), self.state.pool.hi[held].tolist(), strict=True)
 
-    def gpus(self, row: int) -> tuple[Array, Array, Array]:
-        """The GPUs that a row's job started with, ascending, a shared one once for each part; and the host of each GPU of the
-        machine, and the kind of the GPUs of each host. int64."""
+    def gpus(self, row: int) -> Array:
+        """The numbered GPUs that a row's job started with, ascending, a shared one once for each part: int64."""
         gpus = self.state.gpus
-        held = slice(int(gpus.first[row]), int(gpus.first[row] + gpus.count[row]))
-        return gpus.lists.gpu[held], gpus.host, gpus.kind
+        first, count = (gpus.first.item(row), gpus.count.item(row)) if len(gpus.first) else (0, 0)
+        return gpus.lists.gpu[first : first + count]
+
+    @property
+    def gpu_places(self) -> tuple[Array, Array]:
+        """The host of each GPU of the machine, and the kind of the GPUs of each host: int64."""
+        return self.state.gpus.host, self.state.gpus.kind
 
     def holding(self, row: int) -> Iterator[tuple[int, int]]:
         """The half-open intervals of cores that a running job holds; single cores in runs with releases."""

@@ -627,7 +627,8 @@ class View:
             if kind == b.LOG_ARRIVED:
                 self._news.arrived(self._waiting[row])
             elif kind == b.LOG_STARTED:
-                self._news.started(self._running[row], tuple(run.allocation(row)), run.dealings.releases)
+                gpus = tuple(run.gpus(row).tolist())
+                self._news.started(self._running[row], tuple(run.allocation(row)), gpus, run.dealings.releases)
             else:
                 self._news.left(left, jobs)
         if promises:

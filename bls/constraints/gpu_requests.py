@@ -6,7 +6,6 @@ for each node if the log states nodes that divide units and GPUs.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from typing import Any
 
 import numpy as np
 
@@ -52,14 +51,6 @@ class GpuRequests:
         """Thousandths of GPUs that jobs of ``units`` units request, int64 (n,); of GPUs per host those of one host, as the
         number of its hosts is unknown before it starts."""
         return np.asarray((self.per_unit * units + self.per_host) * self.milli)
-
-    def of(self, row: int, kinds: tuple[str, ...]) -> dict[str, Any]:
-        """The request of one job, under the names of ``bls.seen.jobs.JobRequest``; empty if it requests none. ``kinds``:
-        those of the platform."""
-        per_unit, per_host, milli, mask = (int(column[row]) for column in self.columns)
-        names = tuple(name for k, name in enumerate(kinds) if mask >> k & 1)
-        found = {"gpus": per_unit, "gpus_per_host": per_host, "gpu_milli": milli, "gpu_kinds": names}
-        return found if per_unit or per_host else {}
 
     def take(self, rows: Array) -> "GpuRequests":
         """The requests of some rows (ascending numbers, or a mask)."""

@@ -9,11 +9,22 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bls.constraints.gpu_requests import GpuRequests
 from bls.options import STREAM
 from bls.running_jobs import RunView
 from traces.base.columns import read_only
 from traces.base.errors import PluginError
 from traces.compiled import Array
+
+
+@dataclass(frozen=True)
+class GpuRequest:
+    """A job's request for numbered GPUs."""
+
+    count: int  # of each unit, or of each host on which the job has cores
+    per: str  # {"unit", "host"}
+    milli: int  # thousandths of each of these GPUs
+    kinds: tuple[str, ...]  # accepted kinds; empty for any
 
 
 @dataclass(frozen=True)
@@ -26,11 +37,7 @@ class JobRequest:
     resources: Mapping[str, int]
     licences: Mapping[str, int]  # requested licences, by all of the platform's names
     switches: int  # largest accepted number of leaf switches; 0 for any
-    # GPUs of each unit or of each host, thousandths of each of them, and names of accepted kinds; 0 and () if it requests none
-    gpus: int = 0
-    gpus_per_host: int = 0
-    gpu_milli: int = 0
-    gpu_kinds: tuple[str, ...] = ()
+    gpus: GpuRequest | None = None  # None: it requests none
 
 
 class JobWidth(NamedTuple):
@@ -131,8 +138,15 @@ class JobFacts:
             resources=MappingProxyType(dict(zip(platform.resource_names, self.per_unit[row].tolist(), strict=True))),
             licences=MappingProxyType(dict(zip(platform.licence_names, self.licences[row].tolist(), strict=True))),
             switches=switches,
-            **({} if asked is None or asked.gpus is None else asked.gpus.of(row, platform.gpu_kinds)),
+            gpus=None if asked is None or asked.gpus is None else self._gpus(asked.gpus, row),
         )
+
+    def _gpus(self, asked: GpuRequests, row: int) -> GpuRequest | None:
+        per_unit, per_host, milli, mask = (int(column[row]) for column in asked.columns)
+        kinds, every = self.platform.gpu_kinds, (1 << len(self.platform.gpu_kinds)) - 1
+        accepted = tuple(kind for k, kind in enumerate(kinds) if mask >> k & 1) if mask != every else ()
+        found = GpuRequest(per_host or per_unit, "host" if per_host else "unit", milli, accepted)
+        return found if found.count else None
 
     def name(self, origin: int) -> str | None:
         """The job's name in the log."""

@@ -31,10 +31,12 @@ class JobEligible(NamedTuple):
 
 
 class JobStarted(NamedTuple):
-    """A job has started, on these half-open intervals of cores; ``job.expected_end_ns`` is its promise, if there is one."""
+    """A job has started, on these half-open intervals of cores; ``job.expected_end_ns`` is its promise, if there is one.
+    ``gpus`` are its numbered GPUs, ascending; of a share once for each unit."""
 
     job: SeenJob
     cores: tuple[tuple[int, int], ...]
+    gpus: tuple[int, ...] = ()
 
 
 class JobExpected(NamedTuple):
@@ -95,9 +97,9 @@ class News:
         was_held = self._held.pop(job.row, None) is not None
         self._kept.append(JobEligible(job) if was_held else JobSubmitted(job))
 
-    def started(self, job: SeenJob, cores: tuple[tuple[int, int], ...], releases: bool) -> None:
+    def started(self, job: SeenJob, cores: tuple[tuple[int, int], ...], gpus: tuple[int, ...], releases: bool) -> None:
         """A job has started."""
-        self._kept.append(JobStarted(job, cores))
+        self._kept.append(JobStarted(job, cores, gpus))
         if releases:
             self._left[job.row] = {core for lo, hi in cores for core in range(lo, hi)}
 

@@ -272,7 +272,7 @@ class Orders:
         assert self._running is not None  # by ``check_devices``
         slots = DeviceSlots.new({"device_slots": len(numbers)})
         streams = placing_columns(self._scenario.applications[place].workers)[0]
-        place_held(slots, streams, rows, numbers, self._core_host, *self._running.gpus(row))
+        place_held(slots, streams, rows, numbers, self._core_host, self._running.gpus(row), *self._running.gpu_places)
         return slots.kind
 
     def answered(self, row: int, attempt: int) -> None:

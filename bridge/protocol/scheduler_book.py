@@ -55,7 +55,7 @@ class SchedulerBook(Book):
     def __init__(self) -> None:
         self.directs: tuple[str, ...] | None = None
         self.decision = 0
-        self._now_ns = self._n_cores = 0
+        self._now_ns = self._n_cores = self._n_gpus = 0
         self._whole_hosts = False
         self._lets: dict[str, bool] = {}  # directions that the run supports
         self._jobs: dict[int, _Known] = {}
@@ -90,7 +90,16 @@ class SchedulerBook(Book):
         if together != message.cores:
             raise BrokenRule(f"machine: {together} cores on its hosts; expected: {message.cores}")
         self._n_cores, self._whole_hosts = message.cores, message.whole_hosts
+        self._n_gpus = sum(group.count * group.gpus for group in message.hosts)
         self._lets = {"widths": message.resizes, "hints": message.hints}
+
+    def _judge_started(self, message: m.Started) -> None:
+        self._judge_placed(message)
+        if len(message.gpus) % 4:
+            raise BrokenRule(f"gpus: {len(message.gpus)} bytes; allowed: 4 for each GPU")
+        gpus = unpack_int32(message.gpus)
+        if len(gpus) and (gpus[0] < 0 or gpus[-1] >= self._n_gpus or np.any(np.diff(gpus) < 0)):
+            raise BrokenRule(f"gpus: {shown(gpus.tolist())}; allowed: ascending numbers below {self._n_gpus}")
 
     def _judge_placed(self, message: m.Started | m.Released | m.Given) -> None:
         self._judge_cores(message.cores)
@@ -241,7 +250,8 @@ _RULES: Final[dict[type[Message], Callable[[SchedulerBook, Any], None]]] = {
     m.MachineDescription: SchedulerBook._judge_machine,
     m.Submitted: SchedulerBook._judge_submit,
     **dict.fromkeys((m.Eligible, m.Expected, m.Ended), SchedulerBook._judge_job),
-    **dict.fromkeys((m.Started, m.Released, m.Given), SchedulerBook._judge_placed),
+    m.Started: SchedulerBook._judge_started,
+    **dict.fromkeys((m.Released, m.Given), SchedulerBook._judge_placed),
     m.Decide: SchedulerBook._judge_question,
     m.Decided: SchedulerBook._judge_answer,
 }

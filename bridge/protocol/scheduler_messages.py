@@ -2,6 +2,8 @@
 
 from typing import Annotated, Final, Literal
 
+from bls.constraints.gpu_requests import WHOLE
+from bls.machine.platform import MAX_GPUS
 from bridge.encoding import Meta
 from bridge.protocol import messages as m
 from bridge.protocol.messages import Duration, Instant, JobMessage, Key, Map, Name, NotNegative, Reason
@@ -9,7 +11,7 @@ from bridge.protocol.tables import SCHEDULER_TABLE
 from bridge.protocol.vocabulary import Message, Vocabulary
 from traces.base.scale import HIGHEST, LOWEST
 
-SCHEDULER_VERSION: Final = 4  # the version of this part of the protocol, which has its own number
+SCHEDULER_VERSION: Final = 5  # the version of this part of the protocol, which has its own number
 SCHEDULER_ROLE: Final = "scheduler"  # the role in the hello of a scheduler
 
 MAX_MACHINE_CORES: Final = 2**24
@@ -54,6 +56,8 @@ class HostGroupOfMachine(Map, frozen=True, kw_only=True):
     cores: _Cores
     speed_gflops: NotNegative
     resources: _Amounts
+    gpus: Annotated[int, Meta(ge=0, le=MAX_GPUS)]
+    gpu: _Words
 
 
 class PartitionOfMachine(Map, frozen=True, kw_only=True):
@@ -100,6 +104,15 @@ class MachineDescription(Message, frozen=True, kw_only=True, tag="machine"):
     hints: bool
 
 
+class GpusOfJob(Map, frozen=True, kw_only=True):
+    """The request of a job for numbered GPUs, or shares of them."""
+
+    count: Annotated[int, Meta(ge=1, le=MAX_GPUS)]
+    per: Literal["unit", "host"]
+    milli: Annotated[int, Meta(ge=1, le=WHOLE)]
+    kinds: tuple[_Words, ...]
+
+
 class Submitted(JobMessage, frozen=True, kw_only=True):
     """Bridge: a job was submitted; it waits, or is held until another has ended."""
 
@@ -120,6 +133,7 @@ class Submitted(JobMessage, frozen=True, kw_only=True):
     unit_cores: _Cores
     resources: _Amounts
     licences: _Amounts
+    gpus: GpusOfJob | None
     switches: _Count
     user: _Whole
     group: _Whole
@@ -148,6 +162,7 @@ class Started(JobMessage, frozen=True, kw_only=True):
 
     start_ns: Instant
     cores: Intervals
+    gpus: Annotated[bytes, Meta(max_length=4 * MAX_INTERVALS)]
     expected_end_ns: Instant
 
 

@@ -177,15 +177,14 @@ def _node(name: str, group: HostGroup) -> Node:
     memory_mb = own.pop(MEMORY) // MB_KB + cpus if MEMORY in own else 0
     if memory_mb:
         words += f" RealMemory={memory_mb}"
-    generic = [(what, "", count) for what, count in own.items()] + [(GPU, group.gpu or GPU, group.gpus)] * (
-        group.gpus > 0
-    )
-    # GPUs need a type: Slurm gives others that are shared to a job that requests a whole one.
+    generic = [(what, "", count) for what, count in own.items()]
+    if group.gpus:  # of a type: otherwise Slurm gives jobs whole GPUs that are shared
+        generic.append((GPU, group.gpu or GPU, group.gpus))
     if generic:
         words += " Gres=" + ",".join(":".join(filter(None, (what, kind, str(count)))) for what, kind, count in generic)
-    features = (kind_feature(group.gpu),) * bool(group.gpu)
-    words += f" Feature={features[0]}" if features else ""
-    return Node(name, cpus, words, memory_mb, tuple(generic), features)
+    if group.gpu:
+        words += f" Feature={kind_feature(group.gpu)}"
+    return Node(name, cpus, words, memory_mb, tuple(generic))
 
 
 def kind_feature(kind: str) -> str:

@@ -17,6 +17,7 @@ from bridge.replay.book import ReplayedRows
 from bridge.replay.clock import NEVER, ClockPace
 from bridge.replay.configuration import MINUTE_NS, Node
 from bridge.replay.controller import Controller
+from bridge.replay.gpus import gpus_on
 from bridge.replay.host_names import expanded
 from bridge.replay.messages import Kind, SlurmLaunch, answered_code, epilog_complete, registration
 from bridge.replay.nodes import Cleaning, Happenings
@@ -342,10 +343,10 @@ class Course:
             self.answers.ask(row)
 
     def _note_gpus(self, row: int, nodes: str) -> None:
-        # A request that Slurm cannot have was omitted: then it reports no nodes.
-        hosts = [self.book.host[name] for name in expanded(nodes)]
-        held = zip(hosts, self._ask.gpus(row), strict=False)
-        self.book.gpus[row] = [(int(self._first_gpu[host]) + gpu, milli) for host, gpus in held for gpu, milli in gpus]
+        # Slurm reports nothing of a job whose request was omitted.
+        firsts = [int(self._first_gpu[self.book.host[name]]) for name in expanded(nodes)]
+        held = zip(firsts, map(gpus_on, self._ask.of_job("report", row)[1:]), strict=False)
+        self.book.gpus[row] = [(first + gpu, milli) for first, gpus in held for gpu, milli in gpus]
 
     def ends(self, row: int, end_ns: int) -> None:
         """Set the end of a running job, once it is known."""

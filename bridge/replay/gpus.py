@@ -12,55 +12,61 @@ import numpy as np
 from bls.constraints.gpu_requests import WHOLE
 from bridge.replay.configuration import Configuration, Node, kind_feature
 from bridge.replay.host_names import expanded
+from bridge.replay.keys import BY_CORES
 from bridge.replay.messages import GPU, SHARD
 from bridge.scenarios.ready import ReadyScenario
 
 GpuFields = dict[str, str]  # of a request (``native/requests.c``)
 
 
-def shares_requested(scenario: ReadyScenario) -> bool:
-    """Whether any job requests a share of a GPU."""
-    asked = scenario.constraints.requests
-    return asked is not None and asked.gpus is not None and bool((asked.gpus.any & (asked.gpus.milli < WHOLE)).any())
+def with_shares(found: Configuration, scenario: ReadyScenario) -> Configuration:
+    """The slurm.conf of a platform in which GPUs can be shared, if any job requests a share."""
+    gpus = None if scenario.constraints.requests is None else scenario.constraints.requests.gpus
+    if found.site or gpus is None or not (gpus.any & (gpus.milli < WHOLE)).any():
+        return found
+    keys = found.keys | {"GresTypes": f"{found.key('GresTypes')},{SHARD}"}
+    return replace(found, keys=keys, nodes=tuple(map(_shared, found.nodes)))
 
 
-def with_shares(node: Node) -> Node:
-    """A node whose GPUs can be shared."""
+def _shared(node: Node) -> Node:
     gpus = sum(count for name, _, count in node.resources if name == GPU)
-    if not gpus:
-        return node
-    words = re.sub(r"( Gres=\S+)", rf"\1,{SHARD}:{WHOLE * gpus}", node.words)
+    words = re.sub(r"( Gres=\S+)", rf"\1,{SHARD}:{WHOLE * gpus}", node.words) if gpus else node.words
     return replace(node, words=words, resources=(*node.resources, *[(SHARD, "", WHOLE)] * gpus))
 
 
 def gpu_fields(scenario: ReadyScenario, found: Configuration, notes: Counter[str]) -> list[GpuFields]:
     """The fields with which each job requests GPUs: of the job, of each node, or of each task. Requests that Slurm does not
     support are omitted, and counted in ``notes``."""
-    asked, kinds = scenario.constraints.requests, scenario.platform.gpu_kinds
+    workload, asked = scenario.workload, scenario.constraints.requests
     if asked is None or asked.gpus is None:
-        return [{}] * len(scenario.workload)
-    units, joined = scenario.workload.cores // asked.unit_cores, asked.gpus.joined
-    of_jobs = np.zeros(len(units), np.int64) if joined is None else np.where(joined > 0, units, 0)
-    fields = []
-    for per_unit, per_host, milli, mask, of_job, n in np.column_stack([*asked.gpus.columns, of_jobs, units]).tolist():
+        return [{}] * len(workload)
+    units = workload.cores // asked.unit_cores
+    joined = units * 0 if asked.gpus.joined is None else asked.gpus.joined
+    select = found.key("SelectType") or BY_CORES["SelectType"]
+    kinds, fields = scenario.platform.gpu_kinds, list[GpuFields]()
+    for per_unit, per_host, milli, mask, n, of_job in np.column_stack([*asked.gpus.columns, units, joined]).tolist():
         accepted = [kind for k, kind in enumerate(kinds) if mask >> k & 1]
-        kind = f":{accepted[0]}" if len(accepted) == 1 < len(kinds) and milli == WHOLE else ""
+        typed = milli == WHOLE and len(accepted) == 1 < len(kinds)
+        gpus, refused = f"gres:{GPU}:{accepted[0]}" if typed else f"gres:{GPU}", ""
         one: GpuFields = {}
-        if not (per_unit or per_host):
-            pass
-        elif milli == WHOLE:
-            key, count = ("gres_per_node", per_host) if per_host else ("gres", per_unit)
-            key, count = ("gres_per_job", per_unit * of_job) if of_job else (key, count)
-            one = {key: f"gres:{GPU}{kind}:{count}"}
-        elif found.site:
-            notes["request shares of GPUs, which have none with a slurm.conf"] += 1
-        elif per_unit and n > 1:
-            notes["request shares of GPUs for each of several tasks, which Slurm does not support; they have none"] += 1
-        else:
+        if milli < WHOLE and (per_unit or per_host):
             one = {"gres_per_node": f"gres:{SHARD}:{milli}"} | ({"nodes": "1", "most_nodes": "1"} if per_unit else {})
-        if one and not kind and len(accepted) < len(kinds):
             if found.site:
-                notes["accept several kinds of GPUs, and with a slurm.conf any"] += 1
+                refused = "shares of GPUs with a slurm.conf"
+            elif per_unit and n > 1:
+                refused = "shares of GPUs for several tasks, which Slurm does not support"
+        elif per_host:
+            one = {"gres_per_node": f"{gpus}:{per_host}"}
+        elif per_unit:
+            one = {"gres_per_job": f"{gpus}:{per_unit * n}"} if of_job else {"gres": f"{gpus}:{per_unit}"}
+            if select != BY_CORES["SelectType"]:
+                refused = f"GPUs for tasks or the job, which {select} does not support"
+        if refused:
+            notes[f"request {refused}: omitted"] += 1
+            one = {}
+        elif one and len(accepted) < len(kinds) and not typed:
+            if found.site:
+                notes["accept several kinds of GPUs, and get any with a slurm.conf"] += 1
             else:
                 one["features"] = "|".join(map(kind_feature, accepted))
         fields.append(one)

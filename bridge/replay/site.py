@@ -6,12 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from bls.machine.platform import MAX_GPUS
 from bridge.options.declared import SLURM_CONF
 from bridge.replay.configuration import Configuration, Node, over
 from bridge.replay.host_names import MAX_HOSTS, counted, expanded, is_plain
 from bridge.replay.keys import LINES, NODE_SETS, NODES, PARTITIONS, TOP, Key, known, line_of, whole
-from bridge.replay.messages import GPU, SHARD
+from bridge.replay.messages import GPU
 from traces.base.errors import InputError, shown
 
 _SWITCHES = "topology.conf"  # the file of switches, next to slurm.conf
@@ -164,7 +163,7 @@ def _name(text: str) -> str:
 
 
 def _generic(text: str) -> tuple[tuple[str, str, int], ...]:
-    # As gpu:tesla:4,gpu:2(S:0-1): the amount for each name, and for each type of GPUs. Shares are counted for each GPU.
+    # As gpu:tesla:4,gpu:2(S:0-1): the amount for each name, and for each type of GPUs.
     found: Counter[tuple[str, str]] = Counter()
     for word in re.sub(r"\([^)]*\)", "", text).split(","):
         if not word:
@@ -175,11 +174,7 @@ def _generic(text: str) -> tuple[tuple[str, str, int], ...]:
         types = [kind for kind in said[2].split(":") if kind and kind != "no_consume"] if said[1] == GPU else []
         count = int(said[3] or 1) << (10 * "KMGTP".find(said[4].upper()) + 10 if said[4] else 0)
         found[said[1], (types or [""])[0]] += count
-    gpus, shares = sum(n for (name, _), n in found.items() if name == GPU), found.pop((SHARD, ""), 0)
-    return (
-        *((*one, n) for one, n in found.items()),
-        *[(SHARD, "", shares // max(1, gpus))] * min(shares, gpus, MAX_GPUS),
-    )
+    return tuple((*one, n) for one, n in found.items())
 
 
 def _cpus(said: Mapping[str, str]) -> tuple[int, bool]:

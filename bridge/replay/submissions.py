@@ -23,10 +23,10 @@ from bridge.options.declared import PRIORITIES
 from bridge.replay.book import ReplayedRows
 from bridge.replay.configuration import MB_KB, MINUTE_NS, Configuration, over, partition_names, slurm_partition
 from bridge.replay.controller import Controller, SlurmRefused
-from bridge.replay.gpus import GpuFields, gpu_fields, gpus_on, shares_requested, with_shares
+from bridge.replay.gpus import GpuFields, gpu_fields, with_shares
 from bridge.replay.host_names import compressed, expanded
 from bridge.replay.keys import BY_CORES
-from bridge.replay.messages import SHARD, SlurmLaunch
+from bridge.replay.messages import SlurmLaunch
 from bridge.scenarios.ready import ReadyScenario
 from traces.base.errors import InputError, PeerError
 from traces.base.given_file import without_ending
@@ -123,10 +123,7 @@ def configured(found: Configuration, scenario: ReadyScenario) -> Configuration:
     if asked.switches.any() and "max_switch_wait" not in found.key("SchedulerParameters"):
         given = found.key("SchedulerParameters")
         more["SchedulerParameters"] = f"{given},max_switch_wait={_switch_wait_s(scenario)}".lstrip(",")
-    nodes = found.nodes
-    if shares_requested(scenario) and not found.site:
-        more["GresTypes"], nodes = f"{found.key('GresTypes')},{SHARD}", tuple(map(with_shares, nodes))
-    return replace(found, keys=over(found.keys, more), nodes=nodes)
+    return with_shares(replace(found, keys=over(found.keys, more)), scenario)
 
 
 def _switch_wait_s(scenario: ReadyScenario) -> int:
@@ -340,10 +337,10 @@ class Asking:
         what = f"job {self._book.job(row)}, which was already running, on {self._workload.cores[row]} cores"
         raise InputError(f"Slurm does not start {what}: {why}")
 
-    def of_job(self, what: str, row: int, *more: object) -> None:
-        """Request an action on a job. Raises PeerError if Slurm does not do it."""
+    def of_job(self, what: str, row: int, *more: object) -> list[str]:
+        """Request an action on a job; return the answer. Raises PeerError if Slurm does not do it."""
         try:
-            self._controller.request(what, self._book.number[row], *more)
+            return self._controller.words(what, self._book.number[row], *more)
         except SlurmRefused as why:
             raise PeerError(f"Slurm does not {what} job {self._book.job(row)}: {why}") from None
 
@@ -356,15 +353,6 @@ class Asking:
         except SlurmRefused as why:
             return str(why)
         return "no reason"
-
-    def gpus(self, row: int) -> list[list[tuple[int, int]]]:
-        """The GPUs of a running job: for each of its nodes their numbers on it, and thousandths of them. Raises PeerError if
-        Slurm does not know the job."""
-        try:
-            nodes = self._controller.words("gres", self._book.number[row])[1:]
-        except SlurmRefused as why:
-            raise PeerError(f"Slurm does not report the GPUs of job {self._book.job(row)}: {why}") from None
-        return [gpus_on(text) for text in nodes]
 
     def set_node(self, name: str, state: str) -> None:
         """Set a node ``down``, or ``drain`` or ``resume`` it. Raises PeerError if Slurm does not accept it."""

@@ -13,8 +13,9 @@ from bridge.protocol.packing import pack_int32
 from bridge.protocol.vocabulary import Message
 from traces.base.time import MAX_NS
 
-#: Attributes of a partition's limits and of a job, by the name of the message's field.
+#: Attributes of a partition's limits, of a group of hosts and of a job, by the name of the message's field.
 _OF_LIMITS: Final = tuple(name for name in m.PartitionOfMachine.__struct_fields__ if name != "hosts")
+_OF_HOSTS: Final = ("count", "cores", "speed_gflops", "gpus", "gpu")
 _OF_JOB: Final = (
     *("attempt", "submit_ns", "estimate_ns", "walltime_ns", "deadline_ns", "cores", "user", "group", "queue"),
     *("partition", "qos", "partition_name", "reservation", "depends_on", "think_ns", "application", "memory_kb"),
@@ -31,9 +32,7 @@ def machine_of(view: View) -> m.MachineDescription:
     return m.MachineDescription(
         cores=view.n_cores,
         hosts=tuple(
-            m.HostGroupOfMachine(
-                count=group.count, cores=group.cores, speed_gflops=group.speed_gflops, resources=dict(group.resources)
-            )
+            m.HostGroupOfMachine(resources=dict(group.resources), **{name: getattr(group, name) for name in _OF_HOSTS})
             for group in platform.hosts
         ),
         licences=dict(zip(platform.licence_names, platform.licence_amounts.tolist(), strict=True)),
@@ -76,8 +75,8 @@ def messages_of(news: Iterable[n.AnyNews], view: View) -> Iterator[Message]:
         elif isinstance(one, n.JobEligible):
             yield m.Eligible(job=row, eligible_ns=job.eligible_ns, estimate_ns=job.estimate_ns)
         elif isinstance(one, n.JobStarted):
-            cores, end_ns = _column(one.cores), _expected_end_ns(job)
-            yield m.Started(job=row, start_ns=job.start_ns, cores=cores, expected_end_ns=end_ns)
+            cores, gpus, end_ns = _column(one.cores), pack_int32(one.gpus), _expected_end_ns(job)
+            yield m.Started(job=row, start_ns=job.start_ns, cores=cores, gpus=gpus, expected_end_ns=end_ns)
         elif isinstance(one, n.JobExpected):
             yield m.Expected(job=row, expected_end_ns=_expected_end_ns(job))
         elif isinstance(one, n.CoresReleased):
@@ -110,6 +109,7 @@ def _submitted(job: SeenJob, width: JobWidth, power_mw: int | None) -> m.Submitt
         unit_cores=asked.unit_cores,
         resources=dict(asked.resources),
         licences=dict(asked.licences),
+        gpus=None if asked.gpus is None else m.GpusOfJob(**vars(asked.gpus)),
         switches=asked.switches,
         power_mw=power_mw,
         extras=dict(job.extras),

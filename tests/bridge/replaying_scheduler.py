@@ -23,7 +23,7 @@ def decide():
 
 
 plan, wakes = json.loads(Path(sys.argv[1]).read_text())
-name_of, asked, how_of = {}, set(), {}
+name_of, asked, how_of, gpus_of = {}, set(), {}, {}
 """
 
 TOY = Path(__file__).with_name("toy_scheduler.py")
@@ -33,14 +33,19 @@ for old, new in {
     '        (held if message["eligible_ns"]': """\
         name_of[job] = f"{message['number']}/{message['attempt']}"
         assert message["units"] * message["unit_cores"] == message["cores"]
+        gpus_of[name_of[job]] = [message["gpus"], None]
 """,
-    "        free -= running[job]": "        assert running[job] <= free\n",
+    "        free -= running[job]": """\
+        assert running[job] <= free
+        gpus_of[name_of[job]][1] = struct.unpack(f"<{len(message['gpus']) // 4}i", message["gpus"])
+""",
     '        running[job] -= numbers(message["cores"])': '        assert numbers(message["cores"]) < running[job]\n',
     '        running[job] |= numbers(message["cores"])': '        assert numbers(message["cores"]) <= free\n',
     "        free |= running.pop(job, set())": '        how_of[name_of[job]] = message["how"]\n',
     '    elif kind in ("refused", "quit"):': """\
     elif kind == "quit":
         Path(sys.argv[1]).with_suffix(".ends").write_text(json.dumps(how_of))  # every event was reported
+        Path(sys.argv[1]).with_suffix(".gpus").write_text(json.dumps(gpus_of))
         raise SystemExit(1 if waiting or held or running else 0)
 """,
 }.items():

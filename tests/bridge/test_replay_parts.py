@@ -383,6 +383,21 @@ def _submissions(workload: Workload, found: Configuration, *, recorded: bool = T
     return submissions(scenario, found, replace(log_words(workload), **words), recorded_priorities=recorded)
 
 
+@pytest.mark.parametrize(("nodes", "more", "tres", "wanted", "note"), table_rows(__file__, "gpus_of_a_log_and_a_site"))
+def test_gpus_of_a_log_and_a_site(
+    tmp_path: Path, nodes: str, more: str, tres: str, wanted: list[str], note: str | None
+) -> None:
+    (tmp_path / "slurm.conf").write_text(f"{more}\nNodeName={nodes}\nPartitionName=p Nodes=ALL\n")
+    (tmp_path / "log.sacct").write_text(
+        f"JobID|AllocCPUS|NNodes|Submit|Elapsed|ReqTRES\n1|8|2|100|00:01:00|cpu=8,{tres}\n"
+    )
+    found = of_site(str(tmp_path / "slurm.conf"), {})
+    asked = _submissions(read_workload(tmp_path / "log.sacct"), found, recorded=False)
+    assert [one for one in asked.fields[0] if one.startswith(("gres", "nodes", "most_nodes"))] == wanted
+    said = [*found.replaced, *asked.notes]
+    assert said == [] if note is None else any(one.startswith(note) for one in said)
+
+
 BY_STARTS = "priorities are in the order of the recorded starts: {} of {} jobs have none in the log"
 
 

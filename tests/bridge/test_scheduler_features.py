@@ -127,6 +127,48 @@ def test_a_scheduler_repeats_a_schedule(name: str, coupling: str, tmp_path: Path
     replayed(FEATURES[name], tmp_path, coupling)
 
 
+GPUS = BatchFeature(
+    {"bls": "fcfs", "backfill": "easy"},
+    platform=Platform(
+        (
+            HostGroup(2, 4, 40.0, gpus=2, gpu="a"),
+            HostGroup(2, 4, 60.0, gpus=1, gpu="b"),
+            HostGroup(1, 4, 60.0),
+        )
+    ),
+    files={
+        "requests": "job_id,gpus,gpus_per_host,gpus_per_task,gpu_milli,gpu_kind\n"
+        "100,,,1,,\n103,,2,,,\n105,,,1,500,\n110,2,,,,a|b\n112,,,1,,b\n117,,1,,250,a\n124,1,,,,\n"
+    },
+)
+#: What the scheduler receives of these: how many GPUs per unit or host, thousandths, kinds.
+REQUESTED = {
+    100: (1, "unit", 1000, []),
+    103: (2, "host", 1000, []),
+    105: (1, "unit", 500, []),
+    110: (2, "unit", 1000, []),  # one unit, and both kinds are all kinds
+    112: (1, "unit", 1000, ["b"]),
+    117: (1, "host", 250, ["a"]),
+    124: (1, "unit", 1000, []),
+}
+
+
+def test_a_scheduler_receives_gpus_of_hosts_requests_and_starts(tmp_path: Path) -> None:
+    replayed(GPUS, tmp_path, "inline")
+    shown = json.loads((tmp_path / "schedule.gpus").read_text())
+    asked = {int(name.split("/")[0]): one and tuple(one.values()) for name, (one, _) in shown.items()}
+    assert {job: one for job, one in asked.items() if one} == REQUESTED
+    ledger = noting_decisions(GPUS).simulated(tmp_path).ledger
+    assert ledger.gpus is not None
+    assert len(ledger.gpus) >= len(REQUESTED)
+    for row, job in enumerate(ledger.jobs.job_id.tolist()):
+        held = slice(*ledger.gpus.first[row : row + 2])
+        milli = REQUESTED.get(job, (0, "", 1000, []))[2]
+        times = ledger.gpus.milli[held] // milli
+        given = shown[f"{job}/{ledger.jobs.attempt[row]}"][1] or []  # some never start
+        assert given == np.repeat(ledger.gpus.gpu[held], times).tolist()
+
+
 class Bookkeeper:
     """Repeats a schedule, and compares its messages with what it sees, in every decision and at the end."""
 

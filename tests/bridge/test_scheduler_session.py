@@ -170,6 +170,19 @@ def test_what_an_answer_is_held_to(fields: dict[str, Any], reason: str) -> None:
         pair.ends[BRIDGE].next_event()
 
 
+@pytest.mark.parametrize(
+    ("gpus", "reason"),
+    [
+        (b"123", "gpus: 3 bytes; allowed: 4 for each GPU"),
+        *((pack_int32(gpus), f"gpus: {gpus}; allowed: ascending numbers below 2") for gpus in ([0, 2], [-1], [1, 0])),
+    ],
+)
+def test_which_gpus_a_job_cannot_get(gpus: bytes, reason: str) -> None:
+    said = FIRST["started"][1] | {"gpus": gpus}
+    with pytest.raises(LocalProtocolError, match=re.escape(reason)):
+        Pair(6).say(BRIDGE, SCHEDULER_MESSAGES.decode(msgspec.msgpack.encode(said), BRIDGE))
+
+
 def test_a_key_twice_is_no_answer() -> None:
     fields = {"type": "decided", "decision": 1, **LISTS}
     pairs = [*fields.items(), ("decision", 1)]
@@ -257,7 +270,7 @@ def test_what_a_hello_may_not_direct(directs: list[str]) -> None:
     [
         ({"token": "guessed"}, "wrong token", "stranger"),
         ({"token": "guessed", "version": 9}, "wrong token", "stranger"),
-        ({"version": 1}, "version 1 of the scheduler role is not supported; supported: 4", "scheduler"),
+        ({"version": 1}, "version 1 of the scheduler role is not supported; supported: 5", "scheduler"),
         ({"role": "planner"}, "role is 'planner'; expected: 'scheduler'", "scheduler"),
         ({"role": None}, "role is missing; expected: 'scheduler'", "scheduler"),
     ],

@@ -108,7 +108,7 @@ class _Reader:
             cancel_ns=cancel,
             begin_ns=eligible if held and eligible is not None else -1,
             nodes=nodes if nodes or word["nodes"] == "0" else -1,
-            gpus=_gpus(word),
+            gpus=_gpus(word, nodes),
         )
         return ""
 
@@ -201,10 +201,10 @@ def _memory_kb(word: dict[str, str], cores: int, nodes: int) -> int:
     return sc.memory_kb(word["memory"], cores, nodes) if word["memory"] else -1
 
 
-def _gpus(word: dict[str, str]) -> int:
+def _gpus(word: dict[str, str], nodes: int) -> int:
     """Number of GPUs that the job held or else requested; 0 if there are words and none names GPUs, else -1."""
     if not (word["alloc_tres"] or word["req_tres"] or word["alloc_gres"] or word["req_gres"]):
         return -1
     counts = [sc.tres_count(word[name], "gres/gpu") for name in ("alloc_tres", "req_tres")]
-    counts += [sc.gres_count(word[name], "gpu") for name in ("alloc_gres", "req_gres")]
+    counts += [sc.gres_count(word[name], "gpu", nodes) for name in ("alloc_gres", "req_gres")]
     return next((count for count in counts if count > 0), 0)

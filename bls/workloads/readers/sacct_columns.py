@@ -2,7 +2,7 @@
 
 import csv
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import lru_cache, wraps
@@ -158,17 +158,27 @@ def tres_count(words: str, resource: str) -> int:
 
 
 @_kept
-def gres_count(words: str, resource: str) -> int:
-    """The count of a resource in words as ``gpu:2``, ``gpu:a100:2,gpu:v100:1`` or ``7696487:4``; -1 if it is not named. Old
-    versions of Slurm write a number in place of the name: its bytes are the letters. A name without a count counts as one."""
+def gres_count(words: str, resource: str, nodes: int = 1) -> int:
+    """The count of a resource in words as ``gpu:2``, ``gpu:a100:2,gpu:v100:1``, ``PER_NODE:gpu:2`` or ``7696487:4``; -1 if it
+    is not named. Old versions of Slurm write a number in place of the name: its bytes are the letters. A name without a count
+    counts as one. ``nodes``: of the job."""
     numbered = str(int.from_bytes(resource.encode()[:8], "little"))
     found = -1
-    for entry in _IN_BRACKETS.sub("", words).split(","):
-        name, *rest = entry.strip().removeprefix("gres:").removeprefix("gres/").replace("=", ":").split(":")
+    for name, _, count, of_node in _gres(words):
         if name in (resource, numbered):
-            count = whole(rest[-1]) if rest and rest[-1][:1].isdigit() else 1
-            found = max(found, 0) + max(0, count or 0)
+            found = max(found, 0) + count * (max(nodes, 1) if of_node else 1)
     return min(found, MAX_NS)
+
+
+def _gres(words: str) -> Iterator[tuple[str, str, int, bool]]:
+    # For each entry: its name, type, count, and whether this is the count of each node.
+    for entry in _IN_BRACKETS.sub("", words).split(","):
+        text = entry.strip()
+        per, _, rest = text.partition(":") if text.startswith("PER_") else ("", "", text)
+        name, *more = rest.removeprefix("gres:").removeprefix("gres/").replace("=", ":").split(":")
+        count = whole(more[-1]) if more else None
+        types = more if count is None else more[:-1]
+        yield name, types[0] if types else "", 1 if count is None else max(0, count), per == "PER_NODE"
 
 
 def gpu_kinds(tres: str, gres: str) -> str:
@@ -183,15 +193,13 @@ def gpu_kinds(tres: str, gres: str) -> str:
         # The count of all kinds, whether or not kinds are counted, too.
         counts = counts if sum(counts.values()) >= tres_count(tres, "gres/gpu") else {}
     elif not counts:
-        entries = [entry.strip().removeprefix("gres:").removeprefix("gres/").split(":") for entry in gres.split(",")]
-        of_gpus = [entry[1:] for entry in entries if entry[0] == "gpu"]
-        if all(entry and not entry[0].isdecimal() for entry in of_gpus):
-            counts = {entry[0]: 1 for entry in of_gpus}
+        of_gpus = {kind: 1 for name, kind, _, _ in _gres(gres) if name == "gpu"}
+        counts = {} if "" in of_gpus else of_gpus
     return "|".join(sorted(kind for kind, count in counts.items() if count > 0))
 
 
 def _tres(words: str) -> list[tuple[str, str]]:
-    pairs = (entry.partition("=") for entry in words.split(","))
+    pairs = (entry.partition("=") if "=" in entry else entry.rpartition(":") for entry in words.split(","))
     return [(name.strip(), word.strip()) for name, _, word in pairs]
 
 

@@ -6,7 +6,7 @@
  *      cancel <tab> job
  *      begin <tab> job <tab> date               it starts no earlier
  *      why <tab> job                            (it does not start)
- *      gres <tab> job                           generic resources of a job that runs, on each of its nodes
+ *      report <tab> job                         generic resources of a job that runs, on each of its nodes
  *      node <tab> names <tab> down, drain or resume <tab> reason
  *      reserve <tab> name <tab> begin <tab> end <tab> nodes <tab> cores of each, or - for all <tab> user <tab> 1 for maintenance
  * out: ok <number> [<nodes> <CPUs of each>] [<resources> ...] | error <number> <words>
@@ -151,7 +151,7 @@ static void why(unsigned long number) {
     if (found) slurm_free_job_info_msg(found);
 }
 
-static void gres(unsigned long number) {
+static void report(unsigned long number) {
     job_info_msg_t *found = 0;
     if (slurm_load_job(&found, number, SHOW_DETAIL) || !found->record_count) {
         answer(-1, 0);
@@ -201,7 +201,7 @@ int main(void) {
         else if (n == 4 && !strcmp(field[0], "node")) node(field);
         else if (n == 8 && !strcmp(field[0], "reserve")) reserve(field);
         else if (n == 2 && !strcmp(field[0], "why")) why(strtoul(field[1], 0, 10));
-        else if (n == 2 && !strcmp(field[0], "gres")) gres(strtoul(field[1], 0, 10));
+        else if (n == 2 && !strcmp(field[0], "report")) report(strtoul(field[1], 0, 10));
         else {
             printf("error -1 no such request%s%s\n", unknown ? ": " : "", unknown ? unknown : "");
             fflush(stdout);
