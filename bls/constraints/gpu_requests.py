@@ -5,7 +5,8 @@ for each node if the log states nodes that divide units and GPUs.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from itertools import chain, groupby, repeat
 
 import numpy as np
 
@@ -78,6 +79,36 @@ def gpus_of_log(workload: Workload) -> Array:
 def log_states_gpus(workload: Workload) -> bool:
     """Whether a log has a column with the number of a job's GPUs."""
     return any(name.lower() in _OF_LOGS for name in workload.extras)
+
+
+def with_gpus_of_log(platform: Platform, workload: Workload) -> Platform:
+    """The platform with the GPUs that the jobs of a log held, on its first hosts: of each kind as many per host as a job held
+    on a node, and on as many hosts as needed for what jobs held at once. If jobs name single kinds, only these jobs count.
+    Raises InputError if the hosts do not suffice."""
+    gpus, nothing = gpus_of_log(workload), np.full(len(workload), -1, np.int64)
+    nodes, milli, kind = (workload.extras.get(name, nothing) for name in ("nodes", MILLI, KIND))
+    held, per_host = gpus * np.where(milli > 0, milli, WHOLE), -(-gpus // np.maximum(nodes, 1))
+    named = {
+        name: (kind == number) & (gpus > 0) for number, name in workload.labels.get(KIND, {}).items() if "|" not in name
+    }
+    of_kinds = {name: rows for name, rows in sorted(named.items()) if rows.any()} or {"": gpus > 0}
+    start_ns = workload.submit_ns + np.maximum(workload.wait_ns, 0)
+    hosts: list[tuple[int, str]] = []  # GPUs, and their kind
+    for name, rows in of_kinds.items():
+        change = np.concatenate([-held[rows], held[rows]])
+        order = np.argsort(np.concatenate([(start_ns + workload.run_ns)[rows], start_ns[rows]]), kind="stable")
+        most, each = int(np.cumsum(change[order]).max(initial=0)), int(per_host[rows].max(initial=1))
+        hosts += [(each, name)] * -(-most // (WHOLE * each))
+    if len(hosts) > platform.n_hosts:
+        few = f"its jobs held GPUs on at least {len(hosts)} hosts at once, and its machine has {platform.n_hosts}"
+        raise InputError(f"{workload.source}: {few}")
+    hosts += [(0, "")] * (platform.n_hosts - len(hosts))
+    group = chain.from_iterable(repeat(one, one.count) for one in platform.hosts)
+    runs = groupby(zip(group, hosts, strict=True))
+    return replace(
+        platform,
+        hosts=tuple(replace(one, count=len([*some]), gpus=gpus, gpu=kind) for (one, (gpus, kind)), some in runs),
+    )
 
 
 def readers(platform: Platform) -> dict[str, Callable[[str, str], int]]:

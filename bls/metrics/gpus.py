@@ -5,7 +5,7 @@ Source: Q. Weng et al., "Beware of fragmentation: scheduling GPU-sharing workloa
 USENIX ATC 2023 (fragmentation).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -59,24 +59,35 @@ def _held(ledger: Ledger, downtime: Downtime, span_ns: tuple[int, int]) -> _Held
     row, on_host, cores = cores_by_host(machine, held)
     host = np.concatenate([on_host, machine.host_of_gpu(gpus.gpu), down.host])
     start_ns = np.concatenate([held.start_ns[row], ledger.jobs.start_ns[gpus.job], down.down_ns])
-    end_ns = np.concatenate([held.end_ns[row], gpu_ends(ledger), down.up_ns])
+    left_ns = gpu_ends(ledger) if ledger.frees_cores else ledger.jobs.end_ns[gpus.job]
+    end_ns = np.concatenate([held.end_ns[row], left_ns, down.up_ns])
     return _Held(host, start_ns, end_ns, held.job[row], cores, len(gpus))
 
 
-def _over_time(held: _Held, hosts: Array, span_ns: tuple[int, int], *columns: Array) -> tuple[Array, Array, Array]:
-    """Return the states of some hosts within a span: the host, the time for which it is in the state, and what is held then of
-    each column, int64 (k, columns)."""
+_ROWS = 1 << 17  # of hosts that are in memory at once
+
+
+def _over_time(
+    held: _Held, hosts: Array, span_ns: tuple[int, int], *columns: Array
+) -> Iterator[tuple[Array, Array, Array]]:
+    """Yield the states of some hosts (ascending) within a span, a few hosts at a time: the host, the time for which it is in
+    the state, and what is held then of each column, int64 (k, columns)."""
     begin, end = span_ns
-    host = np.concatenate([held.host, held.host, np.repeat(hosts, 2)])
-    instant = np.concatenate([held.start_ns, held.end_ns, np.tile([begin, end], len(hosts))]).clip(begin, end)
-    order = np.lexsort((instant, host))
-    order = order[np.isin(host[order], hosts)]
-    change = np.stack(columns, axis=1)
-    change = np.concatenate([change, -change, np.zeros((2 * len(hosts), len(columns)), np.int64)])[order]
-    host, instant = host[order], instant[order]
-    lasting = np.diff(instant, append=np.int64(end)) * np.append(host[1:] == host[:-1], False)
-    some = lasting > 0
-    return host[some], lasting[some], np.cumsum(change, axis=0)[some]
+    rows = np.argsort(held.host, kind="stable")
+    first, last = (np.searchsorted(held.host, hosts, side, sorter=rows) for side in ("left", "right"))
+    for some in np.split(np.arange(len(hosts)), np.flatnonzero(np.diff(last // _ROWS)) + 1):
+        here = rows[first[some[0]] : last[some[-1]]]
+        here = here[np.isin(held.host[here], hosts[some])]
+        host = np.concatenate([held.host[here], held.host[here], np.repeat(hosts[some], 2)])
+        instant = np.concatenate([held.start_ns[here], held.end_ns[here], np.tile([begin, end], len(some))])
+        instant = instant.clip(begin, end)
+        order = np.lexsort((instant, host))
+        change = np.stack([column[here] for column in columns], axis=1)
+        change = np.concatenate([change, -change, np.zeros((2 * len(some), len(columns)), np.int64)])[order]
+        host, instant = host[order], instant[order]
+        lasting = np.diff(instant, append=np.int64(end)) * np.append(host[1:] == host[:-1], False)
+        lasts = lasting > 0
+        yield host[lasts], lasting[lasts], np.cumsum(change, axis=0)[lasts]
 
 
 class GpusOverTime:
@@ -94,12 +105,12 @@ class GpusOverTime:
         assert gpus is not None
         held = _held(ledger, downtime, span_ns)
         columns = held.column(cores=held.cores), held.column(gpus=gpus.milli), held.column(down=1)
-        host, lasting, used = _over_time(held, self._hosts, span_ns, *columns)
-        free, left = self._n_cores[host] - used[:, 0], WHOLE * self._n_gpus[host] - used[:, 1]
-        no_core, no_gpu = (used[:, 2] == 0) & (free == 0), (used[:, 2] == 0) & (left == 0)
-        self._used += exact_product_sum(used[:, 1], lasting)
-        self._idle_gpus += exact_product_sum(left[no_core], lasting[no_core])
-        self._idle_cores += exact_product_sum(free[no_gpu], lasting[no_gpu])
+        for host, lasting, used in _over_time(held, self._hosts, span_ns, *columns):
+            free, left = self._n_cores[host] - used[:, 0], WHOLE * self._n_gpus[host] - used[:, 1]
+            no_core, no_gpu = (used[:, 2] == 0) & (free == 0), (used[:, 2] == 0) & (left == 0)
+            self._used += exact_product_sum(used[:, 1], lasting)
+            self._idle_gpus += exact_product_sum(left[no_core], lasting[no_core])
+            self._idle_cores += exact_product_sum(free[no_gpu], lasting[no_gpu])
 
     def metrics(self, span_ns: Sequence[int], waits_ns: Array) -> dict[str, float | None]:
         """The metrics; outside of the span nothing was held. ``waits_ns``: from :func:`waits_of`."""
@@ -167,24 +178,25 @@ def gpu_fragmentation(
     place = gpus.gpu - first[np.searchsorted(first[1:], gpus.gpu, side="right")]
     parts = [held.column(gpus=gpus.milli * (place == k)) for k in range(int(n_gpus.max()))]
     columns = held.column(cores=held.cores), held.column(down=1), *amounts, *parts
-    host, lasting, used = _over_time(held, hosts, schedule.span_ns, *columns)
-    up = used[:, 1] == 0
-    host, lasting, used = host[up], lasting[up], used[up]
-    free = np.diff(platform.first_core)[host] - used[:, 0]
-    room = platform.host_resources[host] - used[:, 2 : 2 + len(amounts)]
-    there = np.arange(len(parts)) < n_gpus[host][:, None]
-    left = (WHOLE - used[:, 2 + len(amounts) :]) * there
-    kind = np.repeat(
+    classes, _, count = requests.classes
+    kinds_of_hosts = np.repeat(
         [platform.gpu_kinds.index(one.gpu) if one.gpus else 0 for one in platform.hosts],
         [one.count for one in platform.hosts],
-    )[host]
-    classes, _, count = requests.classes
-    total, broken = left.sum(axis=1), 0
-    for (cores, per_unit, per_host, milli, kinds, *needs), n in zip(classes.tolist(), count.tolist(), strict=True):
-        able = (left >= milli) & there
-        fits = (free >= cores) & (able.sum(axis=1) >= max(per_unit, per_host)) & ((kinds >> kind) & 1 == 1)
-        fits &= (room >= np.array(needs, np.int64)).all(axis=1) & (per_unit + per_host > 0)
-        lost = np.where(fits, (left * ~able).sum(axis=1), total)
-        broken += n * exact_product_sum(lost, lasting)
-    whole = exact_product_sum(total, lasting) * len(requests)
+    )
+    whole = broken = 0
+    for states in _over_time(held, hosts, schedule.span_ns, *columns):
+        up = states[2][:, 1] == 0
+        host, lasting, used = (column[up] for column in states)
+        free = np.diff(platform.first_core)[host] - used[:, 0]
+        room = platform.host_resources[host] - used[:, 2 : 2 + len(amounts)]
+        there = np.arange(len(parts)) < n_gpus[host][:, None]
+        left = (WHOLE - used[:, 2 + len(amounts) :]) * there
+        total, kind = left.sum(axis=1), kinds_of_hosts[host]
+        whole += exact_product_sum(total, lasting) * len(requests)
+        for (cores, per_unit, per_host, milli, kinds, *needs), n in zip(classes.tolist(), count.tolist(), strict=True):
+            able = (left >= milli) & there
+            fits = (free >= cores) & (able.sum(axis=1) >= max(per_unit, per_host)) & ((kinds >> kind) & 1 == 1)
+            fits &= (room >= np.array(needs, np.int64)).all(axis=1) & (per_unit + per_host > 0)
+            lost = np.where(fits, (left * ~able).sum(axis=1), total)
+            broken += n * exact_product_sum(lost, lasting)
     return broken / whole if whole else 0.0

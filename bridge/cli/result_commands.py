@@ -268,12 +268,17 @@ def platform_command(
     ] = None,
 ) -> None:
     """Print a platform in TOML, as a starting point for your own."""
+    from bls.constraints.gpu_requests import with_gpus_of_log
     from bls.machine.platform import PUBLISHED
     from bls.workloads import read_workload
     from bridge.scenarios.scenario import platform_for
 
     name = "paper" if like is None else like
-    machine = PUBLISHED[name]() if name in PUBLISHED else platform_for("log", read_workload(name), replayed=True)
+    if name in PUBLISHED:
+        machine = PUBLISHED[name]()
+    else:
+        log = read_workload(name)
+        machine = with_gpus_of_log(platform_for("log", log, replayed=True), log)
     print(machine.to_toml(), end="")
 
 

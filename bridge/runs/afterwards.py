@@ -7,6 +7,7 @@ Commands read the table of them for their help, so this module loads what comput
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from inspect import isfunction
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from bls.metrics.schedule import Downtime, Schedule
     from bls.power.costs import EnergyCosts, FinishedPower
     from bls.power.signals import Signals
+    from bridge.runs.gpu_hosts import GpuHosts
     from bridge.runs.result import Result
     from bridge.scenarios.ready import ReadyScenario
     from traces.compiled import Array
@@ -280,20 +282,40 @@ class StoredRun(WithCosts):
     @cached_property
     def gpu_fragmentation(self) -> float:
         """The part of idle GPUs that a random job cannot use; the workload and the files of requests are read again."""
-        import numpy as np
-
-        ledger, ready = self._ledger(tasks=False), self._ready
-        same = ready.platform.as_dict() == self.record.get("platform")
-        if not same or not np.isin(ledger.jobs.job_id, ready.workload.job_id).all():
-            changed = "the workload has other jobs than the run" if same else "the platform has changed"
-            raise InputError(
-                f"{self.folder}: gpu_fragmentation: {changed}; allowed: the files with which it was simulated"
-            )
+        ledger = self._ledger(tasks=False)
+        ready = self._unchanged(ledger)
         until_ns, outages = int(ledger.jobs.end_ns.max()), ready.constraints.outages
         while outages is not None and outages.known_until_ns <= until_ns:
             outages = outages.extend()
         ready = replace(ready, constraints=replace(ready.constraints, outages=outages))
         return gpu_fragmentation_of(ready, ledger, ready.for_one_run().batch_simulator().downtime(until_ns))
+
+    @property
+    def gpu_hosts(self) -> GpuHosts:
+        """The hosts of a run with GPUs; without requests if the workload or its files have changed."""
+        from bls.machine.platform import platform_of
+        from bridge.runs.gpu_hosts import GpuHosts
+
+        ledger, requests = self._ledger(tasks=False), None
+        platform, rows = (
+            platform_of(self.record.get("platform"), f"{self.folder / 'run.json'}: platform"),
+            ledger.jobs.job_id,
+        )
+        with suppress(InputError):
+            ready = self._unchanged(ledger)
+            requests, rows = ready.constraints.requests, ready.workload.rows_of(rows)
+        return GpuHosts(ledger, platform, requests, rows)
+
+    def _unchanged(self, ledger: Ledger) -> ReadyScenario:
+        import numpy as np
+
+        ready = self._ready
+        same = ready.platform.as_dict() == self.record.get("platform")
+        if not same or not np.isin(ledger.jobs.job_id, ready.workload.job_id).all():
+            changed = "the workload has other jobs than the run" if same else "the platform has changed"
+            allowed = "the files with which it was simulated"
+            raise InputError(f"{self.folder}: gpu_fragmentation: {changed}; allowed: {allowed}")
+        return ready
 
     def _ledger(self, *, tasks: bool) -> Ledger:
         from bridge.runs.stored_trace import ledger_of_results

@@ -457,8 +457,13 @@ class Result(WithCosts):
         if isinstance(job, str):
             job = JobWords.of(self.ledger.jobs.job_id, self.notes.names).one(job, "job")
         passes = self.notes.decision_columns if len(self.decisions) else None
-        machine = self.ledger.machine
-        return job_story(self.stored_jobs, job, machine.n_cores, passes, self.ledger.events, n_gpus=machine.n_gpus)
+        ledger, scenario, hosts = self.ledger, self.scenario, None
+        if ledger.gpus is not None:
+            from bridge.runs.gpu_hosts import GpuHosts
+
+            rows = scenario.workload.rows_of(ledger.jobs.job_id)
+            hosts = GpuHosts(ledger, scenario.platform, scenario.constraints.requests, rows)
+        return job_story(self.stored_jobs, job, ledger.machine.n_cores, passes, ledger.events, hosts=hosts)
 
     @property
     def traced(self) -> Ledger:

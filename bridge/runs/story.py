@@ -14,7 +14,8 @@ import numpy as np
 
 from bls.engine.features.records import EVENTS, START_DELAY
 from bls.workloads.job_words import JobWords, number_ranges
-from bridge.runs.directory import read_record
+from bridge.runs.afterwards import StoredRun
+from bridge.runs.gpu_hosts import GpuHosts, gpus_text
 from bridge.runs.stored import hosts
 from traces.base.errors import InputError
 from traces.base.time import format_ns
@@ -22,7 +23,6 @@ from traces.compiled import Array
 from traces.ledger_tables import stored_events
 from traces.lifecycle import Ending, Stage, describe
 from traces.records.events import NAMED, JobEvents, counted, instant_text
-from traces.records.gpus import WHOLE
 from traces.tables import BEGIN, CUT_BECAUSE, NAME, REJECTED_BECAUSE, STARTED_BECAUSE, read_jobs, read_rows
 
 if TYPE_CHECKING:
@@ -36,15 +36,16 @@ def _named(numbers: Array) -> str:
     return f"{'job' if len(numbers) == 1 else 'jobs'} {names}" + (", …" if len(numbers) > NAMED else "")
 
 
-def _gpus(milli: int) -> str:
-    return f"{milli / WHOLE:g} {'GPU' if milli <= WHOLE else 'GPUs'}"
-
-
 class _Jobs:
     """The table of jobs as columns."""
 
     def __init__(
-        self, columns: Table, n_cores: int, n_gpus: int, decisions: Table | None, events: Collection[JobEvents]
+        self,
+        columns: Table,
+        n_cores: int,
+        hosts: GpuHosts | None,
+        decisions: Table | None,
+        events: Collection[JobEvents],
     ) -> None:
         whole = ("job_id", "submit_ns", "eligible_ns", "start_ns", "end_ns", "cores", "held_cores", "attempt")
         self.number, self.submit, self.eligible, self.start, self.end, self.cores, self.held, self.attempt = (
@@ -54,8 +55,8 @@ class _Jobs:
         self.started = self.start >= 0
         delay = np.asarray(columns[START_DELAY.column], np.int64) if START_DELAY.column in columns else 0
         self.had = np.where(self.started, self.start - np.maximum(delay, 0), self.start)  # when it had its cores
-        self.columns, self.n_cores, self.n_gpus, self.events = columns, n_cores, n_gpus, events
-        self.gpus = np.asarray(columns["gpus"], np.int64) if n_gpus else 0 * self.cores  # thousandths
+        self.columns, self.n_cores, self.hosts, self.events = columns, n_cores, hosts, events
+        self.gpus = 0 * self.cores if hosts is None else np.asarray(columns["gpus"], np.int64)  # thousandths
         # Events that change the cores of jobs: rows, instants, and numbers of cores.
         changing = [(one.job, one.at_ns, cores) for one in events if (cores := one.cores_gained) is not None]
         none = np.zeros(0, np.int64)
@@ -72,13 +73,12 @@ class _Jobs:
     def value(self, name: str, row: int) -> float | None:
         return float(np.asarray(self.columns[name])[row]) if name in self.columns else None
 
-    def free_at(self, ns: int, row: int) -> tuple[int, int]:
-        # Cores, and thousandths of GPUs: after the ends of that instant, and before its starts.
+    def free_at(self, ns: int, row: int) -> int:
+        # Cores: after the ends of that instant, and before its starts.
         running = self.started & (self.had < ns) & (self.end > ns)
         running[row] = False
         before = running[self.changed_row] & ((self.changed < ns) | ((self.changed == ns) & (self.gained < 0)))
-        cores = self.n_cores - int(self.held[running].sum()) - int(self.gained[before].sum())
-        return cores, WHOLE * self.n_gpus - int(self.gpus[running].sum())
+        return self.n_cores - int(self.held[running].sum()) - int(self.gained[before].sum())
 
     def lines(self, row: int) -> list[tuple[str, str]]:
         eligible, start, attempt = int(self.eligible[row]), int(self.start[row]), int(self.attempt[row])
@@ -104,7 +104,7 @@ class _Jobs:
     def _asked(self, row: int) -> str:
         estimate = self.value("estimate_ns", row)
         for_time = "" if estimate is None else f" for {format_ns(int(estimate))}"
-        gpus = f" and {_gpus(int(self.gpus[row]))}" if self.gpus[row] else ""
+        gpus = f" and {gpus_text(int(self.gpus[row]))}" if self.gpus[row] else ""
         return f": requests {counted(int(self.cores[row]), 'core')}{gpus}{for_time}"
 
     def _eligible(self, row: int, attempt: int) -> str:
@@ -120,9 +120,9 @@ class _Jobs:
             text += f", {format_ns(eligible - int(self.submit[row]))} after its submit: {why}"
         ahead = counted(int(before.sum()), "job")
         verb = "waits" if before.sum() == 1 else "wait"
-        cores, gpus = self.free_at(eligible, row)
-        free = f"{cores} of {self.n_cores} cores"
-        free += f" and {gpus / WHOLE:g} of {counted(self.n_gpus, 'GPU')}" if self.gpus[row] else ""
+        free = f"{self.free_at(eligible, row)} of {self.n_cores} cores"
+        if self.hosts is not None and self.gpus[row]:
+            free += f" and {self.hosts.free_text(row, self.hosts.free(eligible, row, self.had)[1])}"
         return f"{text}: {free} are free, {ahead} before it {verb}"
 
     def _never(self, row: int) -> str:
@@ -138,12 +138,14 @@ class _Jobs:
             return f"{text} for its {START_DELAY.awaited}"
         if had < start:
             text += f" ({format_ns(start - had)} for its {START_DELAY.awaited})"
-        free, gpus = self.free_at(eligible, row)
+        free, of_gpus = self.free_at(eligible, row), ""
+        if self.hosts is not None and self.gpus[row]:
+            of_gpus = self.hosts.reason(row, *self.hosts.free(eligible, row, self.had))
         if free < requested:
             reason = f"{counted(requested, 'core')} requested, {free} free when it became eligible"
-        elif gpus < self.gpus[row]:
-            asked = _gpus(int(self.gpus[row]))
-            reason = f"{asked} requested, {gpus / WHOLE:g} free when it became eligible, and {free} cores"
+            reason += f"; {of_gpus}" * bool(of_gpus)
+        elif of_gpus:
+            reason = of_gpus
         else:
             reason = "enough cores were free when it became eligible, but earlier jobs, a reservation, a limit, a hold or the "
             reason += "location of the cores delayed it"
@@ -212,19 +214,19 @@ def job_story(
     decisions: Table | None = None,
     events: Collection[JobEvents] = (),
     word: str = "",
-    n_gpus: int = 0,
+    hosts: GpuHosts | None = None,
 ) -> str:
     """The events of one job, one per line, with exact instants since the workload's time 0.
 
     - ``columns``: the table of jobs; ``estimate_ns``, ``tasks``, ``chunks`` and ``imbalance`` may be missing.
     - ``decisions``: the table of scheduling passes, if there is one.
     - ``events``: events of running jobs (``Ledger.events``).
-    - ``n_gpus``: the number of GPUs of the machine; then the table has its columns of GPUs.
     - ``word``: the word that named the job, for the title if the table has no name.
+    - ``hosts``: the hosts of a machine with GPUs; then the table has its columns of GPUs.
 
     Raises InputError if there is no such job; the message lists the existing ones.
     """
-    jobs = _Jobs(columns, n_cores, n_gpus, decisions, events)
+    jobs = _Jobs(columns, n_cores, hosts, decisions, events)
     rows = np.flatnonzero(jobs.number == job)
     if not len(rows):
         known = number_ranges(np.unique(jobs.number), "none, it has no jobs")
@@ -244,6 +246,5 @@ def story_of_results(folder: Path, job: str) -> str:
     number = JobWords.of(frame["job_id"].to_numpy(), frame[NAME].tolist() if NAME in frame else None).one(job, "JOB")
     passes = folder / "decisions.parquet"
     decisions = read_rows(passes, ("now_ns", "waiting", "started")) if passes.is_file() else None
-    hosts_of = (read_record(folder).get("platform") or {}).get("hosts", []) if "gpus" in frame else []
-    n_gpus = sum(int(group.get("count", 1)) * int(group.get("gpus", 0)) for group in hosts_of)
-    return job_story(frame, number, n_cores, decisions, stored_events(folder, len(frame), EVENTS), job, n_gpus)
+    with_gpus = StoredRun(folder).gpu_hosts if "gpus" in frame else None
+    return job_story(frame, number, n_cores, decisions, stored_events(folder, len(frame), EVENTS), job, with_gpus)

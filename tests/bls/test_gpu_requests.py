@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from refusing import refusals
 
+from bls.constraints.gpu_requests import with_gpus_of_log
 from bls.constraints.job_constraints import assign, constrain
 from bls.constraints.resource_requests import ASKS_TOO_MUCH, Requests, fit_requests, requests
 from bls.machine.partitions import Switch
@@ -14,6 +15,7 @@ from bls.machine.platform import HostGroup, Platform
 from bls.scheduler_options import ConstraintOptions
 from bls.stream import ArrivingJobs, in_blocks
 from bls.workloads.workload import Workload
+from traces.base.errors import InputError
 
 #: a100 is kind 0, v100 kind 1.
 MACHINE = Platform(
@@ -175,3 +177,37 @@ test_bad_input_is_refused = refusals(
         "without GPUs": lambda text: asked(jobs(8), f"job_id,{text}\n", Platform((HostGroup(1, 8, 8.0),))),
     },
 )
+
+
+@pytest.mark.parametrize(
+    ("rows", "groups"),
+    [
+        # (submit, wait, run, nodes, GPUs, milli, kind) of jobs; (hosts, cores, GPUs, kind) of a machine of 5 hosts
+        ([(0, 0, 10, 2, 8, -1, 0)], [(2, 8, 4, ""), (1, 8, 0, ""), (2, 4, 0, "")]),
+        ([(0, 0, 10, 2, 5, -1, 0)], [(2, 8, 3, ""), (1, 8, 0, ""), (2, 4, 0, "")]),  # not equally many on both nodes
+        ([(0, 0, 10, 1, 2, -1, 0), (5, 5, 10, 1, 2, -1, 0)], [(1, 8, 2, ""), (2, 8, 0, ""), (2, 4, 0, "")]),
+        ([(0, 0, 10, 1, 2, -1, 0), (5, 4, 10, 1, 2, -1, 0)], [(2, 8, 2, ""), (1, 8, 0, ""), (2, 4, 0, "")]),
+        ([(0, 0, 10, 1, 1, 400, 0)] * 3, [(2, 8, 1, ""), (1, 8, 0, ""), (2, 4, 0, "")]),  # 1.2 GPUs
+        ([(0, 0, 10, 4, 8, -1, 1), (0, 0, 10, 1, 3, -1, 2)], [(1, 8, 3, "a"), (2, 8, 2, "b"), (2, 4, 2, "b")]),
+        ([(0, 0, 10, 1, 2, -1, 1), (0, 0, 10, 9, 9, -1, 3)], [(1, 8, 2, "b"), (2, 8, 0, ""), (2, 4, 0, "")]),  # a or b
+        ([(0, 0, 10, 1, 0, -1, 1)], [(3, 8, 0, ""), (2, 4, 0, "")]),
+    ],
+)
+def test_gpus_that_a_log_held(rows: list[tuple[int, ...]], groups: list[tuple[int, int, int, str]]) -> None:
+    submit, wait, run, nodes, gpus, milli, kind = np.array(rows).T
+    log = Workload.from_jobs(
+        [(k, int(at), int(lasts), 1, 99) for k, (at, lasts) in enumerate(zip(submit, run, strict=True))]
+    )
+    extras = {"nodes": nodes, "gpus": gpus, "gpu_milli": milli, "gpu_kind": kind}
+    labels = {"gpu_kind": {1: "b", 2: "a", 3: "a|b"}}
+    log = replace(log, wait_ns=wait * 10**9, extras=extras, labels=labels)
+    machine = Platform((HostGroup(3, 8, 8.0), HostGroup(2, 4, 4.0)))
+    found = with_gpus_of_log(machine, log)
+    assert [(one.count, one.cores, one.gpus, one.gpu) for one in found.hosts] == groups
+    assert replace(found, hosts=machine.hosts) == machine
+
+
+def test_gpus_on_more_hosts_than_the_machine_has() -> None:
+    log = replace(jobs(6), extras={"nodes": np.array([6]), "gpus": np.array([6])})
+    with pytest.raises(InputError, match="jobs: its jobs held GPUs on at least 6 hosts at once, and its machine has 4"):
+        with_gpus_of_log(replace(MACHINE, hosts=(HostGroup(4, 8, 8.0),)), log)

@@ -24,6 +24,7 @@ from bls.policies.multifactor.priority import score_policy
 from bls.policies.multifactor.settings import Billing, Multifactor
 from bls.scheduler_options import ConstraintOptions, Rules
 from bls.workloads.workload import Workload
+from bridge.runs.afterwards import StoredRun
 from bridge.scenarios.application_map import parse_application_map
 from traces.base.errors import InputError, PluginError
 from traces.checks.faults import InvariantError
@@ -125,18 +126,95 @@ def test_the_checks_of_records_count_gpus(tmp_path: Path) -> None:
             GpuRecords.of_texts([text])
 
 
-def test_the_story_of_a_job_that_waits_for_a_gpu(tmp_path: Path) -> None:
-    said = simulated([*JOBS, (4, 2, 10, 1, 10)], ASKED + "4,1\n", tmp_path).story(4)
-    assert "requests 1 core and 1 GPU for 10 s" in said
-    assert "6 of 8 cores and 1 of 4 GPUs are free, 1 job before it waits" in said
-    assert "with GPUs 2" in said
-    alone = simulated(
-        [(1, 0, 10, 1, 10), (2, 1, 10, 1, 10)],
-        "job_id,gpus_per_task\n1,2\n2,2\n",
-        tmp_path,
-        platform=Platform((HostGroup(1, 4, 4.0, gpus=2),)),
-    ).story(2)
-    assert "2 GPUs requested, 0 free when it became eligible, and 3 cores" in alone
+TWO_KINDS = Platform(
+    (HostGroup(2, 4, 4.0, gpus=2, gpu="a"), HostGroup(1, 4, 4.0, gpus=1, gpu="b"), HostGroup(1, 4, 4.0))
+)
+#: Jobs before job 3, which is submitted at 2 s; requests; the cores of job 3; parts of its story.
+STORIES: dict[str, tuple[list[tuple[int, ...]], str, int, list[str]]] = {
+    "a kind": (
+        [(1, 0, 10, 1, 10), (2, 0, 10, 1, 10)],
+        "job_id,gpus_per_task,gpu_kind\n1,2,a\n2,2,a\n3,1,a\n",
+        1,
+        [
+            "14 of 16 cores and 0 of 4 GPUs (a) are free",
+            "waits for a GPU: 6 cores are free on hosts with its kinds, the most ",
+        ],
+    ),
+    "a share": (
+        [(1, 0, 10, 1, 10), (2, 0, 10, 1, 10)],
+        "job_id,gpus_per_task,gpu_milli,gpu_kind\n1,1,600,b\n2,2,,a\n3,1,500,b\n",
+        1,
+        [
+            "0.4 of 1 GPU (b) are free",
+            "waits for a GPU: 3 cores are free on hosts with its kinds, the most left of one GPU is 400 milli",
+        ],
+    ),
+    "any kind": (
+        [(1, 0, 10, 2, 10), (2, 0, 10, 1, 10)],
+        "job_id,gpus_per_task,gpu_kind\n1,2,\n2,1,b\n3,1,\n",
+        1,
+        [
+            "13 of 16 cores and 0 of 5 GPUs are free",
+            "waits for a GPU: 9 cores are free on hosts with GPUs, the most left of one GPU is 0 milli",
+        ],
+    ),
+    "several on a host": (
+        [(1, 0, 10, 1, 10), (2, 0, 10, 1, 10)],
+        "job_id,gpus_per_task,gpu_kind\n1,1,a\n2,2,a\n3,2,a\n",
+        1,
+        [
+            "14 of 16 cores and 1 of 4 GPUs (a) are free",
+            "waits for a GPU: 6 cores are free on hosts with its kinds, no host has 2 free GPUs",
+        ],
+    ),
+    "several units": (
+        [(1, 0, 10, 1, 10), (2, 0, 10, 1, 10)],
+        "job_id,gpus_per_task,gpu_kind\n1,1,a\n2,2,a\n3,1,a\n",
+        2,
+        ["they and the free GPUs suffice for 1 of 2 units"],
+    ),
+    "cores": (
+        [(1, 0, 10, 4, 10), (2, 0, 10, 4, 10)],
+        "job_id,gpus_per_host,gpu_kind\n1,1,a\n2,1,a\n3,1,a\n",
+        1,
+        ["8 of 16 cores and 2 of 4 GPUs (a) are free", "waited 8 s: waits for cores: 2 GPUs are idle on full hosts"],
+    ),
+    "all cores": (
+        [(1, 0, 10, 12, 10), (2, 0, 10, 4, 10)],
+        "job_id,gpus_per_host,gpu_kind\n1,,\n3,1,a\n",
+        1,
+        ["1 core requested, 0 free when it became eligible; waits for cores: 4 GPUs are idle on full hosts"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STORIES)
+@pytest.mark.parametrize("stored", [False, True])
+def test_the_story_of_a_job_with_gpus(name: str, stored: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs, requests, cores, lines = STORIES[name]
+    jobs = [*jobs, (3, 2, 10, cores, 10)]
+    said = simulated(jobs, requests, tmp_path, platform=TWO_KINDS).story(3)
+    for line in lines:
+        assert line in said
+    monkeypatch.chdir(tmp_path)
+    Path("machine.toml").write_text(TWO_KINDS.to_toml())
+    log = [f"{k} {at} 0 {run} {n} -1 -1 {n} {run} -1 1 1 1 -1 1 1 -1 -1\n" for k, at, run, n, _ in jobs]
+    Path("log.swf").write_text("".join(log))
+    words = ["run", "log.swf", "--als", "recorded", "--platform", "machine.toml", "--trace", "none"]
+    succeeds(*words, "--requests", "requests.csv", "--out", "r")
+    assert StoredRun(Path("r")).story(3) == said
+    Path("log.swf").write_text("".join(log[:2]))  # then requests are unknown
+    without = StoredRun(Path("r")).story(3)
+    assert "GPUs are free" in without
+
+
+def test_gpus_that_were_given_back_early_are_free(tmp_path: Path) -> None:
+    """Job 1 leaves host 1 at 220.7 s and host 0 at 286.1 s; job 2 then runs on one of them for 10 s."""
+    jobs = [(1, 0, 100, 8, 200), (2, 1, 10, 1, 10), (3, 240, 10, 8, 10)]
+    for how, free in (("none", "0 of 8 cores and 0 of 4"), ("release:host", "4 of 8 cores and 2 of 4")):
+        options = {"als": "static", "variation": 0.9, "tasks_per_core": 1, "rules": Rules(coordination=how)}
+        result = simulated(jobs, "job_id,gpus_per_host\n1,2\n2,2\n3,1\n", tmp_path, **options)
+        assert f"eligible: {free} GPUs are free" in result.story(3)
 
 
 def test_the_page_has_a_table_of_kinds(tmp_path: Path) -> None:

@@ -288,6 +288,10 @@ def test_platform_like(log: Path) -> None:
     printed = twolevel("platform", "--like", "log.swf").out
     assert parse_platform(printed) == named_machine(read_workload(log))
     assert twolevel("platform", "--like", "sample").out == twolevel("platform").out
+    lines = log.read_text().splitlines()
+    jobs = [f"{line} {4 if number == 2 else 0}" for number, line in enumerate(line for line in lines if line[0] != ";")]
+    log.write_text("\n".join([line for line in lines if line[0] == ";"] + ["; Field 19: gpus", *jobs]) + "\n")
+    assert [one.gpus for one in parse_platform(twolevel("platform", "--like", "log.swf").out).hosts][:2] == [4, 0]
     log.write_text(job(1, 8))
     assert twolevel("platform", "--like", "log.swf").code == 2
 
