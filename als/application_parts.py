@@ -179,15 +179,14 @@ def unlike_parts(kinds: Kinds, workers: "WorkerSlots", speed: Array) -> Kinds:
             )
     if workers.gflop is None:
         return kinds
-    if not all(is_graph):
-        raise InputError("workers: gflop: a phase is no graph; allowed: graphs alone")
     if len(workers.gflop) != len(workers.kinds) + 1:
         raise InputError(f"workers: gflop: {len(workers.gflop)} rows; allowed: {len(workers.kinds) + 1}")
     able = np.isfinite(workers.gflop)
     there = able[np.unique(workers.kind[speed > 0])].any(axis=0)
     if not there.all():
         raise InputError(f"workers: task {int(np.argmin(there))} cannot run on any of the workers that are there")
-    return tuple(_knowing_kinds(kind, workers, able) for kind in kinds)
+    some = zip(kinds, is_graph, strict=True)
+    return tuple(_knowing_kinds(kind, workers, able) if graph else kind for kind, graph in some)
 
 
 def _knowing_kinds(kind: Any, workers: "WorkerSlots", able: Array) -> GraphPart | Planner:

@@ -330,7 +330,7 @@ def with_devices(
         slots.kind[:] = drives
         number_devices(slots, streams)
         speed *= factor[drives]
-    if on is not None:
+    if on is not None and (on < 2 << len(kinds)).all():
         given, on = on, np.empty_like(on)
         on_those_there(given, slots.kind, on)
     return speed, WorkerSlots(tuple(kinds), slots.kind.copy(), slots.device.copy(), on, gflop)

@@ -29,6 +29,17 @@ def _critical_gflop(state: ApplicationState) -> float:
     return total
 
 
+@compiled(inner=True)
+def _fill_shortest_s(state: ApplicationState) -> None:
+    """Replace the work of each task on cores by its time on the worker that is fastest for it."""
+    n, times = state.lengths.size, state.devices.gflop
+    for task in range(n):
+        shortest = math.inf
+        for c in range(state.speed.size):
+            shortest = min(shortest, times[state.devices.slots.kind[c] * n + task] / state.speed[c])
+        times[task] = shortest
+
+
 @compiled()
 def measure_graph(
     values: Floats, state: ApplicationState, start_ns: int, end_ns: int, fastest: float, stopped: bool
@@ -36,7 +47,8 @@ def measure_graph(
     """Compute all ``als.metrics.GRAPH_METRICS`` of one application that has ended; the work space of its state is overwritten.
 
     With W the work of all tasks, C that of the critical path, v the speed of the fastest core at the start (0: none is present)
-    and T the run time (``slr``, ``speedup``: Topcuoglu, Hariri and Wu 2002, doi:10.1109/71.993206, section 5.2):
+    and T the run time (``slr``, ``speedup``: Topcuoglu, Hariri and Wu 2002, doi:10.1109/71.993206, section 5.2), where tasks
+    have a work on each kind of workers, with times of tasks on their fastest workers instead:
 
     - ``critical_path_ns``: C/v. ``parallelism``: W/C, the number of cores that the graph can use on average.
     - ``slr``, the schedule length ratio: T/(C/v). ``speedup``: (W/v)/T, over the fastest core alone. NaN if it was stopped.
@@ -45,7 +57,12 @@ def measure_graph(
     - ``transfer_wait_ns``: the time, summed over cores, in which a core was free for its next task and all producers of that
       task had ended, but not all of its data were present.
     """
+    lengths = state.lengths
+    if state.devices.gflop.size > 0:
+        _fill_shortest_s(state)
+        state.lengths, fastest = state.devices.gflop[: lengths.size], 1.0
     critical, total, took = _critical_gflop(state), total_gflop(state), float(end_ns - start_ns)
+    state.lengths = lengths
     values[0] = critical / fastest * 1e9 if fastest > 0.0 else math.nan
     values[1] = total / critical if critical > 0.0 else math.nan
     values[2] = took / values[0] if values[0] > 0.0 and not stopped else math.nan

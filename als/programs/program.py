@@ -11,6 +11,8 @@ import math
 from dataclasses import InitVar, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from als.graphs import GraphModel, graph_model
 from als.lengths import LengthModel, lengths
 from als.options import MAX_TASKS_PER_JOB, ORDER, STEPS, TASKS_PER_CORE, VARIATION
@@ -321,6 +323,44 @@ class Program:
         """Whether a phase is a graph, or planned like one."""
         return any(isinstance(phase, Graph) or is_planned(phase) for phase in self.phases)
 
+    def works(self, at: int) -> Array | None:
+        """Return the work of each task of a phase on cores and on each kind of workers, float64 (kinds + 1, N), GFLOP; None
+        unless it is a graph from a file with a work on one of them."""
+        phase, names = self.phases[at], ("cores", *(kind.name for kind in self.workers))
+        source = phase.found_graph().source if isinstance(phase, Graph) else None
+        if source is None or source.kind_gflop is None or not set(names) & set(source.kinds):
+            return None
+        given = dict(zip(source.kinds, source.kind_gflop, strict=True))
+        return np.array([given.get(name, source.gflop) for name in names])
+
+    @functools.cached_property
+    def has_works(self) -> bool:
+        """Whether tasks of a phase have a work on each kind of workers (:meth:`works`)."""
+        return any(self.works(at) is not None for at in range(len(self.phases)))
+
+    def scheduler_of(self, at: int, where: str = "program") -> AnyScheduler:
+        """Return the technique or planner of a loop or graph; a planner that knows the work of tasks on each kind of workers,
+        if there is one. Raises InputError if it cannot respect them, or a job may not have the workers for a task."""
+        phase = self.phases[at]
+        assert not isinstance(phase, Serial)
+        found = phase.found_technique(where)
+        if not self.has_works or not (isinstance(phase, Graph) or isinstance(found, Planner)):
+            return found
+        from als.application_parts import GraphPart, unlike_parts  # not needed by most programs
+        from als.workers import n_slots, with_devices
+
+        works = self.works(at)
+        kinds = [replace(kind, count=min(kind.count or 0, 1)) for kind in self.workers]
+        gflop = np.ones((len(kinds) + 1, 1)) if works is None else works
+        speed, slots = with_devices(kinds, np.ones(1 + n_slots(kinds)), gflop=gflop)
+        ranked = isinstance(phase, Graph) and phase.order == "rank"
+        try:
+            (part,) = unlike_parts((GraphPart(found, by_rank=ranked),), slots, speed)
+        except InputError as error:
+            raise InputError(f"{key_of(where, 'phases')}[{at}]: {error.text}") from None
+        assert isinstance(part, GraphPart)
+        return part.scheduler
+
     @property
     def shares(self) -> tuple[float, ...]:
         """Each phase's share of the whole job, all steps together; their sum is 1, exactly for a single phase."""
@@ -438,13 +478,9 @@ class Program:
         for kind in self.workers if self.has_graph else ():
             if kind.changes_chunks:
                 raise InputError(f"{place}: {kind.name}: with a graph; allowed: count and speed alone")
-        names = ("cores", *(kind.name for kind in self.workers))
-        for phase in self.phases:
-            source = phase.found_graph().source if isinstance(phase, Graph) else None
-            if source is not None and (own := [name for name in source.kinds if name in names]):
-                raise InputError(
-                    f"{key_of(where, 'graph')}: {source.name} has times on {own[0]}; allowed: in a graph alone"
-                )
+        for at, phase in enumerate(self.phases):
+            if self.has_works and not isinstance(phase, Serial):
+                self.scheduler_of(at, where)
 
     def to_json(self) -> str:
         """Return the program as a text for :meth:`from_json` in another process, whatever its working folder: paths of files

@@ -74,6 +74,13 @@ class ProgramTable(State):
     worker_first: Ints  # first row of a program in ``workers``
     worker_stop: Ints  # one past its last row; the same if it has only cores
     workers: WorkerTable  # workers that are no cores
+    work_kinds: (
+        Ints  # rows of the works of a program's tasks: 1 + its kinds of workers; 0: they have the same everywhere
+    )
+    works_first: (
+        Ints  # where the works of a phase begin in ``works``, kind by kind; -1: its tasks have the same everywhere
+    )
+    works: Floats  # works of the tasks of graphs from files on cores and on each kind, GFLOP
     width_shares: Floats  # cores requested when the phase begins, as a multiple of the job's request; 0: no request
     rules: RuleTable  # the rules of the techniques
     lengths: LengthModels  # the models of task lengths
@@ -215,13 +222,15 @@ class Programs:
         graphs: list[GraphModel] = []
         rows: list[list[int]] = []  # kind, rule, mode, order; tasks, tasks per core, lengths, graph
         places: list[list[int]] = []
+        works: list[Array | None] = []
         for program in programs:
             places.append([len(rows), len(rows) + len(program.phases), program.steps, int(program.redraw)])
-            for phase in program.phases:
+            for at, phase in enumerate(program.phases):
+                works.append(program.works(at))
                 if isinstance(phase, Serial):
                     rows.append([SERIAL, 0, 0, 0, 1, 0, 0, -1])
                     continue
-                schedulers.append(phase.found_technique())
+                schedulers.append(program.scheduler_of(at))
                 planned = isinstance(schedulers[-1], Planner)
                 how = (len(schedulers) - 1, PLANNED if planned else BY_TECHNIQUE)
                 tasks = phase.tasks or 0, phase.tasks_per_core or 1
@@ -251,6 +260,8 @@ class Programs:
             *_columns([[program.mask(at)] for program in programs for at in range(len(program.phases))], 1),
             *_columns(_worker_rows(programs), 2),
             _workers(programs),
+            *_columns([[len(program.workers) + 1 if program.has_works else 0] for program in programs], 1),
+            *_works(works),
             np.array([cores for program in programs for cores in program.wishes]),
             self.rules.table,
             _lengths(models, params, patterns),
@@ -366,6 +377,13 @@ def _workers(programs: Sequence[Program]) -> WorkerTable:
         for one in having
     ]
     return WorkerTable.none(**{name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
+
+
+def _works(works: Sequence[Array | None]) -> tuple[Array, Array]:
+    # Where those of each phase begin, and all of them.
+    stop = np.cumsum([0 if one is None else one.size for one in works])
+    first = [-1 if one is None else int(last) - one.size for one, last in zip(works, stop, strict=True)]
+    return np.array(first), np.concatenate([np.zeros(0), *(one.ravel() for one in works if one is not None)])
 
 
 def _lengths(models: list[LengthModel], params: list[Array], patterns: list[Array]) -> LengthModels:

@@ -247,6 +247,7 @@ def new_inline_state(scenario: ReadyScenario, simulator: BatchSimulator, *, keep
         transfers=graphs.TransferColumns.new({"transfers": 2 * edges if sends else 0}),
         running=shared,
         device_slots=DeviceSlots.new({"device_slots": widest if programs.has_devices else 0}),
+        device_works=np.empty(int(programs.table.work_kinds.max()) * room),
         device_on=np.zeros(len(programs.table.on) if programs.has_devices else 0, np.int64),
         gpu_rows=scenario.gpu_rows,
         shared=shared,
@@ -314,4 +315,5 @@ def with_room(inline: InlineState, programs: Programs) -> InlineState:
     edges = min(2 * len(inline.room.source) + 16, MAX_EDGES_PER_JOB)
     graph = _graph_room(programs, more, edges, len(work.speed), work.graph.net, len(work.graph.replanning.speed) > 0)
     room = new_drawing_room(edges, programs.most_parts, memo=programs.draw_memo, keys=work.keys)
-    return with_application(inline._replace(room=room), grown._replace(graph=graph))
+    works = np.empty(int(programs.table.work_kinds.max()) * more)
+    return with_application(inline._replace(room=room, device_works=works), grown._replace(graph=graph))

@@ -21,6 +21,7 @@ from als.engine.loop import begin
 from als.engine.scaling import apply_deferred, begin_varying, defer, look_ahead, rescale, set_scale
 from als.engine.state import GRAPH, NEVER, ApplicationState, show_slots
 from als.network.state import message_ns_in_kernels as _message_ns
+from als.programs.works import fill_works
 from als.workers import on_those_there, place_devices, place_held
 from bls.engine import state as b
 from bls.engine.state import BatchState
@@ -156,6 +157,10 @@ def bind_devices(state: BatchState, inline: InlineState, job: int, n_cores: int)
                 app.speed[c] *= workers.factor[first + slots.kind[c]]
         else:
             place_devices(slots, devices.streams, workers.count[first:stop], workers.factor[first:stop], app.speed)
+        n_works = table.work_kinds[place] * app.lengths.size
+        devices.gflop = inline.device_works[:n_works]
+        if n_works > 0:
+            fill_works(devices.gflop, app.lengths, app.part_first, table, place)
         devices.on = inline.device_on[: on.size]
         on_those_there(on, slots.kind, devices.on)
     return 0

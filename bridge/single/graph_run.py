@@ -147,7 +147,7 @@ def simulate_graph(graph: TaskGraph | DrawnGraph, options: GraphOptions) -> Grap
             workers=workers,
         )
         advance_to_end(application, options.changing, base)
-        return _result(whole, options, application, at_start, works)
+        return _result(whole, options, application, at_start)
     except MemoryError:
         raise InputError(f"{where}: {whole.n_tasks} tasks and {whole.n_edges} edges do not fit into memory") from None
     except InputError as error:
@@ -204,19 +204,13 @@ def _check_places(where: str, graph: TaskGraph, options: GraphOptions) -> None:
         raise refused(task, f"is mapped to {place}")
 
 
-def _result(
-    graph: TaskGraph, options: GraphOptions, application: ApplicationSimulator, at_start: Array, works: Array | None
-) -> GraphResult:
+def _result(graph: TaskGraph, options: GraphOptions, application: ApplicationSimulator, at_start: Array) -> GraphResult:
     tasks: dict[str, Array | list[str]] = {**task_columns(application, graph.gflop)}
     tasks["name"] = [graph.label(task) for task in range(graph.n_tasks)]
     cov = length_cov(graph.gflop, 0, graph.n_tasks) if graph.gflop.sum() > 0.0 else math.nan
     loop_values, graph_values = measured(application, at_start, graph.gflop, cov), np.empty(len(GRAPH_METRICS))
     transfers = _transfers(application) if options.has_network else None
-    state, fastest = application.state, float(at_start.max())
-    if works is not None:  # each task has its own fastest worker
-        slots = application.state.devices.slots.kind
-        state, fastest = state._replace(lengths=(works[slots] / at_start[:, np.newaxis]).min(axis=0)), 1.0
-    measure_graph(graph_values, state, 0, application.end_ns, fastest, False)
+    measure_graph(graph_values, application.state, 0, application.end_ns, float(at_start.max()), False)
     end_ns, n_chunks = application.end_ns, application.chunks
     return GraphResult(options, graph, end_ns, n_chunks, tasks, transfers, loop_values, graph_values)
 

@@ -1,6 +1,6 @@
 """The tasks of a job defined by a recipe: generated from it, with their phases."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,6 +30,7 @@ class DrawnJob:
     part_tasks: Array | None = None  # int64 (I,) or None, number of tasks of each part; None: there is one part
     edges: Edges | None = None  # of its graphs; None: there are none
     program: Program | None = None  # None: there are only cores
+    gflop: Array | None = None  # float64 (kinds + 1, N): work of each task on each kind of workers; None: the same
     drives: Array | None = None  # int (P,): kind of workers that each core drives, 0 for none; None: by their ``count``
 
     @property
@@ -45,7 +46,7 @@ class DrawnJob:
         from als.workers import with_devices  # not needed by jobs on cores
 
         on = np.array([self.program.mask(at) for at in range(len(self.program.phases))], np.int64)
-        return with_devices(self.program.workers, speed_gflops, drives=self.drives, on=on)
+        return with_devices(self.program.workers, speed_gflops, drives=self.drives, on=on, gflop=self.gflop)
 
     def edges_of(self, part: int) -> tuple[Array, ...]:
         """Source, target and bytes of the edges of a part, with tasks counted within it; none without a graph."""
@@ -84,8 +85,16 @@ class Drawing:
         if program.has_graph:
             edges = Edges(found.edge_first, found.source, found.target, found.bytes)
         phases = [_phase(phase) for phase in program.phases]
-        devices = (program, None if recipe.drives is None else unpack_int32(recipe.drives)) if program.workers else ()
-        return DrawnJob(found.lengths, phases, found.part_tasks, edges, *devices)
+        job = DrawnJob(found.lengths, phases, found.part_tasks, edges)
+        if not program.workers:
+            return job
+        gflop, drives = None, None if recipe.drives is None else unpack_int32(recipe.drives)
+        if program.has_works:
+            from als.programs.works import fill_works  # not needed by most jobs
+
+            gflop = np.empty((len(program.workers) + 1, len(found.lengths)))
+            fill_works(gflop.ravel(), found.lengths, job.part_first, programs.table, 0)
+        return replace(job, program=program, gflop=gflop, drives=drives)
 
     def wishes(self, recipe: Recipe, width: WidthRange | None) -> list[int] | None:
         """Number of cores that each phase of a job requests within this range; None: there are no requests."""

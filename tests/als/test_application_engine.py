@@ -144,7 +144,7 @@ TWO = WorkerKind(streams=2)
             lambda: mixed(planner("heft"), WorkerKind(), on=[1]),
             "workers: on: phase 0: 1; allowed: cores in a serial part",
         ),
-        (lambda: mixed(gflop=[[1.0, 1.0]]), "workers: gflop: a phase is no graph"),
+        (lambda: mixed(gflop=[[1.0, 1.0]]), "workers: gflop: 1 rows; allowed: 2"),
         (lambda: mixed(planner("heft")), "workers: gpu: with a graph; allowed"),
         (
             lambda: mixed(planner("heft"), WorkerKind(), gflop=[[1.0, 1.0]]),

@@ -1,8 +1,10 @@
 """Graphs in applications: what may be given, parts in sequence, and properties of every graph."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,6 +30,8 @@ from als.planners.contract import MAPPED
 from als.techniques import Technique, technique
 from als.workers import WorkerKind, WorkerSlots
 from traces.base.errors import InputError
+
+DATA = Path(__file__).with_name("data")
 
 
 def test_the_published_graphs_take_as_long_as_published() -> None:
@@ -382,3 +386,33 @@ test_bad_input_is_refused = refusals(
         ],
     },
 )  # fmt: skip
+
+
+@pytest.mark.parametrize("fine", [1, 10**6])
+def test_graphs_with_a_work_on_each_kind_are_simgrids(fine: int) -> None:
+    """Where each core runs its tasks by number, and data cross a network; how SimGrid did is written in the file. In fs, all
+    instants are equal to 1e-9; in ns, each task or transfer on the way to one may have been rounded."""
+    for case in json.loads((DATA / "simgrid_unlike.json").read_text(encoding="utf-8"))["cases"]:
+        net = network_state(
+            network_model("lv08"),
+            "full",
+            hosts=case["hosts"],
+            bandwidth_gbps=case["bandwidth_gbps"] / fine,
+            latency_ns=case["latency_ns"] * fine,
+        )
+        kind, n = np.array(case["kind"]), len(case["core"])
+        kinds = [WorkerKind(name=f"k{k}") for k in (1, 2)]
+        device = np.where(kind > 0, np.cumsum(kind > 0) - 1, -1)
+        application = ApplicationSimulator(
+            case["work"][0],
+            np.array(case["speed"]) / fine,
+            phases=[GraphPart(MAPPED, core=np.array(case["core"]))],
+            edges=edges_of([(a, b, float(n_bytes)) for a, b, n_bytes in case["edges"]]),
+            core_host=np.arange(len(kind)) // case["cores"],
+            network=net,
+            workers=WorkerSlots(tuple(kinds), kind, device, gflop=np.array(case["work"])),
+        )
+        assert application.advance()
+        off = 0.1 if fine > 1 else 2.0 * n
+        for ours, theirs in ((application.state.start_ns, "start_s"), (application.state.end_ns, "end_s")):
+            assert np.abs(ours / fine - np.array(case[theirs]) * 1e9).max() < off

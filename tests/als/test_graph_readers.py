@@ -91,6 +91,15 @@ def test_a_format_that_is_mistaken_for_another(tmp_path: Path, form: str) -> Non
             assert refused(tmp_path, gzip.compress(TEXTS[form].encode()), f"my.{ending}.gz")
 
 
+def test_wfformat_1_6_has_further_members_only(tmp_path: Path) -> None:
+    newer = WFFORMAT.replace('"schemaVersion": "1.5"', '"schemaVersion": "1.6"')
+    newer = newer.replace('"tasks": [', '"metrics": {"numberOfTasks": 3}, "tasks": [')
+    found, plain = read(tmp_path, newer), read(tmp_path, WFFORMAT)
+    assert (found.gflop.tolist(), found.names) == (plain.gflop.tolist(), plain.names)
+    for name in ("source", "target", "bytes"):
+        assert getattr(found, name).tolist() == getattr(plain, name).tolist()
+
+
 def test_times_on_other_kinds_in_wfformat(tmp_path: Path) -> None:
     text = WFFORMAT.replace(
         '{"id": "b", "runtimeInSeconds"', '{"id": "b", "runtimeInSecondsOn": {"gpu": 2}, "runtimeInSeconds"'

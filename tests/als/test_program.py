@@ -121,9 +121,18 @@ def test_the_work_of_phases_counts_those_that_take_part() -> None:
     graph = program_of({"graph": "cholesky", "als": "heft", "workers": {"gpu": {"launch": "1us"}}}, "x")
     with pytest.raises(InputError, match="gpu: with a graph; allowed: count and speed alone"):
         graph.check(np.array([8]), np.array([6]), "x")
-    timed = program_of({"graph": f"file:{DATA / 'timed.rec'}", "als": "heft"}, "x")
-    with pytest.raises(InputError, match="timed has times on cores; allowed: in a graph alone"):
-        timed.check(np.array([8]), np.array([6]), "x")
+    graph = {"graph": f"file:{DATA / 'timed.rec'}", "workers": {"w0": {"count": 1}}}
+    for changes, words in (
+        ({"als": "heft", "workers": {}}, "task 1 cannot run on any of the workers that are there"),
+        (
+            {"als": "heft", "workers": {"w0": {}}},
+            "task 1 cannot run on any of the workers that are there",
+        ),  # of all jobs
+        ({"als": "ss"}, "ss: task 1 cannot run on cores; allowed: a planner"),
+    ):
+        with pytest.raises(InputError, match=rf"x\.phases\[0\]: .*{words}"):
+            program_of(graph | changes, "x").check(np.array([8]), np.array([6]), "x")
+    program_of(graph | {"als": "heft"}, "x").check(np.array([8]), np.array([6]), "x")
     planned = Program((Loop("heft"),), workers=(WorkerKind(variation=0.5),))
     with pytest.raises(InputError, match="with a graph"):
         planned.check(np.array([8]), np.array([6]))

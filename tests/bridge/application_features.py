@@ -85,11 +85,12 @@ class ApplicationFeature:
         return case.workload(), case.options()
 
     def simulated(self, folder: Path, **options: Any) -> bridge.Result:
-        names = {one: folder / one for one in ("mine.py", "trace.csv", "lengths.txt", "file.graphml")}
+        names = {one: folder / one for one in ("mine.py", "trace.csv", "lengths.txt", "file.graphml", "timed.rec")}
         names["mine.py"].write_text(MINE, encoding="utf-8")
         names["trace.csv"].write_text(self.trace, encoding="utf-8")
         names["lengths.txt"].write_text("3\n1.5\n\n# two more\n2\n8\n", encoding="utf-8")
         nx.write_graphml(small_graph(), names["file.graphml"])
+        names["timed.rec"].write_text(TIMED, encoding="utf-8")
         names = {path.stem: path for path in names.values()}
         given = self.defaults | self.level
         given["speeds"] = [spec.format_map(names) for spec in given.get("speeds", ())]
@@ -171,7 +172,22 @@ match = { user = #, cores = "2-" }
 als = "heft"
 graph = "layered:tasks=24"
 workers.gpu = { count = 1, speed = 4 }
+[[application]]
+name = "timed"
+match = { user = #, cores = "3-" }
+phases = [
+    { kind = "graph", graph = "file:{timed}", als = "dmda" },
+    { kind = "loop", als = "af" },
+    { kind = "graph", graph = "layered:tasks=12", als = "peft" },
+]
+steps = 2
+workers.w0 = { count = 1, speed = 2 }
 """
+#: The second task can run on workers of the kind ``w0`` alone.
+TIMED = "".join(
+    f"Name: {task}\nModel: m\nJobId: {task}\nDependsOn: {max(task - 2, 0)}\nEstimatedTime: {task + 1}e6 {on}\n\n"
+    for task, on in enumerate(("9e6", "inf", "2e6", "7e6", "4e6"))
+).replace("DependsOn: 0\n", "", 1)
 LEVEL_FEATURES = {
     "techniques": ApplicationFeature(
         als="fac",
@@ -185,7 +201,7 @@ LEVEL_FEATURES = {
         applications=DEVICES,
         overhead_ns=10**6,
         level={"latency_ns": 3 * 10**5, "assignment": "master"},
-        seen=lambda result: {"shared", "chosen", "graph"} <= set(result.jobs.application),
+        seen=lambda result: {"shared", "chosen", "graph", "timed"} <= set(result.jobs.application),
     ),
     "all at once": ApplicationFeature(
         als="fac",

@@ -14,6 +14,7 @@ from command_line import succeeds, twolevel
 from refusing import refusals
 
 import bridge
+from als.graphs.readers import read_graph
 from bls.constraints.job_constraints import BEYOND_LIMITS, constrain
 from bls.machine.partitions import Partition
 from bls.machine.platform import HostGroup, Platform
@@ -24,6 +25,7 @@ from bls.policies.multifactor.priority import score_policy
 from bls.policies.multifactor.settings import Billing, Multifactor
 from bls.scheduler_options import ConstraintOptions, Rules
 from bls.workloads.workload import Workload
+from bridge import GraphOptions, simulate_graph
 from bridge.runs.afterwards import StoredRun
 from bridge.scenarios.application_map import parse_application_map
 from traces.base.errors import InputError, PluginError
@@ -513,3 +515,30 @@ test_refused_kinds = refusals(
         ]
     },
 )
+
+
+def test_graphs_with_times_on_kinds_run_in_programs_as_alone(tmp_path: Path) -> None:
+    """On six cores, of which two drive workers of the kind ``w0``; every third task can run on them only."""
+    chance, lines = random.Random(5), []
+    for task in range(24):
+        on = f"{chance.randint(1, 9)}e6 {'inf' if task % 3 == 2 else f'{chance.randint(3, 30)}e6'}"
+        needs = " ".join(str(one) for one in range(task) if chance.random() < 0.15)
+        lines.append(
+            f"Name: t{task}\nModel: m\nJobId: {task}\n{f'DependsOn: {needs}' * bool(needs)}\nEstimatedTime: {on}\n"
+        )
+    path = tmp_path / "random.rec"
+    path.write_text("\n".join(lines).replace("\n\nEst", "\nEst"))
+    graph, machine = read_graph(str(path)), Platform((HostGroup(1, 6, 6.0),))
+    for als in ("heft", "peft", "min-min", "dmda"):
+        alone = simulate_graph(graph, GraphOptions(als, (1.0,) * 6, workers=("w0:count=2",)))
+        text = f'[default]\nals = "{als}"\ngraph = "file:{path},scale=no"\nsteps = 2\nworkers.w0 = {{ count = 2 }}'
+        for how in ({"coupling": "inline"}, {"coupling": "pool", "workers": 1}):
+            given: dict[str, Any] = {
+                "platform": machine,
+                "als": "ss",
+                "applications": parse_application_map(text, "map"),
+            }
+            result = bridge.simulate(Workload.from_jobs([(1, 0, 10, 6, 10)]), **given, **how)
+            assert result.jobs.run_ns[0] == 2 * alone.makespan_ns
+            assert result.tasks.core.tolist() == 2 * alone.tasks["core"].tolist()
+            assert result.jobs.slr[0] == alone.metrics["slr"]

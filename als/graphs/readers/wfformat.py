@@ -1,4 +1,4 @@
-"""Reader of WfCommons' WfFormat 1.5: executed workflows, in JSON.
+"""Reader of WfCommons' WfFormat 1.5 and 1.6: executed workflows, in JSON.
 
 Schema: https://github.com/wfcommons/WfFormat; Coleman et al. (2022, doi:10.1016/j.future.2021.09.043).
 """
@@ -9,22 +9,23 @@ from als.graphs.readers.contract import Files, GraphRows, text_of
 from traces.base.errors import shown
 from traces.base.given_file import parse_json
 
-VERSION = "1.5"  #: the only supported version: older ones name tasks and files differently
+#: The supported versions: older ones name tasks and files differently; 1.6 adds optional members that are not read.
+VERSIONS = ("1.5", "1.6")
 
 _SPECIFICATION, _EXECUTION = "workflow.specification", "workflow.execution"
 
 
 def read_wfformat(data: bytes, rows: GraphRows, core_gflops: float) -> None:
     """Read tasks named by their ``id``, with an edge where either task names the other as parent or child. Raises InputError if
-    it is not WfFormat 1.5, a task was not executed, or a name is unknown."""
+    it is another version, a task was not executed, or a name is unknown."""
     # Members that are not read may be NaN: programs in Python write it.
     document = parse_json(text_of(data, rows, "JSON"), rows.source, parse_constant=float)
     if not isinstance(document, dict) or "workflow" not in document:
         raise rows.error("", "JSON without the key workflow; allowed: WfFormat")
     version = document.get("schemaVersion")
-    if version != VERSION:
+    if version not in VERSIONS:
         found = "no schemaVersion" if version is None else f"schemaVersion {shown(version)}"
-        raise rows.error("", f"WfFormat with {found}; allowed: {VERSION!r}")
+        raise rows.error("", f"WfFormat with {found}; allowed: {' or '.join(map(repr, VERSIONS))}")
     workflow = _member(rows, document, "", "workflow", dict)
     specification = _member(rows, workflow, "workflow", "specification", dict)
     execution = _member(rows, workflow, "workflow", "execution", dict)
