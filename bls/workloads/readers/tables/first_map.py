@@ -113,7 +113,7 @@ def first_map(path: str | os.PathLike[str]) -> str:
 
 
 def _first_rows(table: RowTable) -> RowBatch | None:
-    """The first rows, with the columns that have a name of their own and no columns in them."""
+    """The first rows, with the columns whose names are unique and that have no columns in them."""
     roots = {name.rpartition(".")[0] for name in table.names}
     names = [name for name in table.names if name and name not in roots and table.names.count(name) == 1]
     return next(table.batches(names), None)
