@@ -746,7 +746,15 @@ def _bad_table(name: str, text: str, columns: str) -> None:
     read_table(name, columns="m.toml")
 
 
-test_bad_input_is_refused = refusals(__file__, {"map": (lambda text: parse_map(text, "m"), "m: "), "table": _bad_table})
+def _bad_first(name: str, text: str) -> None:
+    Path(name).write_text(text)
+    first_map(name)
+
+
+test_bad_input_is_refused = refusals(
+    __file__,
+    {"map": (lambda text: parse_map(text, "m"), "m: "), "table": _bad_table, "without_map": _bad_first},
+)
 
 
 def test_the_page_has_the_tables_of_the_declarations() -> None:

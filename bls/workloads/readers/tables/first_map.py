@@ -100,6 +100,9 @@ def first_map(path: str | os.PathLike[str]) -> str:
             name = known.source.removeprefix("map ")
             head = f"# The map {name} of the project, which recognises this table."
             return f"{head}\nfile = {_toml(source)}\n{map_text(name)}"
+        if len(named := [name for name in names if name]) == 1:
+            allowed = "several, in CSV (separated by commas, tabs, semicolons or bars), JSON or Parquet"
+            raise InputError(f"{source}: one column, {shown_name(named[0])}; allowed: {allowed}")
         batch = _first_rows(table)
     header = tuple(f"column {place}" for place in range(1, len(names) + 1))
     has_header = 2 * sum(bool(_VALUE.fullmatch(name)) for name in names) <= len(names)
