@@ -104,15 +104,15 @@ def first_map(path: str | os.PathLike[str]) -> str:
             allowed = "several, in CSV (separated by commas, tabs, semicolons or bars), JSON or Parquet"
             raise InputError(f"{source}: one column, {shown_name(named[0])}; allowed: {allowed}")
         batch = _first_rows(table)
-    header = tuple(f"column {place}" for place in range(1, len(names) + 1))
     has_header = 2 * sum(bool(_VALUE.fullmatch(name)) for name in names) <= len(names)
-    if not has_header:
+    header = () if has_header else tuple(f"column {place}" for place in range(1, len(names) + 1))
+    if header:
         with opened(path, header=header) as table:
-            has_header = table.names != header  # Parquet and JSON always name their columns
-            batch = batch if has_header else _first_rows(table)
+            header = header if table.names == header else ()  # Parquet and JSON always name their columns
+            batch = _first_rows(table)
     if batch is None or not len(batch.line):
         raise InputError(f"{source}: no rows after the line that names the columns")
-    return "\n".join(_Guess(batch, source, () if has_header else header).lines()) + "\n"
+    return "\n".join(_Guess(batch, source, header).lines()) + "\n"
 
 
 def _first_rows(table: RowTable) -> RowBatch | None:
