@@ -609,6 +609,15 @@ def test_texts_that_are_not_utf_8_are_kept_apart(tmp_path: Path) -> None:
     assert dict(found.labels["user"]) == {1: "M\\xf6ller", 2: "M\\xfcller", 3: "Jürgen"}
 
 
+@pytest.mark.parametrize("name", ["t.csv", "t.jsonl", "t.json"])
+def test_a_byte_order_mark_is_no_text(tmp_path: Path, name: str) -> None:
+    (tmp_path / "m.toml").write_text("[columns]\nsubmit = 'at'\nrun = 'at'\ncores = 1\n")
+    text = {"t.csv": "at\r\n3\r\n", "t.jsonl": '{"at": 3}\r\n', "t.json": '[{"at": 3}]'}[name]
+    (tmp_path / name).write_text(text, encoding="utf-8-sig")
+    found = read_table(tmp_path / name, columns=str(tmp_path / "m.toml"))
+    assert (found.submit_ns.tolist(), found.n_lines) == ([3 * NS], 1)
+
+
 def test_bytes_of_fixed_size_are_words(tmp_path: Path) -> None:
     cells = [bytes(range(16)), b"0123456789abcdef"]
     columns = {"at": [1, 2], "id": pa.array(cells, pa.binary(16))}
