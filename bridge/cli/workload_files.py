@@ -128,8 +128,13 @@ def save(workload: Workload, target: Path, force: bool, *, made: bool = False) -
 
 def say_lost_names(log: Workload, output: str) -> Workload:
     """Report the columns whose numbers lose their names if the workload is written to this file; return it."""
-    lost = [name for name, names in log.labels.items() if names and not names_in(log.header, TITLES.get(name, ""))]
-    if lost and not output.lower().endswith(_TABLES):
+    if output.lower().endswith(_TABLES):
+        return log
+    from bls.workloads.writers.swf import unwritten
+
+    gone, header = unwritten(log), log.header
+    named = [name for name, names in log.labels.items() if names and name not in gone]
+    if lost := [name for name in named if not names_in(header, TITLES.get(name, ""))]:
         say(f"not written, as SWF has no field for it: names of {', '.join(lost)}; their numbers are")
     return log
 

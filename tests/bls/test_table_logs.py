@@ -609,6 +609,24 @@ def test_texts_that_are_not_utf_8_are_kept_apart(tmp_path: Path) -> None:
     assert dict(found.labels["user"]) == {1: "M\\xf6ller", 2: "M\\xfcller", 3: "Jürgen"}
 
 
+@pytest.mark.parametrize("name", ["t.csv", "t.jsonl", "t.json"])
+def test_a_byte_order_mark_is_no_text(tmp_path: Path, name: str) -> None:
+    (tmp_path / "m.toml").write_text("[columns]\nsubmit = 'at'\nrun = 'at'\ncores = 1\n")
+    text = {"t.csv": "at\r\n3\r\n", "t.jsonl": '{"at": 3}\r\n', "t.json": '[{"at": 3}]'}[name]
+    (tmp_path / name).write_text(text, encoding="utf-8-sig")
+    found = read_table(tmp_path / name, columns=str(tmp_path / "m.toml"))
+    assert (found.submit_ns.tolist(), found.n_lines) == ([3 * NS], 1)
+
+
+def test_bytes_of_fixed_size_are_words(tmp_path: Path) -> None:
+    cells = [bytes(range(16)), b"0123456789abcdef"]
+    columns = {"at": [1, 2], "id": pa.array(cells, pa.binary(16))}
+    pq.write_table(pa.table(columns), tmp_path / "t.parquet")
+    (tmp_path / "m.toml").write_text("[columns]\njob_id = 'id'\nsubmit = 'at'\nrun = 'at'\ncores = 1\n")
+    found = read_table(tmp_path / "t.parquet", columns=str(tmp_path / "m.toml"))
+    assert found.ids == {1: "000102030405060708090a0b0c0d0e0f", 2: cells[1].hex()}
+
+
 def test_a_table_without_jobs_is_no_other_format(tmp_path: Path) -> None:
     (tmp_path / "m.toml").write_text("file = 't.csv'\n[columns]\nsubmit = 's'\nrun = 1\ncores = 'c'\n")
     (tmp_path / "t.csv").write_text("s,c\n1,many\n")
@@ -716,7 +734,8 @@ def test_wide_and_damaged_tables(tmp_path: Path) -> None:
     nested = {"submit_time": pa.array([{"a": 1}]), "cores": [1]}
     pq.write_table(pa.table(nested), tmp_path / "nested.parquet")
     (tmp_path / "m.toml").write_text("[columns]\nsubmit = 'submit_time'\nrun = 'cores'\ncores = 'cores'\n")
-    with pytest.raises(InputError, match=r"nested.parquet: column submit_time is of type struct<a: int64>"):
+    words = r"nested.parquet: column submit_time is of type struct<a: int64>; allowed: its fields, as submit_time.NAME$"
+    with pytest.raises(InputError, match=words):
         read_table(tmp_path / "nested.parquet", columns=str(tmp_path / "m.toml"))
     (tmp_path / "m.toml").write_text("[columns]\nsubmit = 'submit_time.a'\nrun = 'cores'\ncores = 'cores'\n")
     assert len(read_table(tmp_path / "nested.parquet", columns=str(tmp_path / "m.toml"))) == 1
@@ -736,7 +755,15 @@ def _bad_table(name: str, text: str, columns: str) -> None:
     read_table(name, columns="m.toml")
 
 
-test_bad_input_is_refused = refusals(__file__, {"map": (lambda text: parse_map(text, "m"), "m: "), "table": _bad_table})
+def _bad_first(name: str, text: str) -> None:
+    Path(name).write_text(text)
+    first_map(name)
+
+
+test_bad_input_is_refused = refusals(
+    __file__,
+    {"map": (lambda text: parse_map(text, "m"), "m: "), "table": _bad_table, "without_map": _bad_first},
+)
 
 
 def test_the_page_has_the_tables_of_the_declarations() -> None:

@@ -83,6 +83,16 @@ def test_a_workload_is_converted_to_a_table_and_back(here: Path, sample: Workloa
     assert ran.err == f"twolevel: -o: 'sample.xlsx'; allowed: a name that ends in {endings}\n"
 
 
+def test_names_of_columns_that_swf_lacks_are_not_said_to_have_numbers(here: Path) -> None:
+    (here / "t.csv").write_text("at,who,a,b,c,d\n1,ann,2,3,4,x\n")
+    extras = "a = 'a'\nb = 'b'\nc = 'c'\nd = { column = 'd', kind = 'label' }\n"
+    columns = "submit = 'at'\nrun = 'at'\ncores = 1\nuser = 'who'\n"
+    (here / "m.toml").write_text(f"file = 't.csv'\n[columns]\n{columns}[extras]\n{extras}")
+    ran = twolevel("workload", "convert", "m.toml", "-o", "t.swf")
+    assert "not written, as SWF has no field for it: names of user; their numbers are\n" in ran.err
+    assert ran.err.endswith("not written, as SWF has no field for it: d\n")
+
+
 def test_a_first_map_is_printed_and_used(here: Path) -> None:
     rows = "".join(f"{k},2024-01-01 00:{k:02}:00,{k + 1},{k % 4 + 1}\n" for k in range(60))
     (here / "jobs.csv").write_text("nr,submitted,runtime_min,cpus\n" + rows)

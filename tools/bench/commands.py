@@ -42,8 +42,8 @@ class Cost(NamedTuple):
     memory_mib: float
 
 
-def _python(*words: str, kernels: Path | None = None) -> Cost:
-    # ``kernels`` is a cache folder to use instead of the usual one.
+def python(*words: str, kernels: Path | None = None) -> Cost:
+    """Run Python and return its cost; ``kernels`` is a cache folder to use instead of the usual one."""
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     if kernels is not None:
         env.pop("NUMBA_CACHE_DIR", None)
@@ -59,7 +59,7 @@ def _python(*words: str, kernels: Path | None = None) -> Cost:
 
 def command(*words: str, kernels: Path | None = None) -> Cost:
     """Run a command of ``twolevel`` and return its cost."""
-    return _python("-m", "bridge.cli", *words, kernels=kernels)
+    return python("-m", "bridge.cli", *words, kernels=kernels)
 
 
 def given(word: str | Path | Platform | Callable[[], Path]) -> str:
@@ -167,7 +167,7 @@ def new_python() -> float:
     """Measure ``bridge.simulate`` of the sample, with the import."""
     cold()
     text = "import bridge, bls; assert len(bridge.simulate(bls.sample_path()).jobs) == 320"
-    return _python("-c", text, kernels=scratch() / "plain").wall_s
+    return python("-c", text, kernels=scratch() / "plain").wall_s
 
 
 @cache

@@ -59,6 +59,10 @@ def plain(array: Any, name: str, source: str) -> Any:
         array = array.combine_chunks()
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    if pa.types.is_fixed_size_binary(array.type):  # as of UUIDs
+        array = pa.array([None if cell is None else cell.hex() for cell in array.to_pylist()], pa.string())
     if pa.types.is_decimal(array.type):
         array = array.cast(pa.string())
     for test, kind in _TYPES:
@@ -68,8 +72,12 @@ def plain(array: Any, name: str, source: str) -> Any:
         return array.fill_null(b"") if array.null_count else array
     if is_number(array.type) or any(str(array.type).startswith(kind) for kind in ("timestamp", "date", "duration")):
         return array
-    nested = "; allowed with take: a list of numbers or texts" if pa.types.is_nested(array.type) else ""
-    raise InputError(f"{source}: column {shown_name(name)} is of type {array.type}{nested}")
+    allowed = ""
+    if pa.types.is_struct(array.type):
+        allowed = f"; allowed: its fields, as {shown_name(name)}.NAME"
+    elif pa.types.is_nested(array.type):
+        allowed = "; allowed with take: a list of numbers or texts"
+    raise InputError(f"{source}: column {shown_name(name)} is of type {array.type}{allowed}")
 
 
 def taken(array: Any, take: str, name: str, source: str) -> Any:
@@ -174,6 +182,11 @@ def joined(several: Sequence[Any]) -> Any:
 def at_rows(array: Any, rows: Array) -> Any:
     """The cells at some rows; missing where a row is negative."""
     return array.take(pa.array(np.maximum(rows, 0), mask=rows < 0))
+
+
+def appearing(numbers: Array) -> list[int]:
+    """The distinct numbers of an array, in order of appearance."""
+    return list(pc.unique(pa.array(numbers)).to_pylist())
 
 
 def texts(words: Sequence[str]) -> Any:

@@ -100,20 +100,23 @@ def first_map(path: str | os.PathLike[str]) -> str:
             name = known.source.removeprefix("map ")
             head = f"# The map {name} of the project, which recognises this table."
             return f"{head}\nfile = {_toml(source)}\n{map_text(name)}"
+        if len(named := [name for name in names if name]) == 1:
+            allowed = "several, in CSV (separated by commas, tabs, semicolons or bars), JSON or Parquet"
+            raise InputError(f"{source}: one column, {shown_name(named[0])}; allowed: {allowed}")
         batch = _first_rows(table)
-    header = tuple(f"column {place}" for place in range(1, len(names) + 1))
     has_header = 2 * sum(bool(_VALUE.fullmatch(name)) for name in names) <= len(names)
-    if not has_header:
+    header = () if has_header else tuple(f"column {place}" for place in range(1, len(names) + 1))
+    if header:
         with opened(path, header=header) as table:
-            has_header = table.names != header  # Parquet and JSON always name their columns
-            batch = batch if has_header else _first_rows(table)
+            header = header if table.names == header else ()  # Parquet and JSON always name their columns
+            batch = _first_rows(table)
     if batch is None or not len(batch.line):
         raise InputError(f"{source}: no rows after the line that names the columns")
-    return "\n".join(_Guess(batch, source, () if has_header else header).lines()) + "\n"
+    return "\n".join(_Guess(batch, source, header).lines()) + "\n"
 
 
 def _first_rows(table: RowTable) -> RowBatch | None:
-    """The first rows, with the columns that have a name of their own and no columns in them."""
+    """The first rows, with the columns whose names are unique and that have no columns in them."""
     roots = {name.rpartition(".")[0] for name in table.names}
     names = [name for name in table.names if name and name not in roots and table.names.count(name) == 1]
     return next(table.batches(names), None)

@@ -78,11 +78,8 @@ class _Names:
     def numbers(self, place: Array, words: list[str], missing: Iterable[str]) -> Array:
         """The numbers of words, each given by its place in a list; -1 of missing ones."""
         unknown = {"", *missing}
-        n = len(place)
-        first = np.full(len(words), n)
-        first[place[::-1]] = np.arange(n)[::-1]  # of equal places the last assignment remains
         table = np.full(len(words), -1, np.int64)
-        for index in np.argsort(first, kind="stable")[: int(np.count_nonzero(first < n))].tolist():
+        for index in ar.appearing(place):
             if words[index] not in unknown:
                 table[index] = self.known.setdefault(words[index], len(self.known) + 1)
         return table[place]

@@ -77,7 +77,9 @@ def opened(
     source = os.fspath(path)
     with GivenFile(path, "table") as file:
         text: Any = io.BufferedReader(_Reading(file), 1 << 16)
-        start = text.peek(1024).lstrip(b"\xef\xbb\xbf \t\r\n")
+        if text.peek(3)[:3] == codecs.BOM_UTF8:
+            text.read(3)
+        start = text.peek(1024).lstrip()
         if not start:
             raise InputError(f"{source}: the file is empty")
         if form == "parquet" or (not form and start.startswith(_PARQUET)):
@@ -151,8 +153,6 @@ class _Csv:
         self.n_rejected = 0
         self._bad = numbers_array("q")
         self._first = 1  # number of the first row
-        if text.peek(3)[:3] == b"\xef\xbb\xbf":
-            text.read(3)
         while text.peek(1)[:1] == b"#":
             self.comments.append(text.readline(_LONGEST_HEADER).decode("utf-8", "replace").rstrip("\r\n"))
             self._first += 1
@@ -287,9 +287,8 @@ class _Json(JsonRows):
         self.comments: list[str] = []
         _check_width(self.names, source)
         if not self.names:
-            raise InputError(
-                f"{source}: no JSON object with columns; allowed: a list of objects, or one object per line"
-            )
+            allowed = "one object per line, or a list of objects (of an object: records)"
+            raise InputError(f"{source}: no JSON object with columns; allowed: {allowed}")
 
     def batches(self, wanted: Iterable[str]) -> Iterator[RowBatch]:
         """The rows, with some of the columns."""
