@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from batch_cases import FEATURES, LATER, BatchCase, expected, seeded_cases
-from batch_drives import constraints_of, platform_of, workload_of
+from batch_cases import FEATURES, LATER, BatchCase, expected, finishes, seeded_cases
+from batch_drives import constraints_of, finish, platform_of, said_cases, simulator_of, workload_of
 from reference.cluster import run
 from reference.gpu_metrics import Gpu, measure
-from reference.gpus import Left, fragmentation, fragments, in_units, share_of_fragments
+from reference.gpus import BY_UNITS, Left, fragmentation, fragments, in_units, share_of_fragments
 from reference.machine import Gpus, Host, Job, Machine, Partition, Rules
 
 import bridge
@@ -158,6 +158,18 @@ def test_the_simulator_makes_these_schedules(case: dict[str, Any], tmp_path: Pat
 
 def job(cores: int, gpus: Gpus | None) -> Job:
     return Job(1, 0, 1, cores, 1, unit_cores=cores, gpus=gpus)
+
+
+@pytest.mark.parametrize("rule", BY_UNITS)
+def test_allocators_by_unit_in_random_cases(rule: str) -> None:
+    """The memo of ``fgd`` must not matter, also if plans ahead and ends change what hosts have left between two questions."""
+    n = 0
+    for case in said_cases(17, 60, ("units", "resources", "outages", "cancel", "orders"), always=("gpus",)):
+        said = replace(case, rules=replace(case.rules, allocator=rule))
+        if finishes(said):
+            n += 1
+            assert finish(simulator_of(said)) == expected(said), said
+    assert n > 30
 
 
 def test_parts_of_a_job() -> None:
