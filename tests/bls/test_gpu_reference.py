@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from batch_cases import FEATURES, LATER, BatchCase, expected, seeded_cases
+from batch_cases import FEATURES, LATER, BatchCase, expected, finishes, seeded_cases
 from batch_drives import attempts, constraints_of, finish, platform_of, said_cases, simulator_of, workload_of
 from reference.cluster import run
 from reference.gpu_metrics import Gpu, measure
-from reference.gpus import Left, fragments, in_units, share_of_fragments
+from reference.gpus import BY_UNITS, Left, fragmentation, fragments, in_units, share_of_fragments
 from reference.machine import Gpus, Host, Job, Machine, Partition, Rules
 
 import bridge
@@ -29,7 +29,8 @@ from traces.ledger import STATES, WHY, JobRecords, Ledger
 from traces.ledger_tables import stored_ledger
 from traces.records.gpus import GpuRecords
 
-CASES = tomllib.loads(Path(__file__).with_name("tables").joinpath("gpu_reference.toml").read_text("utf-8"))["case"]
+TABLE = tomllib.loads(Path(__file__).with_name("tables").joinpath("gpu_reference.toml").read_text("utf-8"))
+CASES = TABLE["case"]
 
 _HOSTS = re.compile(r"(\d+)x(\d+)(?::(\d+)(?: (\w+))?)?")
 _GPUS = re.compile(r"([\d.]+)(?:/(host|job))?(?::([\w+]+))?")
@@ -156,6 +157,18 @@ def job(cores: int, gpus: Gpus | None) -> Job:
     return Job(1, 0, 1, cores, 1, unit_cores=cores, gpus=gpus)
 
 
+@pytest.mark.parametrize("rule", BY_UNITS)
+def test_allocators_by_unit_in_random_cases(rule: str) -> None:
+    """The memo of ``fgd`` must not matter, also if plans ahead and ends change what hosts have left between two questions."""
+    n = 0
+    for case in said_cases(17, 60, ("units", "resources", "outages", "cancel", "orders"), always=("gpus",)):
+        said = replace(case, rules=replace(case.rules, allocator=rule))
+        if finishes(said):
+            n += 1
+            assert finish(simulator_of(said)) == expected(said), said
+    assert n > 30
+
+
 def test_parts_of_a_job() -> None:
     asked = Job(1, 0, 1, 12, 1, unit_cores=2, needs=(("memory", 5),), gpus=Gpus(4, "job"))
     assert in_units(asked) == Job(1, 0, 1, 12, 1, unit_cores=6, needs=(("memory", 15),), gpus=Gpus(2))
@@ -181,6 +194,22 @@ USED = Left((0,), gpus=((0, 200), (1, 1000), (2, 1000), (3, 500)), kind="k80")
 )
 def test_fragments_of_a_host(asked: Job, milli: int) -> None:
     assert fragments(USED, asked) == milli
+
+
+@pytest.mark.parametrize(
+    ("jobs", "kind", "cpu", "left", "mean"),
+    [(some["jobs"], *host) for some in TABLE["fragmentation"] for host in some["hosts"]],
+)
+def test_fragmentation_of_published_hosts(jobs: str, kind: str, cpu: int, left: list[int], mean: float) -> None:
+    classes = Counter[Job]()
+    for each in jobs.split():
+        asked, _, number = each.partition("=")
+        needs, gpus, *kinds = asked.split(":")
+        n, _, milli = gpus.partition("x")
+        of_gpus = Gpus(int(n), milli=int(milli), kinds=frozenset(kinds)) if milli else None
+        classes[replace(job(1, of_gpus), needs=(("cpu", int(needs)),))] += int(number)
+    here = Left((0,), (("cpu", cpu),), tuple(enumerate(left)), kind)
+    assert fragmentation(here, classes) / 10_000 == pytest.approx(mean, abs=0.001)
 
 
 def test_share_of_fragments() -> None:

@@ -41,7 +41,7 @@ BACKFILLING = {
 
 _ALLOCATORS = (
     *("first-fit", "lowest", "best-fit", "worst-fit", "contiguous", "whole-host", "random", "topology"),
-    *("pack-gpus", "spread", "tightest"),
+    *("pack-gpus", "spread", "tightest", "fgd"),
 )
 _ESTIMATORS = (
     "requested",
