@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from bls.policies.multifactor.fair_share import CLASSIC, FAIR_TREE
 from bls.policies.multifactor.priority import prepare, score_policy
 from bls.policies.multifactor.settings import Billing, Multifactor, PartitionPart, Qos
 from bls.policies.multifactor.tree import ROOT, Account, AccountTree, User
-from traces.base.errors import InputError
+from traces.base.errors import InputError, PluginError
 from traces.base.time import MAX_NS, NS_PER_S
 
 DAY_S = 86400
@@ -152,6 +152,14 @@ def test_a_user_without_an_account() -> None:
     assert prepare(read('others = "root"\n' + text), jobs)[0][0].tolist() == [1, 3, 2, 3]
     with pytest.raises(InputError, match=r"^multifactor: size, cpu, node: "):
         prepare(Multifactor(size=1), known(cores=[1], n_cores=0))
+
+
+def test_held_gpus_need_a_row_of_numbers() -> None:
+    jobs = known(cores=[1], gpus=[500], n_gpus=2)
+    assert scoring(score_policy(Multifactor(billing=Billing(gpus=1))), jobs).numbers.shape == (4, 1)
+    for row in (-2, 2):
+        with pytest.raises(PluginError, match=f"multifactor: held_gpus: {row}; allowed: -1, or a row of its 2 numbers"):
+            scoring(replace(score_policy(Multifactor()), held_gpus=row), jobs)
 
 
 TREE = AccountTree(
