@@ -158,7 +158,7 @@ def test_held_gpus_need_a_row_of_numbers() -> None:
     jobs = known(cores=[1], gpus=[500], n_gpus=2)
     assert scoring(score_policy(Multifactor(billing=Billing(gpus=1))), jobs).numbers.shape == (4, 1)
     for row in (-2, 2):
-        with pytest.raises(PluginError, match=f"multifactor: held_gpus: {row}; allowed: -1, or a row of its 2 numbers"):
+        with pytest.raises(PluginError, match=f"multifactor: held_gpus: {row}; allowed: -1 to 1, rows of numbers"):
             scoring(replace(score_policy(Multifactor()), held_gpus=row), jobs)
 
 
