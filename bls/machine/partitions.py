@@ -209,7 +209,7 @@ class Partition:
             value = getattr(self, key)
             if key in GPU_LIMITS and value is not None:
                 if gpu_milli(real(key, value, 0.001, _MAX_GPUS)) / 1000 != value:
-                    raise InputError(f"{key}: {shown(value)} GPUs; allowed: whole thousandths")
+                    raise InputError(f"{key}: {shown(value)} is out of range; allowed: whole thousandths")
             elif value is not None:
                 whole(key, value, 1, MAX_NS)
         if (self.min_cores or 1) > (self.max_cores or MAX_NS):

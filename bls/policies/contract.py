@@ -432,7 +432,7 @@ def scoring(policy: ScoringPolicy, jobs: KnownJobs) -> Scoring:
         raise PluginError(f"{blamed}: prepare() gave {gave}; allowed: (any, {n}) and (any,)")
     if not -1 <= scored.held_gpus < len(numbers):
         raise PluginError(
-            f"{blamed}: held_gpus: {scored.held_gpus}; allowed: -1, or a row of its {len(numbers)} numbers"
+            f"{blamed}: held_gpus: {scored.held_gpus}; allowed: -1 to {len(numbers) - 1}, rows of numbers"
         )
     if not all(getattr(rule, "is_ours", False) or rule in _TRIED for rule in (scored.score, scored.account)):
         _try_out(scored, jobs, numbers, memory)

@@ -71,10 +71,10 @@ class JobFacts:
         self.n_jobs, self.deadlines_ns, self.more_mw = len(run.workload), run.deadline_ns, run.more_mw
         asked, names = run.constraints.requests, (run.platform.resource_names, run.platform.licence_names)
         nothing: list[Array] = [np.broadcast_to(np.int64(0), (self.n_jobs, len(each))) for each in names]
-        #: Whether a job may have requests besides cores; the resources per unit, int64 (n, R), and the licences, (n, L).
+        #: Whether a job may have requests besides cores; the resources per unit, int64 (n, R), the licences, (n, L),
+        #: and ``KnownJobs.gpus``.
         self.asks = asked is not None
         self.per_unit, self.licences = nothing if asked is None else [asked.per_unit, asked.licences]
-        #: Requested thousandths of GPUs, as in ``KnownJobs.gpus``: int64 (n,).
         self.gpus = run.constraints.requested_gpus(run.workload.cores)
         self._numbers = numbers  # of the rows, ascending; None: a row is its own number
 

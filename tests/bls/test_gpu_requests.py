@@ -8,9 +8,9 @@ import pytest
 from refusing import refusals
 
 from bls.constraints.gpu_requests import with_gpus_of_log
-from bls.constraints.job_constraints import assign, constrain
+from bls.constraints.job_constraints import BEYOND_LIMITS, assign, constrain
 from bls.constraints.resource_requests import ASKS_TOO_MUCH, Requests, fit_requests, requests
-from bls.machine.partitions import Switch
+from bls.machine.partitions import Partition, Switch
 from bls.machine.platform import HostGroup, Platform
 from bls.scheduler_options import ConstraintOptions
 from bls.stream import ArrivingJobs, in_blocks
@@ -157,6 +157,23 @@ def test_a_run_counts_what_a_log_states() -> None:
     assert constraints.requests is None
     _, constraints = constrain(log, Platform((HostGroup(2, 8, 8.0),)), ConstraintOptions())
     assert constraints.requests is None
+
+
+def test_jobs_beyond_the_limits_of_their_partition() -> None:
+    """A limit of all running jobs, or of a user, limits each job, too; whole and as a stream."""
+    log = with_columns(jobs(4, 4, 4, 4), gpus=[1, 2, 3, 4], gpu_milli=[500, 1000, 1000, 1000])
+    for limit, left in (("max_gpus", 2), ("max_running_gpus", 2.5), ("max_gpus_per_user", 0.5)):
+        machine = replace(MACHINE, partitions=(Partition("p", default=True, **{limit: left}),))
+        found, _ = constrain(log, machine, ConstraintOptions())
+        assert found.job_id.tolist() == [0, 1][: 1 + (left >= 2)]
+        arrivals = ArrivingJobs(in_blocks(log, 3), machine)
+        streamed = arrivals.take(4)
+        assert streamed is not None
+        assert streamed.job_id.tolist() == found.job_id.tolist()
+        assert arrivals.rejects[BEYOND_LIMITS] == found.rejects[BEYOND_LIMITS] == 4 - len(found)
+    none = replace(MACHINE, partitions=(Partition("p", default=True, max_gpus=0.25),))
+    with pytest.raises(InputError, match="none of 4 jobs fits the empty machine: beyond its partition's limits 4"):
+        constrain(log, none, ConstraintOptions())
 
 
 def test_all_parts_of_a_stream_may_have_gpus() -> None:

@@ -2,22 +2,26 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from batch_cases import BatchCase
+from batch_drives import attempts, finish, said_cases, simulator_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference.cluster import Cluster, NeverFinishes
 
+from bls.engine.status import BatchStatus
 from bls.policies import KnownJobs, Scoring, scoring
 from bls.policies.multifactor.fair_share import CLASSIC, FAIR_TREE
 from bls.policies.multifactor.priority import prepare, score_policy
 from bls.policies.multifactor.settings import Billing, Multifactor, PartitionPart, Qos
 from bls.policies.multifactor.tree import ROOT, Account, AccountTree, User
-from traces.base.errors import InputError
+from traces.base.errors import InputError, PluginError
 from traces.base.time import MAX_NS, NS_PER_S
 
 DAY_S = 86400
@@ -152,6 +156,14 @@ def test_a_user_without_an_account() -> None:
     assert prepare(read('others = "root"\n' + text), jobs)[0][0].tolist() == [1, 3, 2, 3]
     with pytest.raises(InputError, match=r"^multifactor: size, cpu, node: "):
         prepare(Multifactor(size=1), known(cores=[1], n_cores=0))
+
+
+def test_held_gpus_need_a_row_of_numbers() -> None:
+    jobs = known(cores=[1], gpus=[500], n_gpus=2)
+    assert scoring(score_policy(Multifactor(billing=Billing(gpus=1))), jobs).numbers.shape == (4, 1)
+    for row in (-2, 2):
+        with pytest.raises(PluginError, match=f"multifactor: held_gpus: {row}; allowed: -1 to 1, rows of numbers"):
+            scoring(replace(score_policy(Multifactor()), held_gpus=row), jobs)
 
 
 TREE = AccountTree(
@@ -403,3 +415,80 @@ class SlowShares:
 
         visit(self.children(ROOT), None)
         return found
+
+
+@dataclass(frozen=True)
+class Billed:
+    """A case's settings: weights of factors, and what is billed, for users who are all below the root."""
+
+    billing: Billing
+    algorithm: str
+    half_life_ns: int
+
+    def settings(self) -> Multifactor:
+        chosen = {"algorithm": self.algorithm, "half_life_ns": self.half_life_ns, "calc_period_ns": NS_PER_S}
+        return Multifactor(fairshare=1000, gpu=100, cpu=10, tree=USERS, billing=self.billing, **chosen)  # type: ignore[arg-type]
+
+
+USERS = AccountTree(users=tuple(User(number) for number in (-1, 0, 1)))
+
+
+class Fair(Cluster):
+    """The slow batch level, whose queue is ordered by what users have used and what jobs request."""
+
+    def __init__(self, case: BatchCase, billed: Billed) -> None:
+        super().__init__(case.jobs, case.machine, case.rules)
+        self.billed = billed
+
+    def used(self) -> list[tuple[int, Fraction, int, int]]:
+        ran = [(row, one.start, one.end, one.gpus) for row, one in self.attempts if one.start >= 0]
+        ran += [(row, one.start, one.end, one.gpus) for row, one in self.running.items()]
+        found = []
+        for row, start, end, gpus in ran:
+            job, billing = self.said[row], self.billed.billing
+            milli = len(gpus) * job.gpus.milli if job.gpus else 0
+            amount = Fraction(billing.cores) * job.cores + Fraction(billing.gpus) * milli / 1000
+            found.append((job.user, amount, start, end))
+        return found
+
+    def queue(self) -> list[int]:
+        chosen, n_cores = self.billed, sum(host.cores for host in self.machine.hosts)
+        rule = CLASSIC if chosen.algorithm == "classic" else FAIR_TREE
+        shares = SlowShares(USERS, self.used(), NS_PER_S, chosen.half_life_ns, 0, rule, 1.0)
+        factors, n_gpus = shares.factors(self.now), sum(host.gpus for host in self.machine.hosts)
+
+        def place(row: int) -> tuple[int, float, int, int]:
+            job = self.said[row]
+            asked = self.milli(row) / 1000 / n_gpus if n_gpus else 0.0
+            high = 1000 * factors[job.user] + (100 * min(1.0, asked) + 10 * min(1.0, job.cores / n_cores))
+            return -self.machine.partitions[job.partition].tier, -high, job.submit, row
+
+        return sorted(self.waiting, key=place)
+
+
+@pytest.mark.parametrize("algorithm", ["fair-tree", "classic"])
+def test_runs_with_billed_gpus_as_the_slow_batch_level(algorithm: str) -> None:
+    """Whole and in pieces; some runs would be others if only cores were billed."""
+    differ = 0
+    features = ("units", "kill", "limits", "partitions", "outages", "cancel", "cost")
+    for k, case in enumerate(said_cases(3, 160, features, always=("gpus",), max_jobs=16)):
+        if any(job.submit % NS_PER_S for job in case.jobs):
+            continue  # within one period nobody has used anything
+        case = replace(case, rules=replace(case.rules, allocator="first-fit"))  # noqa: PLW2901
+        answers = []
+        for billing in (Billing(1, 16), Billing(0.25, 8), Billing(cores=1))[k % 2 :]:
+            billed = Billed(billing, algorithm, (0, 3 * NS_PER_S)[algorithm == "classic"])
+            try:
+                answers.append(Fair(case, billed).run())
+            except NeverFinishes:
+                break
+            if len(answers) == 1:
+                order = score_policy(billed.settings())
+                assert finish(simulator_of(case, policy=order)) == answers[0], (case, billed)
+                simulator = simulator_of(case, policy=order)
+                simulator.checks = 1
+                while simulator.advance(1) != BatchStatus.DONE:
+                    pass
+                assert attempts(simulator.state) == answers[0], (case, billed)
+        differ += len(answers) > 1 and answers[0] != answers[-1]
+    assert differ

@@ -253,12 +253,24 @@ class Sees:
 
     name = "sees"
 
-    def __init__(self) -> None:
+    def __init__(self, milli: dict[int, int]) -> None:
+        self.milli = milli
         self.seen: list[tuple[int, list[int], int, dict[int, bool]]] = []
 
     def decide(self, view: Any) -> Any:
         by_host = [left for host in view.hosts for left in host.free_gpus]
         assert by_host == view.free_gpus.tolist()
+        assert [(host.gpu, list(host.gpus)) for host in view.hosts[1:]] == [
+            ("a100", [3, 4, 5]),
+            ("", []),
+            ("v100", [6, 7]),
+        ]
+        for job in view.waiting:
+            asked = job.request
+            assert (
+                job.gpus == (asked.gpus * asked.units + asked.gpus_per_host) * asked.gpu_milli == self.milli[job.job_id]
+            )
+            assert asked.gpu_kinds in ((("a100",), ("a100", "v100")) if job.gpus else ((),))
         allowed = {job.job_id: view.partition_of(job).allows(job) for job in view.waiting}
         self.seen.append((view.now_ns, by_host, view.partitions[0].running_gpus, allowed))
         trial = view.trial()
@@ -301,7 +313,7 @@ def test_what_a_policy_sees_is_what_the_records_say(how: str, tmp_path: Path) ->
     for seed in range(4):
         workload, asked, milli = drawn(50, seed)
         path.write_text(asked)
-        sees = Sees()
+        sees = Sees(milli)
         result = bridge.simulate(
             workload, LIMITED, bls=sees, als="static", variation=0.9, tasks_per_core=1,
             constraints=ConstraintOptions(requests=str(path)), rules=Rules(coordination=how),

@@ -73,7 +73,7 @@ class Billing:
         for name in ("cores", "gpus"):
             value = real(name, getattr(self, name), 0.0, _MAX_BILLING)
             if round(1000 * value) / 1000 != value:
-                raise InputError(f"{name}: {value!r}; allowed: whole thousandths")
+                raise InputError(f"{name}: {value!r} is out of range; allowed: whole thousandths")
         if self.cores == self.gpus == 0.0:
             raise InputError("cores: 0, and gpus; allowed: a weight above 0 for one of them")
 
@@ -172,7 +172,7 @@ class Multifactor:
         billing = content.pop("billing", {"cores": 1.0})
         if not isinstance(billing, Mapping):
             raise InputError(
-                f"{source}: billing: {shown(billing)} is not a table; allowed: e.g. {{ cores = 1, gpus = 16 }}"
+                f"{source}: billing: {shown(billing)} is not a table; allowed: as {{ cores = 1, gpus = 16 }}"
             )
         made = {
             name: tuple(from_keys(kind, row, path) for path, row in list_of_tables(content, name, source))

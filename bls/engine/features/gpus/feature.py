@@ -112,10 +112,7 @@ GPUS = Feature(
 #: Counts of GPUs for limits of partitions and accounts of policies.
 TALLIES = Feature(
     _is_counted,
-    on={
-        h.BLOCKED: f"{_HERE}.tallies:is_beyond",
-        **dict.fromkeys((h.TAKEN, h.FREED), f"{_HERE}.tallies:count_held"),
-    },
+    on=dict.fromkeys((h.TAKEN, h.FREED), f"{_HERE}.tallies:count_held") | {h.BLOCKED: f"{_HERE}.tallies:is_beyond"},
     sizes=lambda run: {"users": int(run.given.jobs.user.max()) + 1},
     carried=("users",),
     carry=carry_tallies,
