@@ -20,6 +20,7 @@ from bridge.runs.stored import hosts, job_words, no_tasks, run_title
 from traces.base.errors import InputError, one_of, shown
 from traces.base.options import PART_CORES, PART_JOBS, named
 from traces.compiled import Array
+from traces.holdings import HeldGpus, held_gpus
 from traces.intervals import parse_intervals, within
 from traces.ledger_tables import TASKS, LedgerTable
 from traces.tables import read_columns, read_jobs, read_numbers, read_power
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from bridge.runs.result import Result
     from traces.figures.drawing.canvas import Axes, Figure
     from traces.figures.drawing.for_paper import ForPaper
-    from traces.holdings import HeldGpus
     from traces.intervals import Intervals
 
 
@@ -52,8 +52,6 @@ class FigureView(NamedTuple):
     @property
     def gpus(self) -> HeldGpus | None:
         """The GPUs that jobs held; None if no host has any."""
-        from traces.holdings import held_gpus
-
         if not isinstance(self.run, Path):
             return None if self.run is None else held_gpus(self.run.ledger)
         if "first_gpu" not in read_record(self.run)["machine"]:

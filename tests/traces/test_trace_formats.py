@@ -29,7 +29,7 @@ def shown(name: str, of: Ledger) -> Shown:
     with tempfile.TemporaryDirectory() as folder:
         path = exporter(name)(of, Path(folder) / "trace")
         if name == "csv":
-            return read_csv(path, of)
+            return read_csv(path, of.machine.core_names)
         return {"perfetto": read_perfetto, "chrome": read_chrome, "paje": read_paje, "otf2": read_otf2}[name](path)
 
 
@@ -37,6 +37,8 @@ def check(name: str, of: Ledger) -> None:
     found, wanted = shown(name, of), expected(of)
     if name == "otf2":
         wanted = wanted._replace(causes=[])
+    if name == "csv":
+        wanted = wanted._replace(gpus=[])
     if name == "paje":
         # Of states without length that begin at one instant pj_dump shows one, and of a link its lanes, not its jobs.
         for mine, said in ((found.cores, wanted.cores), (found.jobs, wanted.jobs), (found.gpus, wanted.gpus)):

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from ledgers import Job, ledger, ledgers, machine, messaging_ledgers, never_started, with_gpus
 from nesting import check_nesting
-from trace_readers import Shown, expected, read_csv
+from trace_readers import Shown, expected, read_chrome
 
 from bls.engine.features.releases.records import ReleaseRecords
 from bridge.runs.tracing import TraceRequest
@@ -37,7 +37,7 @@ QUICK = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCh
 
 def shown(of: Ledger) -> Shown:
     with tempfile.TemporaryDirectory() as folder:
-        return read_csv(exporter("csv")(of, Path(folder)), of)
+        return read_chrome(exporter("chrome")(of, Path(folder)))
 
 
 def at(found: Shown, now: int) -> tuple[set[object], set[object], set[object]]:

@@ -266,9 +266,8 @@ def read_chrome(path: Path) -> Shown:
     return _sorted(shown)
 
 
-def read_csv(path: Path, of: Ledger) -> Shown:
-    """Through Python's reader of CSV; it has cores and GPUs by number."""
-    names = of.machine.core_names
+def read_csv(path: Path, names: list[str]) -> Shown:
+    """Through Python's reader of CSV; ``names`` are those of cores, which it has by number. It has no GPUs."""
     tables = {
         one.stem: list(csv.DictReader(one.read_text(encoding="utf-8").splitlines())) for one in path.parent.iterdir()
     }
@@ -291,12 +290,6 @@ def read_csv(path: Path, of: Ledger) -> Shown:
         ]
         shown.transfers.append((*ends[0], *ends[1]))
     shown.causes.extend((int(row["job"]), int(row["cause"]), int(row["at_ns"])) for row in tables["causes"])
-    assert ("gpus" in tables) == (of.gpus is not None)
-    for row in tables.get("gpus", []):
-        own = int(row["gpu"]) - of.machine.first_gpu[of.machine.host_names.index(row["host"])]
-        lane = f"{row['host']} gpu {own}" + (f" ({int(row['lane']) + 1})" if int(row["lane"]) else "")
-        when = int(row["start_ns"]), int(row["end_ns"])
-        shown.gpus.append((lane, f"job {row['job']}", *when, int(row["gpu_milli"])))
     return _sorted(shown)
 
 

@@ -14,7 +14,6 @@ from traces.base.written_file import fresh
 from traces.exporters.shown.batch_level import REGIONS, ShownBatchLevel, batch_level
 from traces.exporters.shown.core_slices import KINDS, causes, core_slices
 from traces.exporters.shown.rows import Rows, blocks, words
-from traces.exporters.shown.spans import GpuLanes
 from traces.ledger import STATES, WHY, Ledger
 
 FOLDER = "csv"  #: name of the written folder, and of its files
@@ -25,7 +24,6 @@ COLUMNS = {
     "counters.csv": "where,counter,unit,instant_ns,value",
     "transfers.csv": "job,attempt,source,target,source_core,target_core,bytes,sent_ns,arrived_ns",
     "causes.csv": "job,attempt,cause,cause_attempt,at_ns",
-    "gpus.csv": "gpu,host,lane,job,attempt,gpu_milli,start_ns,end_ns",
 }
 
 
@@ -44,8 +42,6 @@ def write_csv(ledger: Ledger, directory: Path) -> Path:
         "transfers.csv": _transfers(ledger),
         "causes.csv": _causes(ledger),
     }
-    if batch.gpus is not None:
-        files["gpus.csv"] = _gpus(ledger, batch.gpus)
     for name, made in files.items():
         with fresh(folder / name) as file:
             further = ",name" if name == "jobs.csv" and batch.job_names else ""
@@ -99,16 +95,6 @@ def _counters(ledger: Ledger, batch: ShownBatchLevel) -> Iterator[bytes]:
         for at in blocks(len(one.instant_ns)):
             rows = Rows(len(one.instant_ns[at])).put(named).numbers(one.instant_ns[at])
             yield rows.scaled(one.values[at], one.exponent).put(b"\n").tobytes()
-
-
-def _gpus(ledger: Ledger, gpus: GpuLanes) -> Iterator[bytes]:
-    hosts, jobs = words([quoted(name) for name in ledger.machine.host_names]), ledger.jobs
-    spans, location = gpus.spans, gpus.spans.location
-    for at in blocks(len(location)):
-        lane, job = location[at], spans.region[at]
-        rows = Rows(len(lane)).number(gpus.gpu[lane]).put(b",").word(hosts, gpus.host[lane]).put(b",")
-        rows.numbers(gpus.depth[lane], jobs.job_id[job], jobs.attempt[job], spans.values[spans.row[at], 0])
-        yield rows.numbers(spans.start[at]).number(spans.end[at]).put(b"\n").tobytes()
 
 
 def _transfers(ledger: Ledger) -> Iterator[bytes]:

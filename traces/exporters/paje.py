@@ -22,7 +22,7 @@ from traces.exporters.shown.batch_level import REGIONS, Series, ShownBatchLevel,
 from traces.exporters.shown.core_slices import causes
 from traces.exporters.shown.part import shown_cores, shown_hosts
 from traces.exporters.shown.rows import BLOCK, JobNames, Rows, blocks, merged, words
-from traces.exporters.shown.spans import GpuLanes, Spans
+from traces.exporters.shown.spans import Spans
 from traces.holdings import holdings
 from traces.intervals import intervals_of
 from traces.ledger import STATES, WHY, Ledger, TaskRecords
@@ -138,8 +138,6 @@ def write_paje(ledger: Ledger, directory: Path) -> Path:
         file.write(_header(_FORMS if batch.gpus is None else (*_FORMS, _OF_GPUS)))
         begin = Rows(1).decimal(np.array([begin_ns]), 9).tobytes().decode()
         file.writelines(_definitions(ledger, batch, series, begin))
-        if batch.gpus is not None:
-            file.writelines(_gpu_definitions(ledger, batch.gpus, begin))
         at = boundaries([source.timed for source in sources], _MOST)
         for since, until in pairwise(at):
             if lines := _window(sources, since, until):
@@ -348,6 +346,8 @@ def _definitions(ledger: Ledger, batch: ShownBatchLevel, series: list[Series], b
         ("M", "0", "cluster"), ("B", "M", "batch scheduler"), ("H", "M", "host"), ("C", "H", "core"), ("L", "M", "lane")
     )]  # fmt: skip
     lines += [f'{_STATE_TYPE} S C "on the core"', f'{_STATE_TYPE} J L "job"']
+    if batch.gpus is not None:
+        lines += [f'{_CONTAINER_TYPE} G H "gpu"', f'{_STATE_TYPE} U G "on the GPU"']
     lines += [f'{_VARIABLE_TYPE} V{place} B "{one.name}" {_COUNTED}' for place, one in enumerate(series)]
     lines += [f'{_VARIABLE_TYPE} VH H "busy cores" {_COUNTED}', f'{_EVENT_TYPE} E B "what happens" {_COUNTED}']
     if ledger.transfers is not None:
@@ -358,7 +358,16 @@ def _definitions(ledger: Ledger, batch: ShownBatchLevel, series: list[Series], b
     lines.append(f'{_VALUE} w S "wait for data" {_GREY}')
     lines += [f"{_CONTAINER} {begin} m M 0 {_name(machine.name)}", f'{_CONTAINER} {begin} b B m "batch scheduler"']
     yield "".join(f"{line}\n" for line in lines).encode()
-    yield from _jobs(ledger, np.arange(len(ledger.jobs)), b"j", b"S")
+    rows, job_names = np.arange(len(ledger.jobs)), JobNames(ledger, lambda name: _name(name)[1:-1])
+    for alias in (b"j", b"u")[: 1 + (batch.gpus is not None)]:
+        for at in blocks(len(rows)):
+            some = rows[at]
+            value = Rows(len(some)).put(b"%d %s" % (_VALUE, alias)).number(some).put(b" S" if alias == b"j" else b" U")
+            job_names.append(value.put(b' "job ').number(ledger.jobs.job_id[some]), some, b" ")
+            colours = _palette(some)
+            for place in range(3):
+                value.put(b'" "' if place == 0 else b" ").decimal(colours[:, place], 3)
+            yield value.put(b'"\n').tobytes()
     hosts, cores = shown_hosts(ledger), shown_cores(ledger, used=True)
     yield from _places(begin, "h", "H", "m", [_name(machine.host_names[host]) for host in hosts.tolist()], hosts)
     names = machine.core_names if len(cores) else []
@@ -369,28 +378,11 @@ def _definitions(ledger: Ledger, batch: ShownBatchLevel, series: list[Series], b
         created = Rows(len(some)).put(f"{_CONTAINER} {begin} c".encode()).number(some).put(b" C h")
         created.number(host[at]).put(b" ").word(named, np.arange(len(some)))
         yield created.put(b"\n").tobytes()
+    if (gpus := batch.gpus) is not None:
+        for lane, (at_host, name) in enumerate(zip(gpus.host.tolist(), gpus.names, strict=True)):
+            yield f"{_CONTAINER} {begin} g{lane} G h{at_host} {_name(name)}\n".encode()
     lanes = [f'"lane {lane}"' for lane in range(batch.lanes.n_locations)]
     yield from _places(begin, "l", "L", "m", lanes, np.arange(len(lanes)))
-
-
-def _gpu_definitions(ledger: Ledger, gpus: GpuLanes, begin: str) -> Iterator[bytes]:
-    yield f'{_CONTAINER_TYPE} G H "gpu"\n{_STATE_TYPE} U G "on the GPU"\n'.encode()
-    yield from _jobs(ledger, np.unique(gpus.spans.region), b"u", b"U")
-    for lane, (host, name) in enumerate(zip(gpus.host.tolist(), gpus.names, strict=True)):
-        yield f"{_CONTAINER} {begin} g{lane} G h{host} {_name(name)}\n".encode()
-
-
-def _jobs(ledger: Ledger, rows: Array, alias: bytes, kind: bytes) -> Iterator[bytes]:
-    """Yield the values of a type of states that are these rows of jobs."""
-    job_names = JobNames(ledger, lambda name: _name(name)[1:-1])
-    for at in blocks(len(rows)):
-        some = rows[at]
-        value = Rows(len(some)).put(b"%d %s" % (_VALUE, alias)).number(some).put(b' %s "job ' % kind)
-        job_names.append(value.number(ledger.jobs.job_id[some]), some, b" ")
-        colours = _palette(some)
-        for place in range(3):
-            value.put(b'" "' if place == 0 else b" ").decimal(colours[:, place], 3)
-        yield value.put(b'"\n').tobytes()
 
 
 def _places(begin: str, alias: str, kind: str, within: str, names: list[str], number: Array) -> Iterator[bytes]:

@@ -59,13 +59,10 @@ class _Definitions:
         """Write a group of regions or locations."""
         self.write("Group", reference, name, kind, paradigm, binding.GroupFlag.NONE, members)
 
-    def location_group(self, reference: int, name: int, node: int, gpus_of: int | None = None) -> None:
-        """Write the location group of a host, of the batch scheduler, or of the GPUs of the host ``gpus_of``, at a node of the
-        system tree."""
-        kind, creator = binding.LocationGroupType.PROCESS, binding.UNDEFINED_LOCATION_GROUP
-        if gpus_of is not None:
-            kind, creator = binding.LocationGroupType.ACCELERATOR, gpus_of
-        self.write("LocationGroup", reference, name, kind, node, creator)
+    def location_group(self, reference: int, name: int, node: int) -> None:
+        """Write the location group of a host, or of the batch scheduler, at a node of the system tree."""
+        kind, none = binding.LocationGroupType.PROCESS, binding.UNDEFINED_LOCATION_GROUP
+        self.write("LocationGroup", reference, name, kind, node, none)
 
 
 def longest_definition(ledger: Ledger, batch: ShownBatchLevel, *, messages: bool) -> int:
@@ -188,15 +185,14 @@ def _write_machine(made: _Definitions, ledger: Ledger) -> None:
 
 def _write_further(made: _Definitions, machine: MachineShape, further: list[Location], batch: ShownBatchLevel) -> None:
     """Write the locations after the cores, and the groups of those without a host, of jobs only if there are any."""
-    groups = ["batch scheduler", "jobs" if batch.waiting else "running jobs"][
-        : 1 + max(one.group for one in further) - machine.n_hosts
-    ]
+    lanes = "jobs" if batch.waiting else "running jobs"
+    groups = ["batch scheduler", lanes][: 1 + max(one.group for one in further) - machine.n_hosts]
     name = made.strings(groups)
     for place in range(len(groups)):
         made.location_group(machine.n_hosts + place, name + place, 0)
     for place, host in enumerate([] if batch.gpus is None else np.unique(batch.gpus.host).tolist()):
-        name = made.strings([f"{machine.host_names[host]} GPUs"])
-        made.location_group(machine.n_hosts + 2 + place, name, 1 + host, gpus_of=host)
+        name, kind = made.strings([f"{machine.host_names[host]} GPUs"]), binding.LocationGroupType.ACCELERATOR
+        made.write("LocationGroup", machine.n_hosts + 2 + place, name, kind, 1 + host, host)
     names = made.strings([one.name for one in further])
     for place, one in enumerate(further):
         kind = binding.LocationType(one.kind)

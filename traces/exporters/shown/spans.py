@@ -8,6 +8,7 @@ from traces.algorithms.lanes import pack_lanes
 from traces.compiled import Array, State
 from traces.exporters.shown.part import shown_gpus
 from traces.holdings import held_gpus
+from traces.intervals import intervals_of
 from traces.kernels.signatures import Ints, Ints2
 from traces.ledger import Ledger
 from traces.records.events import UINT64
@@ -47,17 +48,13 @@ class GpuLanes(NamedTuple):
     """Lanes of GPUs: one for each GPU, and further ones where jobs share it."""
 
     names: list[str]  # ``<host> gpu <n>``, with the GPU's number within its host, and ``(2)`` on its second lane
-    # int64 (lanes,): host and GPU of each lane, and its number among the lanes of the GPU, from 0
-    host: Array
-    gpu: Array
-    depth: Array
+    host: Array  # int64 (lanes,): host of each lane
     spans: Spans  # of jobs on lanes: ``region`` is the job's row in the ledger; the attribute is :data:`GPU_MILLI`
 
 
 def gpu_lanes(ledger: Ledger, reference: int) -> GpuLanes | None:
     """Return the GPUs in a trace; None if it has no rows of GPUs. ``reference``: of the attribute."""
-    number, held, machine = shown_gpus(ledger), held_gpus(ledger), ledger.machine
-    if number is None or held is None:
+    if (number := shown_gpus(ledger)) is None or (held := held_gpus(ledger)) is None:
         return None
     place = np.searchsorted(number, held.gpu)
     # Lanes of all GPUs at once: with ranks of instants instead of these, and one GPU after the other.
@@ -67,12 +64,12 @@ def gpu_lanes(ledger: Ledger, reference: int) -> GpuLanes | None:
     count = np.ones(len(number), np.int64)
     np.maximum.at(count, place, depth + 1)
     first = np.cumsum(count) - count
-    lane, gpu = first[place] + depth, np.repeat(number, count)
+    lane, gpu, nth = first[place] + depth, np.repeat(number, count), intervals_of(0 * count, count)
     order = np.lexsort((held.end_ns, held.start_ns, lane))
     columns = (np.ascontiguousarray(one[order], np.int64) for one in (held.start_ns, held.end_ns, held.job))
     upto = np.searchsorted(lane[order], np.arange(len(gpu) + 1))
     spans = Spans(upto, *columns, order, held.milli[:, None].copy(), np.array([reference]), np.array([UINT64]))
-    host, depth = np.searchsorted(held.first[1:], gpu, side="right"), np.arange(len(gpu)) - np.repeat(first, count)
-    rows = zip(host.tolist(), (gpu - held.first[host]).tolist(), depth.tolist(), strict=True)
-    names = [f"{machine.host_names[at]} gpu {own}{f' ({k + 1})' if k else ''}" for at, own, k in rows]
-    return GpuLanes(names, host, gpu, depth, spans)
+    host = np.searchsorted(held.first[1:], gpu, side="right")
+    rows = zip(host.tolist(), (gpu - held.first[host]).tolist(), nth.tolist(), strict=True)
+    hosts = ledger.machine.host_names
+    return GpuLanes([f"{hosts[at]} gpu {own}{f' ({k + 1})' if k else ''}" for at, own, k in rows], host, spans)
