@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 import bridge
+from bls.machine.host_power import HostPower
 from bls.machine.platform import HostGroup, Platform
+from bls.power.options import Power
 from bls.scheduler_options import ConstraintOptions, Rules
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError, PluginError
@@ -132,3 +134,42 @@ def test_fragmentation_of_six_tasks(tmp_path: Path) -> None:
     assert result.metrics["gpu_utilisation"] == ((3 * 200 + 2 * 600) * 10 + 600 * 10) / (3000 * 20)
     with pytest.raises(InputError, match="gpu_fragmentation: no job"):
         bridge.simulate(Workload.from_jobs(JOBS), MACHINE, als="recorded").gpu_fragmentation  # noqa: B018
+
+
+class Scales:
+    """Starts all jobs; asks for the power of those that wait, and scales the speed of those that run, by instants in s."""
+
+    name, directs = "scales", ("speeds",)
+
+    def __init__(self, factors: dict[int, float]) -> None:
+        self.factors, self.seen = factors, list[Any]()
+
+    def decide(self, view: Any) -> Any:
+        for job in view.waiting:
+            self.seen.append([view.power_of(job), view.power_of(job, [4, 5]), view.power_of(job, [0, 4])])
+            yield job
+        for instant, factor in self.factors.items():
+            if view.now_ns == instant * S:
+                for job in view.running:
+                    view.scale(job, factor)
+            elif view.now_ns < instant * S:
+                view.wake_at(instant * S)
+
+
+def test_a_policy_slows_gpus_with_their_job(tmp_path: Path) -> None:
+    """For 0.9 of its speed the job is in the first state, 2 · (10 + 100) W, and for 0.8 in the second, 2 · (8 + 60) W. Parts of
+    600 thousandths draw 54 W beyond idle GPUs on host 0, and 30 W on host 1."""
+    power = HostPower(5, [(1, 10), (0.5, 8)], gpu_idle_w=10, gpu_states=[(1, 100), (0.8, 60)])
+    other = replace(power, gpu_states=[(1, 60)])
+    machine = Platform((HostGroup(1, 4, 4.0, gpus=2, power=power), HostGroup(1, 4, 4.0, gpus=2, power=other)))
+    asked = "job_id,gpus_per_task,gpu_milli\n1,1,\n2,1,600\n"
+    policy = Scales({10: 0.9, 20: 0.8})
+    said = {"platform": machine, "bls": policy, "power": Power("held")}
+    jobs = [(1, 0, 32, 2, 100)]
+    found = simulated(jobs, "job_id,gpus_per_task\n1,1\n", tmp_path, **said)
+    assert found.jobs.end_ns.tolist() == [10 * S + 10 * S + round((32 - 10 - 9) / 0.8 * S)]
+    assert found.jobs.energy_j.tolist() == [220 * 20 + 136 * 16.25]
+    limited = Scales({})
+    said |= {"bls": limited, "power": Power(limits=[(0, None, 1000)], fallback="hold")}
+    simulated([(2, 0, 32, 2, 100)], asked.replace("1,1,\n", ""), tmp_path, **said)
+    assert limited.seen == [[2 * 5 + 1.2 * 50, 2 * 5 + 1.2 * 50, 2 * 5 + 0.6 * 90 + 0.6 * 50]]
