@@ -170,25 +170,42 @@ UNLIKE = Platform(
 )
 
 
+#: Whole W of GPUs, by group.
+_OF_GPUS = (((1, 50), (0.8, 30)), ((1, 20),))
+
+
 @pytest.mark.parametrize(("allocator", "fallback", "charged"), table_rows(__file__, "starting_jobs_exceed_no_limit"))
+@pytest.mark.parametrize("gpus", [False, True])
 def test_starting_jobs_exceed_no_limit(
-    allocator: str, fallback: str, charged: bool, monkeypatch: pytest.MonkeyPatch
+    allocator: str, fallback: str, charged: bool, gpus: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On unlike hosts, with limits for ever; decisions may take time. The engine's own account is checked at each step."""
+    if allocator in ("pack-gpus", "spread") and not gpus:
+        pytest.skip("these look at GPUs")
+    groups = [
+        replace(group, gpus=2, power=replace(group.power, gpu_states=states))
+        for group, states in zip(UNLIKE.hosts, _OF_GPUS, strict=True)
+    ]
+    machine, constraints = replace(UNLIKE, hosts=tuple(groups)) if gpus else UNLIKE, ConstraintOptions()
     monkeypatch.setattr(BatchSimulator, "checks", 1)
     monkeypatch.setattr(BatchSimulator, "most_ends", 1)
     tried = 0
     for seed in range(4):
         chance = random.Random(f"{seed} {allocator} {fallback}")
-        widest = 2 if allocator == "contiguous" else 4
+        widest = 2 if gpus or allocator == "contiguous" else 4
         rows = [(k, chance.randint(0, 40), chance.randint(1, 30), chance.randint(1, widest), 30) for k in range(1, 30)]
         limits = [(0, None, 900), (0, None, chance.choice((350, 450)), "switch:s0")]
         limits += [(0, None, chance.choice((300, 330)), "hosts:2-3"), (0, None, 500, "switch:s1")]
         backfill = chance.choice(("none", "easy", "conservative"))
         rules = Rules(backfill, decision_cost_ns=S if charged else None)
         jobs = Workload.from_jobs(sorted(rows, key=lambda row: row[1]))
+        if gpus:
+            asked = [f"{k},{chance.choice(('1,,300', '2,,', ',1,', ',1,500', ',,'))}\n" for k in range(1, 30)]
+            (tmp_path / "gpus.csv").write_text("job_id,gpus_per_host,gpus_per_task,gpu_milli\n" + "".join(asked))
+            constraints = ConstraintOptions(requests=str(tmp_path / "gpus.csv"))
+        said: dict[str, Any] = {"allocator": allocator, "rules": rules, "constraints": constraints}
         try:
-            found = ran(limits, jobs, UNLIKE, fallback=fallback, allocator=allocator, rules=rules)
+            found = ran(limits, jobs, machine, fallback=fallback, **said)
         except InputError as error:  # four cores in a row, or on one switch, are not left
             if allocator not in ("contiguous", "topology", "whole-host") or "stuck at" not in str(error):
                 raise

@@ -16,6 +16,7 @@ from refusing import refusals
 import bridge
 from als.graphs.readers import read_graph
 from bls.constraints.job_constraints import BEYOND_LIMITS, constrain
+from bls.machine.host_power import HostPower
 from bls.machine.partitions import Partition
 from bls.machine.platform import HostGroup, Platform
 from bls.metrics.gpus import by_kind
@@ -23,6 +24,7 @@ from bls.metrics.schedule import Schedule
 from bls.policies.multifactor.fair_share import _CURRENT, _NODES, _RUNNING, _USAGE, HEAD
 from bls.policies.multifactor.priority import score_policy
 from bls.policies.multifactor.settings import Billing, Multifactor
+from bls.power.options import Power
 from bls.scheduler_options import ConstraintOptions, Rules
 from bls.workloads.workload import Workload
 from bridge import GraphOptions, simulate_graph
@@ -266,11 +268,12 @@ class Sees:
             ("v100", [6, 7]),
         ]
         for job in view.waiting:
-            asked = job.request
-            assert (
-                job.gpus == (asked.gpus * asked.units + asked.gpus_per_host) * asked.gpu_milli == self.milli[job.job_id]
-            )
-            assert asked.gpu_kinds in ((("a100",), ("a100", "v100")) if job.gpus else ((),))
+            assert job.gpus == self.milli[job.job_id]
+            asked = job.request.gpus
+            if asked is not None:
+                assert job.gpus == asked.count * (job.request.units if asked.per == "unit" else 1) * asked.milli
+                assert asked.kinds in (("a100",), ())  # all kinds: any
+            assert (asked is None) == (job.gpus == 0)
         allowed = {job.job_id: view.partition_of(job).allows(job) for job in view.waiting}
         self.seen.append((view.now_ns, by_host, view.partitions[0].running_gpus, allowed))
         trial = view.trial()
@@ -554,3 +557,42 @@ def test_graphs_with_times_on_kinds_run_in_programs_as_alone(tmp_path: Path) -> 
             assert result.jobs.run_ns[0] == 2 * alone.makespan_ns
             assert result.tasks.core.tolist() == 2 * alone.tasks["core"].tolist()
             assert result.jobs.slr[0] == alone.metrics["slr"]
+
+
+class Scales:
+    """Starts all jobs; asks for the power of those that wait, and scales the speed of those that run, by instants in s."""
+
+    name, directs = "scales", ("speeds",)
+
+    def __init__(self, factors: dict[int, float]) -> None:
+        self.factors, self.seen = factors, list[Any]()
+
+    def decide(self, view: Any) -> Any:
+        for job in view.waiting:
+            self.seen.append([view.power_of(job), view.power_of(job, [4, 5]), view.power_of(job, [0, 4])])
+            yield job
+        for instant, factor in self.factors.items():
+            if view.now_ns == instant * S:
+                for job in view.running:
+                    view.scale(job, factor)
+            elif view.now_ns < instant * S:
+                view.wake_at(instant * S)
+
+
+def test_a_policy_slows_gpus_with_their_job(tmp_path: Path) -> None:
+    """For 0.9 of its speed the job is in the first state, 2 · (10 + 100) W, and for 0.8 in the second, 2 · (8 + 60) W. Parts of
+    600 thousandths draw 54 W beyond idle GPUs on host 0, and 30 W on host 1."""
+    power = HostPower(5, [(1, 10), (0.5, 8)], gpu_idle_w=10, gpu_states=[(1, 100), (0.8, 60)])
+    other = replace(power, gpu_states=[(1, 60)])
+    machine = Platform((HostGroup(1, 4, 4.0, gpus=2, power=power), HostGroup(1, 4, 4.0, gpus=2, power=other)))
+    asked = "job_id,gpus_per_task,gpu_milli\n1,1,\n2,1,600\n"
+    policy = Scales({10: 0.9, 20: 0.8})
+    said = {"platform": machine, "bls": policy, "power": Power("held")}
+    jobs = [(1, 0, 32, 2, 100)]
+    found = simulated(jobs, "job_id,gpus_per_task\n1,1\n", tmp_path, **said)
+    assert found.jobs.end_ns.tolist() == [10 * S + 10 * S + round((32 - 10 - 9) / 0.8 * S)]
+    assert found.jobs.energy_j.tolist() == [220 * 20 + 136 * 16.25]
+    limited = Scales({})
+    said |= {"bls": limited, "power": Power(limits=[(0, None, 1000)], fallback="hold")}
+    simulated([(2, 0, 32, 2, 100)], asked.replace("1,1,\n", ""), tmp_path, **said)
+    assert limited.seen == [[2 * 5 + 1.2 * 50, 2 * 5 + 1.2 * 50, 2 * 5 + 0.6 * 90 + 0.6 * 50]]

@@ -22,13 +22,13 @@ def _offer_of_host(state: BatchState, job: int, host: int) -> int:
         return int(free)
     for k in range(first, stop):
         room = min(room, parts.room[parts.of_host[k]])
-    each, unit, of_unit, of_host = core_mw(state, job, lo), state.jobs.unit_cores[job], 0, 0
+    each, unit, units, of_unit, of_host = core_mw(state, job, lo), state.jobs.unit_cores[job], 0, 0, 0
     if state.power.gpu_mw.size > 0:
-        origin, group = state.jobs.origin[job], group_of(state, lo)
+        origin, group, units = state.jobs.origin[job], group_of(state, lo), state.offered.hosts[host] // unit
         of_unit = gpu_mw(state, job, group, state.gpus.per_unit[origin])
         of_host = gpu_mw(state, job, group, state.gpus.per_host[origin])
     keep = free
-    if free * each + free // unit * of_unit + of_host > room:
+    if free * each + units * of_unit + of_host > room:
         few = room < of_host or state.settings.whole_hosts == 1
         keep = 0 if few else (room - of_host) // (unit * each + of_unit) * unit
     if state.settings.whole_hosts == 1 and free < hi - lo:
@@ -38,7 +38,7 @@ def _offer_of_host(state: BatchState, job: int, host: int) -> int:
         if state.offered.hosts.size > 0:
             state.offered.hosts[host] = min(state.offered.hosts[host], keep)
     for k in range(first, stop):
-        parts.room[parts.of_host[k]] -= keep * each + keep // unit * of_unit + min(keep, 1) * of_host
+        parts.room[parts.of_host[k]] -= keep * each + min(units, keep // unit) * of_unit + min(keep, 1) * of_host
     return int(keep)
 
 
