@@ -59,6 +59,11 @@ class GpuRequests:
         per_unit, per_host, milli, kinds = (column[rows] for column in self.columns)
         return GpuRequests(per_unit, per_host, milli, kinds, joined)
 
+    def accepted(self, row: int, known: tuple[str, ...]) -> tuple[str, ...]:
+        """The known kinds that a job accepts; empty for all of them."""
+        found = tuple(kind for k, kind in enumerate(known) if self.kinds[row] >> k & 1)
+        return found if len(found) < len(known) else ()
+
     def units_on(self, group: HostGroup, kinds: tuple[str, ...]) -> Array:
         """Number of units of each job that the GPUs of an empty host allow, int64 (n,); the largest integer for any number."""
         accepted = (self.kinds >> kinds.index(group.gpu)) & 1 if group.gpus else np.zeros(len(self.kinds), np.int64)

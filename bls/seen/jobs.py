@@ -142,10 +142,9 @@ class JobFacts:
         )
 
     def _gpus(self, asked: GpuRequests, row: int) -> GpuRequest | None:
-        per_unit, per_host, milli, mask = (int(column[row]) for column in asked.columns)
-        kinds, every = self.platform.gpu_kinds, (1 << len(self.platform.gpu_kinds)) - 1
-        accepted = tuple(kind for k, kind in enumerate(kinds) if mask >> k & 1) if mask != every else ()
-        found = GpuRequest(per_host or per_unit, "host" if per_host else "unit", milli, accepted)
+        per_unit, per_host, milli, _ = (int(column[row]) for column in asked.columns)
+        kinds = asked.accepted(row, self.platform.gpu_kinds)
+        found = GpuRequest(per_host or per_unit, "host" if per_host else "unit", milli, kinds)
         return found if found.count else None
 
     def name(self, origin: int) -> str | None:

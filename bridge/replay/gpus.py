@@ -43,11 +43,11 @@ def gpu_fields(scenario: ReadyScenario, found: Configuration, notes: Counter[str
     units = workload.cores // asked.unit_cores
     joined = units * 0 if asked.gpus.joined is None else asked.gpus.joined
     select = found.key("SelectType") or BY_CORES["SelectType"]
-    kinds, fields = scenario.platform.gpu_kinds, list[GpuFields]()
-    for per_unit, per_host, milli, mask, n, of_job in np.column_stack([*asked.gpus.columns, units, joined]).tolist():
-        accepted = [kind for k, kind in enumerate(kinds) if mask >> k & 1]
-        typed = milli == WHOLE and len(accepted) == 1 < len(kinds)
-        gpus, refused = f"gres:{GPU}:{accepted[0]}" if typed else f"gres:{GPU}", ""
+    columns, fields = np.column_stack([*asked.gpus.columns[:3], units, joined]), list[GpuFields]()
+    for row, (per_unit, per_host, milli, n, of_job) in enumerate(columns.tolist()):
+        kinds = asked.gpus.accepted(row, scenario.platform.gpu_kinds)
+        typed = milli == WHOLE and len(kinds) == 1
+        gpus, refused = f"gres:{GPU}:{kinds[0]}" if typed else f"gres:{GPU}", ""
         one: GpuFields = {}
         if milli < WHOLE and (per_unit or per_host):
             one = {"gres_per_node": f"gres:{SHARD}:{milli}"} | ({"nodes": "1", "most_nodes": "1"} if per_unit else {})
@@ -64,11 +64,11 @@ def gpu_fields(scenario: ReadyScenario, found: Configuration, notes: Counter[str
         if refused:
             notes[f"request {refused}: omitted"] += 1
             one = {}
-        elif one and len(accepted) < len(kinds) and not typed:
+        elif one and kinds and not typed:
             if found.site:
                 notes["accept several kinds of GPUs, and get any with a slurm.conf"] += 1
             else:
-                one["features"] = "|".join(map(kind_feature, accepted))
+                one["features"] = "|".join(map(kind_feature, kinds))
         fields.append(one)
     return fields
 
