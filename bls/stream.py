@@ -15,7 +15,7 @@ import numpy as np
 from bls import options as o
 from bls.allocators import Allocator
 from bls.conflicts import STREAM
-from bls.constraints.gpu_requests import log_states_gpus
+from bls.constraints.gpu_requests import gpus_of_log, log_states_gpus
 from bls.constraints.job_constraints import JobConstraints, partitions_of
 from bls.constraints.outages import Outages
 from bls.constraints.resource_requests import never_start, requests
@@ -85,6 +85,7 @@ class ArrivingJobs:
     clamped: int = 0
     jobs: int = 0  # jobs taken
     held: int = 0  # fitting jobs that join the queue after their submit
+    with_gpus: int = 0  # fitting jobs that request GPUs by the log
     limited: bool = False  # whether a job's time limit differs from its run time
     _ahead: list[Workload] = field(default_factory=list)
 
@@ -142,6 +143,8 @@ class ArrivingJobs:
         self._reject({reason: int(np.count_nonzero(mask)) for reason, mask in reasons.items()})
         rejected = np.any([*reasons.values()], axis=0)
         self.held += int(np.count_nonzero(jobs.held & ~rejected))
+        if log_states_gpus(jobs):
+            self.with_gpus += int(np.count_nonzero((gpus_of_log(jobs) > 0) & ~rejected))
         return None if rejected.all() else jobs.take(~rejected, rejects={}, clamped=0)
 
     def constraints(self, jobs: Workload, outages: Outages | None) -> JobConstraints:

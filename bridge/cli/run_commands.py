@@ -289,7 +289,7 @@ def _stream_run(target: Path, force: bool, options: Scenario, arguments: Mapping
     from bridge.runs.result import summary_rows
     from bridge.runs.stream import run_stream
     from bridge.scenarios.ready import ReadyScenario
-    from bridge.scenarios.remarks import held_words, log_words, machine_words, time_limit_words
+    from bridge.scenarios.remarks import gpu_words, held_words, log_words, machine_words, time_limit_words
 
     workload, platform = str(options.workload.source), options.machine.platform
     log = sample_path() if workload == "sample" else Path(workload)
@@ -320,7 +320,8 @@ def _stream_run(target: Path, force: bool, options: Scenario, arguments: Mapping
     whole = replace(begin, n_lines=arrivals.n_lines, rejects=arrivals.rejects)
     for words in machine_words(whole, machine, platform, replayed=True):
         say(words)
-    of_log = [held_words(arrivals.held)] if some is not None else log_words(begin, machine, [options])
+    of_blocks = held_words(arrivals.held), gpu_words(arrivals.with_gpus, machine, [options])
+    of_log = of_blocks if some is not None else log_words(begin, machine, [options])
     for words in filter(None, of_log):
         say(words)
     if not arrivals.limited and (words := time_limit_words(begin, [options])):

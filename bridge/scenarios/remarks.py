@@ -65,17 +65,23 @@ def log_words(jobs: Workload, platform: Platform | None = None, options: Iterabl
     options = list(options)
     if words := held_words(int(np.count_nonzero(jobs.held))):
         yield words
-    with_gpus = 0
-    if jobs.extras and (platform is None or platform.n_gpus == 0):
+    if jobs.extras:
         from bls.constraints.gpu_requests import gpus_of_log
 
-        with_gpus = int(np.count_nonzero(gpus_of_log(jobs)))
-    has_gpus = platform is not None and any("gpu" in name.lower() for name in platform.resource_names)
-    if with_gpus and not (has_gpus and options and all(one.batch.requests is not None for one in options)):
-        what = f"{_jobs(with_gpus)} requested GPUs. They are not simulated, so too many such jobs may run at once"
-        yield f"{what}; declare those of the platform's hosts (gpus)"
+        if words := gpu_words(int(np.count_nonzero(gpus_of_log(jobs))), platform, options):
+            yield words
     if any(one.batch.memory == "swf" for one in options) and not np.any(jobs.memory_kb > 0):
         yield f"{b.MEMORY:swf}: the log records no memory requests, so memory limits no job"
+
+
+def gpu_words(jobs: int, platform: Platform | None, options: Iterable[Scenario]) -> str:
+    """A line about jobs that requested GPUs, if these are not counted; else empty."""
+    options, named = list(options), () if platform is None else platform.resource_names
+    counted = any("gpu" in name.lower() for name in named) and options and all(one.batch.requests for one in options)
+    if not jobs or counted or (platform is not None and platform.n_gpus):
+        return ""
+    what = f"{_jobs(jobs)} requested GPUs. They are not simulated, so too many such jobs may run at once"
+    return f"{what}; declare those of the platform's hosts (gpus), as twolevel platform --like LOG does"
 
 
 def held_words(jobs: int) -> str:

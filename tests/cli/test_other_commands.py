@@ -459,7 +459,9 @@ def test_a_stream_says_it_and_writes_the_same_table(desk: Path) -> None:
     twolevel("workload", "cut", "w.sacct", "-o", "w.swf")
     assert "; Field 19: begin_ns" in (desk / "w.swf").read_text()
     shared = ("w.swf", "--platform", "m.toml", "--als", "recorded", "--trace", "none")
-    assert ONE_HELD in twolevel("run", *shared, "--stream", "--out", "s").err
+    said = twolevel("run", *shared, "--stream", "--out", "s").err
+    assert ONE_HELD in said
+    assert ONE_GPU in said
     twolevel("run", *shared, "--out", "o")
     assert (desk / "s/jobs.parquet").read_bytes() == (desk / "o/jobs.parquet").read_bytes()
 

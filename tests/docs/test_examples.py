@@ -93,7 +93,7 @@ def named_files(page: Path) -> dict[str, str]:
 
 
 def test_the_examples_of_the_pages_are_found() -> None:
-    assert (len(EXAMPLES), sum(map(len, EXAMPLES.values()))) == (40, 228)
+    assert (len(EXAMPLES), sum(map(len, EXAMPLES.values()))) == (41, 232)
 
 
 #: Pages whose commands take several seconds, and use what those of other pages use.
@@ -103,8 +103,9 @@ LONG = (
 )
 
 
-#: Pages whose commands other tests run: test_first_hour.py, test_figures_page.py, and those below.
-ELSEWHERE = ("README", "compare", "coordination", "malleable", "story")
+#: Pages whose commands other tests run: test_first_hour.py, test_figures_page.py, test_gpu_page.py, and
+#: those below.
+ELSEWHERE = ("README", "compare", "coordination", "gpu-packing", "malleable", "story")
 
 
 @pytest.mark.parametrize(
