@@ -27,7 +27,7 @@ def with_held_gpus(
     where: str = "applications",
 ) -> tuple[tuple[Program, ...], Array, Array]:
     """Return programs with numbers of devices: those given, some of which have kinds without a ``count``, and one more for each
-    number and share of GPUs; the program of each job, int64 (n,), of which ``place`` is that given; and by program and kind of
+    number and share of GPUs; the program of each job, int64 (n,), instead of that in ``place``; and by program and kind of
     ``Platform.gpu_kinds``, int64 (programs, kinds): 1 + its place in ``Program.workers``, 0 if GPUs of this kind are not used,
     -1 if the devices of the program are by ``count``. ``where``: source of the programs, for errors.
 
