@@ -26,12 +26,12 @@ def with_held_gpus(
     constraints: JobConstraints,
     where: str = "applications",
 ) -> tuple[tuple[Program, ...], Array, Array]:
-    """Return programs with numbers of devices: those given, some of which have kinds without a ``count``, and one more for each
-    number and share of GPUs; the program of each job, int64 (n,), instead of that in ``place``; and by program and kind of
-    ``Platform.gpu_kinds``, int64 (programs, kinds): 1 + its place in ``Program.workers``, 0 if GPUs of this kind are not used,
-    -1 if the devices of the program are by ``count``. ``where``: source of the programs, for errors.
+    """Replace programs that have kinds of workers without a ``count`` by programs with numbers of devices.
 
-    Raises InputError if no job requests GPUs, or no host has GPUs of a kind."""
+    Returns the given and the new programs; the program of each job, int64 (n,), instead of ``place``; and by program and kind
+    of ``Platform.gpu_kinds``, int64 (programs, kinds): 1 + its place in ``Program.workers``, 0 if GPUs of this kind are not
+    used, -1 if the devices are by ``count``. ``where``: source of the programs, for errors. Raises InputError if no job
+    requests GPUs, or no host has GPUs of a kind."""
     programs, found = list(applications), place.copy()
     rows = [_rows(program, platform, f"{where}: {program.name}.workers") for program in applications]
     held = [at for at, of_kinds in enumerate(rows) if of_kinds[0] >= 0]
