@@ -158,21 +158,13 @@ def kind_columns(kinds: Sequence[WorkerKind]) -> dict[str, Array]:
 
 
 @compiled()
-def place_devices(slots: DeviceSlots, streams: Ints, count: Ints, factor: Floats, speed: Floats) -> None:
-    """Make the last slots devices: ``count[k]`` of each kind k after 0, whose stream has ``factor[k]`` times the speed of the
-    core before it."""
-    c, device = speed.size, 0
-    for k in range(1, count.size):
+def place_devices(slots: DeviceSlots, streams: Ints, count: Ints) -> None:
+    """Make the last slots devices: ``count[k]`` of each kind k after 0."""
+    c = slots.kind.size
+    for k in range(count.size - 1, 0, -1):
+        slots.kind[c - count[k] * streams[k] : c] = k
         c -= count[k] * streams[k]
     slots.kind[:c] = 0
-    slots.device[:c] = -1
-    for k in range(1, count.size):
-        for _ in range(count[k]):
-            for _ in range(streams[k]):
-                slots.kind[c], slots.device[c] = k, device
-                speed[c] *= factor[k]
-                c += 1
-            device += 1
 
 
 @compiled()
@@ -198,30 +190,24 @@ def place_held(
             n = min(n, (stop - max(first, 1)) // streams[kind])
             slots.kind[stop - n * streams[kind] : stop] = kind
         first = stop
-    number_devices(slots, streams)
 
 
 @compiled()
-def number_devices(slots: DeviceSlots, streams: Ints) -> None:
-    """Number the devices of slots of known kinds, those of one device after each other."""
-    device = left = 0
+def begin_devices(slots: DeviceSlots, streams: Ints, factor: Floats, on: Ints, found: Ints, speed: Floats) -> None:
+    """Number the devices of slots of known kinds, one after another, multiply the slots' speeds by ``factor`` of their kinds,
+    and write to ``found`` the kinds that take part in each phase: those of ``on``; the cores, if no slot is of these."""
+    device, left, there = 0, 0, 1
     for c in range(slots.kind.size):
-        slots.device[c] = -1
-        if slots.kind[c] > 0:
-            if left == 0:
-                device, left = device + 1, streams[slots.kind[c]]
-            slots.device[c] = device - 1
-            left -= 1
-
-
-@compiled()
-def on_those_there(on: Ints, kind: Ints, found: Ints) -> None:
-    """Write to ``found`` the kinds that take part in each phase; the cores, if the slots have none of them."""
-    there = 1
-    for c in range(kind.size):
-        there |= 1 << kind[c]
+        kind = slots.kind[c]
+        if kind > 0 and left == 0:
+            device, left = device + 1, streams[kind]
+        slots.device[c] = device - 1 if kind > 0 else -1
+        left -= kind > 0
+        there |= 1 << kind
+        speed[c] *= factor[kind]
     for phase in range(on.size):
-        found[phase] = on[phase] if on[phase] & there != 0 else 1
+        able = on[phase] & there != 0 or on[phase] >> streams.size != 0  # unknown kinds are refused later
+        found[phase] = on[phase] if able else 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -322,18 +308,16 @@ def with_devices(
     """
     if drives is None and n_slots(kinds) >= len(speed_gflops):
         raise InputError(f"workers: {n_slots(kinds)} cores drive devices, of {len(speed_gflops)}; allowed: fewer")
-    speed = np.array(speed_gflops, np.float64)
+    speed, masks = np.array(speed_gflops, np.float64), np.zeros(0, np.int64) if on is None else on
     slots, (streams, count, factor) = DeviceSlots.new({"device_slots": len(speed)}), placing_columns(kinds)
     if drives is None:
-        place_devices(slots, streams, count, factor, speed)
+        place_devices(slots, streams, count)
     else:
         slots.kind[:] = drives
-        number_devices(slots, streams)
-        speed *= factor[drives]
-    if on is not None and (on < 2 << len(kinds)).all():
-        given, on = on, np.empty_like(on)
-        on_those_there(given, slots.kind, on)
-    return speed, WorkerSlots(tuple(kinds), slots.kind.copy(), slots.device.copy(), on, gflop)
+    found = np.empty_like(masks)
+    begin_devices(slots, streams, factor, masks, found, speed)
+    took_part = None if on is None else found
+    return speed, WorkerSlots(tuple(kinds), slots.kind.copy(), slots.device.copy(), took_part, gflop)
 
 
 def works_of_tasks(

@@ -275,8 +275,7 @@ class Program:
             if not kind.drivers:
                 raise InputError(f"{key_of(where, 'workers')}: {kind.name}: drivers; allowed in a job: true")
             if (kind.count is None) != (self.workers[0].count is None):
-                other = "as other kinds have one" if kind.count is None else "as other kinds have none"
-                raise InputError(f"{key_of(where, 'workers')}: {kind.name}: count; allowed: {other}")
+                raise InputError(f"{key_of(where, 'workers')}: {kind.name}: count; allowed: of all kinds, or of none")
         for at in range(len(self.phases)):
             self.mask(at, where)
 

@@ -74,12 +74,8 @@ class ProgramTable(State):
     worker_first: Ints  # first row of a program in ``workers``
     worker_stop: Ints  # one past its last row; the same if it has only cores
     workers: WorkerTable  # workers that are no cores
-    work_kinds: (
-        Ints  # rows of the works of a program's tasks: 1 + its kinds of workers; 0: they have the same everywhere
-    )
-    works_first: (
-        Ints  # where the works of a phase begin in ``works``, kind by kind; -1: its tasks have the same everywhere
-    )
+    work_kinds: Ints  # 1 + the kinds of workers of a program whose tasks have a work on each, else 0
+    works_first: Ints  # where the works of a phase begin in ``works``, kind by kind; -1: as on cores
     works: Floats  # works of the tasks of graphs from files on cores and on each kind, GFLOP
     width_shares: Floats  # cores requested when the phase begins, as a multiple of the job's request; 0: no request
     rules: RuleTable  # the rules of the techniques

@@ -22,7 +22,7 @@ from als.engine.scaling import apply_deferred, begin_varying, defer, look_ahead,
 from als.engine.state import GRAPH, NEVER, ApplicationState, show_slots
 from als.network.state import message_ns_in_kernels as _message_ns
 from als.programs.works import fill_works
-from als.workers import on_those_there, place_devices, place_held
+from als.workers import begin_devices, place_devices, place_held
 from bls.engine import state as b
 from bls.engine.state import BatchState
 from bridge.couplings import inline_state as i
@@ -129,12 +129,8 @@ def bind_width_requests(state: BatchState, inline: InlineState, row: int, _flag:
 @compiled(HOOK)
 def bind_devices(state: BatchState, inline: InlineState, job: int, n_cores: int) -> int:
     """Set the workers of the current application from its program and the GPUs of its job, and the speeds of its slots."""
-    app, table, room, place = (
-        inline.running.app,
-        inline.table,
-        inline.device_slots,
-        inline.program[state.jobs.origin[job]],
-    )
+    app, table, room = inline.running.app, inline.table, inline.device_slots
+    place = inline.program[state.jobs.origin[job]]
     first, stop = table.worker_first[place], table.worker_stop[place]
     devices, workers, n = app.devices, table.workers, n_cores if stop > first else 0
     devices.streams, devices.launch_ns = workers.streams[first:stop], workers.launch_ns[first:stop]
@@ -153,16 +149,14 @@ def bind_devices(state: BatchState, inline: InlineState, job: int, n_cores: int)
             gpus, held = state.gpus, state.gpus.first[job]
             which = gpus.lists.gpu[held : held + gpus.count[job]]
             place_held(slots, devices.streams, rows, app.core_number, state.host_of, which, gpus.host, gpus.kind)
-            for c in range(n):
-                app.speed[c] *= workers.factor[first + slots.kind[c]]
         else:
-            place_devices(slots, devices.streams, workers.count[first:stop], workers.factor[first:stop], app.speed)
+            place_devices(slots, devices.streams, workers.count[first:stop])
+        devices.on = inline.device_on[: on.size]
+        begin_devices(slots, devices.streams, workers.factor[first:stop], on, devices.on, app.speed)
         n_works = table.work_kinds[place] * app.lengths.size
         devices.gflop = inline.device_works[:n_works]
         if n_works > 0:
             fill_works(devices.gflop, app.lengths, app.part_first, table, place)
-        devices.on = inline.device_on[: on.size]
-        on_those_there(on, slots.kind, devices.on)
     return 0
 
 

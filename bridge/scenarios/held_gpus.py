@@ -26,47 +26,26 @@ def with_held_gpus(
     constraints: JobConstraints,
     where: str = "applications",
 ) -> tuple[tuple[Program, ...], Array, Array]:
-    """Return programs with numbers of devices, for jobs that hold GPUs.
+    """Replace programs that have kinds of workers without a ``count`` by programs with numbers of devices.
 
-    Parameters
-    ----------
-    applications : sequence of Program
-        Some have kinds of workers without a ``count``.
-    place : int64 (n,)
-        The program of each job of ``workload``.
-    where : str
-        The source of the programs, for errors.
-
-    Returns
-    -------
-    programs : tuple of Program
-        Those given, and one more for each number and share of GPUs.
-    place : int64 (n,)
-        The program of each job.
-    gpu_rows : int64 (programs, kinds of GPUs)
-        By program and kind (of ``Platform.gpu_kinds``): 1 + its place in ``Program.workers``, 0 if GPUs of this kind are not
-        used, -1 if the devices of the program are by ``count``.
-
-    Raises
-    ------
-    InputError
-        If no job requests GPUs, or no host has GPUs of a kind.
-    """
-    asked = None if constraints.requests is None else constraints.requests.gpus
+    Returns the given and the new programs; the program of each job, int64 (n,), instead of ``place``; and by program and kind
+    of ``Platform.gpu_kinds``, int64 (programs, kinds): 1 + its place in ``Program.workers``, 0 if GPUs of this kind are not
+    used, -1 if the devices are by ``count``. ``where``: source of the programs, for errors. Raises InputError if no job
+    requests GPUs, or no host has GPUs of a kind."""
     programs, found = list(applications), place.copy()
     rows = [_rows(program, platform, f"{where}: {program.name}.workers") for program in applications]
-    columns: list[Array] = []
-    if asked is not None and constraints.requests is not None:
-        units = workload.cores // constraints.requests.unit_cores
-        hosts = -(-workload.cores // max(group.cores for group in platform.hosts))  # as few as possible
-        columns = [asked.per_unit * units + asked.per_host * hosts, asked.milli, asked.kinds]
-    for at, program in enumerate(applications):
-        if rows[at][0] < 0:
-            continue
-        if asked is None or not asked.any.any():
-            what = f"{where}: {program.name}.workers.{program.workers[0].name}: no count, and no job requests GPUs"
-            raise InputError(f"{what}; allowed: count, or jobs that request GPUs of hosts")
-        variants: dict[tuple[int, ...], int] = {}
+    held = [at for at, of_kinds in enumerate(rows) if of_kinds[0] >= 0]
+    requests = constraints.requests
+    asked = None if requests is None else requests.gpus
+    if requests is None or asked is None or not asked.any.any():
+        kind = f"{applications[held[0]].name}.workers.{applications[held[0]].workers[0].name}"
+        allowed = "count, or jobs that request GPUs of hosts"
+        raise InputError(f"{where}: {kind}: no count, and no job requests GPUs; allowed: {allowed}")
+    units = workload.cores // requests.unit_cores
+    hosts = -(-workload.cores // max(group.cores for group in platform.hosts))  # as few as possible
+    columns = asked.per_unit * units + asked.per_host * hosts, asked.milli, asked.kinds
+    for at in held:
+        program, variants = applications[at], dict[tuple[int, ...], int]()
         for job in np.flatnonzero(place == at).tolist():
             parts, milli, kinds = (int(column[job]) for column in columns)
             accepted = [row - 1 for k, row in enumerate(rows[at]) if row > 0 and kinds >> k & 1]

@@ -351,7 +351,7 @@ class _Reference:
         return None if device is None or self.jobs[row].cores <= device.slots else device
 
     def nominal(self, row: int) -> tuple[int, WorkerKind]:
-        """With how many GPUs of which kind the work of a job is computed: those that it asks for and can drive."""
+        """How many GPUs the work of a job counts, and their kind: those that it asks for and can drive."""
         job, held = in_units(self.jobs[row]), self.case.computing.held
         if job.gpus is None or not (
             able := [kind for kind in held if not job.gpus.kinds or kind.name in job.gpus.kinds]

@@ -533,7 +533,7 @@ test_refused_kinds = refusals(
 
 
 def test_graphs_with_times_on_kinds_run_in_programs_as_alone(tmp_path: Path) -> None:
-    """On six cores, of which two drive workers of the kind ``w0``; every third task can run on them only."""
+    """On six cores, two of them drivers of workers of the kind ``w0``; every third task can run on them only."""
     chance, lines = random.Random(5), []
     for task in range(24):
         on = f"{chance.randint(1, 9)}e6 {'inf' if task % 3 == 2 else f'{chance.randint(3, 30)}e6'}"

@@ -21,6 +21,7 @@ from two_engines import LV08, Answered, answered, between, both, ordered, simgri
 from als.planners import PLANNERS
 from als.programs.program import Graph, Loop, Program, Serial
 from als.techniques import TECHNIQUES
+from als.workers import WorkerKind
 from bridge.adapters.simgrid import process
 from bridge.adapters.simgrid.peer import MAX_ACTORS, SimGridPeer
 from bridge.adapters.simgrid.process import find_simgrid
@@ -125,6 +126,8 @@ def test_what_it_cannot_is_said_in_a_line(tmp_path: Path) -> None:
          "SimGrid: select:ss,gss: looks ahead by simulating the loop; allowed: techniques and planners"),
         (ordered(TWO, program=graph("static-steal"), **between([0, 1])), None,
          "SimGrid: static-steal: chooses the tasks of a chunk; allowed with graphs: techniques that only choose sizes"),
+        (ordered(TWO, program=Program((Loop("ss"),), workers=(WorkerKind(),)).to_json()), None,
+         "SimGrid: workers that are no cores; allowed: cores alone"),
         (ordered([1.0] * (MAX_ACTORS + 1)), None, "SimGrid: a job of 8193 cores; allowed: up to 8192, one actor per core"),
         (on(topology=MINIMAL), None,
          f"network.topology: {MINIMAL}: SimGrid routes within a group itself; allowed: routing=simgrid"),

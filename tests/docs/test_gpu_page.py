@@ -38,9 +38,11 @@ def test_the_run_times_of_a_loop(name: str) -> None:
     assert LOOPS[name][0] == f"{np.mean(found):.2f} ± {half:.2f}"
 
 
-def test_the_study_can_be_run() -> None:
-    study = load_study(STUDIES / "devices.toml", [])
-    assert len(study.cells) == 12
+def test_the_studies_can_be_run() -> None:
+    assert len(load_study(STUDIES / "devices.toml", []).cells) == 12
+    allocated = load_study(STUDIES / "devices-allocated.toml", [])
+    assert [row[0].strip("`") for row in table(section(PAGE, "GPUs of the batch level"))] == ["static", "awf-c", "af"]
+    assert len(allocated.cells) == 3
 
 
 PACKING = ROOT / "docs/explanation/gpu-packing.md"

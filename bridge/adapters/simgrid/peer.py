@@ -153,6 +153,8 @@ class SimGridPeer(JobPeer):
             raise PeerError("SimGrid: an absent core; allowed: cores that are available from the start to the end")
         changes = _checked(start.changes)
         drawn = self._drawing.drawn(recipe, start.technique)
+        if drawn.program is not None:
+            raise PeerError("SimGrid: workers that are no cores; allowed: cores alone")
         asked = JobSchedulers(start, drawn)
         asked.change(changes)
         core_host = [] if start.core_host is None else unpack_int32(start.core_host).tolist()
