@@ -102,7 +102,7 @@ def _more(units: int, per_unit: int, per_host: int, milli: int) -> dict[str, Any
     """The columns of ``HostAmounts``: units need 1 of a resource, and the hosts have 2, 8 and no GPUs of two kinds."""
     columns: dict[str, Any] = {"amounts": (4, 60, 20), "needs": (1,), "most": (60,), "gpu_first": (0, 2, 10, 10)}
     columns |= {"gpu_kind": (0, 1, 0), "gpu_left": 5 * (1000, 500), "out_gpu": (per_unit * units + per_host * 2) * (0,)}
-    columns |= {"classes": ((3, 1, per_unit, per_host, milli, 3, 1),), "memo": 7 * ((4 + 1 + 8) * (-1,),)}
+    columns |= {"classes": ((3, 1, per_unit, per_host, milli, 3, 1),), "memo": 7 * ((3 + 1 + 8) * (-1,),)}
     return {name: np.array(values, np.int64) for name, values in columns.items()}
 
 

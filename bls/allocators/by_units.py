@@ -102,19 +102,18 @@ def _put(row: Array, k: int, value: int) -> bool:
 
 @compiled(inner=True)
 def _known_descent(request: PlacementRequest, cores: Array, amounts: Array, left: Array, host: int, n: int) -> int:
-    """The same score, from the memo if it was computed for this unit on an equal host: most hosts are as before."""
+    """The same score, from the memo if it was computed for this unit and what is left of the host: most are as before."""
     more, resources = request.more, request.more.needs.size
     if more.classes.shape[0] == 0:
         return 0
     (first, stop), unit = _parts(more, host), 2 * more.own_class + min(n, 1)
     row = more.memo[(unit * cores.size + host) % more.memo.shape[0]]
     same = _put(row, 1, unit)
-    same = _put(row, 2, more.gpu_kind[host]) and same
-    same = _put(row, 3, cores[host]) and same
+    same = _put(row, 2, cores[host]) and same
     for r in range(resources):
-        same = _put(row, 4 + r, amounts[host * resources + r]) and same
-    for k in range(row.size - 4 - resources):
-        same = _put(row, 4 + resources + k, left[first + k] if k < stop - first else -1) and same
+        same = _put(row, 3 + r, amounts[host * resources + r]) and same
+    for k in range(stop - first):
+        same = _put(row, 3 + resources + k, left[first + k]) and same
     if not same:
         row[0] = _descent(request, cores, amounts, left, host, n)[0]
     return int(row[0])

@@ -37,8 +37,8 @@ class HostAmounts(State):
     # int64 (C, 6 + R), with ``by_classes``: the different units of all jobs of the workload, each as its number of jobs, its
     # cores, its GPUs, GPUs per host, thousandths, kinds and needs; empty if no job requests GPUs
     classes: Ints2
-    # int64 (N, 4 + R + most GPUs of a host), with ``classes``: work space that is kept between calls, -1 at first. Answers must
-    # not depend on it
+    # int64 (N, 3 + R + most GPUs of a host), N at least H, with ``classes``: work space that is kept between calls, first -1.
+    # Answers must not depend on it
     memo: Ints2
 
 

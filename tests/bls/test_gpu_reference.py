@@ -1,8 +1,10 @@
 """The slow reference's GPUs: schedules, allocators and fragmentation that were worked out on paper."""
 
+import random
 import re
 import tomllib
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -10,14 +12,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from batch_cases import FEATURES, LATER, BatchCase, expected, finishes, seeded_cases
+from batch_cases import FEATURES, KINDS, LATER, BatchCase, expected, seeded_cases
 from batch_drives import attempts, constraints_of, finish, platform_of, said_cases, simulator_of, workload_of
 from reference.cluster import run
 from reference.gpu_metrics import Gpu, measure
-from reference.gpus import BY_UNITS, Left, fragmentation, fragments, in_units, share_of_fragments
+from reference.gpus import BY_UNITS, Left, fragmentation, fragments, in_units, place_units, share_of_fragments
 from reference.machine import Gpus, Host, Job, Machine, Partition, Rules
 
 import bridge
+from bls.allocators import Allocator, HostAmounts, PlacementRequest, allocator
+from bls.availability.free_cores import free_give, new_free
 from bls.engine.status import BatchStatus
 from bls.metrics.gpus import gpu_fragmentation, gpu_metrics
 from bls.metrics.schedule import NO_DOWNTIME, Schedule
@@ -157,16 +161,113 @@ def job(cores: int, gpus: Gpus | None) -> Job:
     return Job(1, 0, 1, cores, 1, unit_cores=cores, gpus=gpus)
 
 
+def answer(
+    rule: Allocator, job: Job, left: dict[int, Left], jobs: list[Job], memo: Any
+) -> tuple[set[int], tuple[int, ...]] | None:
+    """The cores and GPUs that an allocator by unit chooses of what hosts of 3 cores have left, with its memo; ``jobs``: all."""
+
+    def column(values: Iterable[Any]) -> Any:
+        return np.array(list(values), np.int64)
+
+    def unit(one: Job) -> tuple[int, ...]:
+        asked = one.gpus or Gpus(0)
+        counts = (asked.n * (asked.per == "unit"), asked.n * (asked.per == "host"))
+        kinds = sum(1 << k for k, kind in enumerate(KINDS) if not asked.kinds or kind in asked.kinds)
+        return one.unit_cores, *counts, asked.milli, kinds, dict(one.needs).get("memory", 0)
+
+    classes = sorted({unit(one) for one in jobs})
+    words, starts = new_free(3 * len(left))
+    words[:] = 0
+    for here in left.values():
+        for core in here.cores:
+            free_give(words, starts, core, core + 1)
+    _, per_unit, per_host, milli, kinds, memory = unit(job)
+    more = HostAmounts.none(
+        gpus=per_unit,
+        gpus_per_host=per_host,
+        gpu_milli=milli,
+        gpu_kinds=kinds,
+        own_class=classes.index(unit(job)),
+        amounts=column(amount for here in left.values() for _, amount in here.amounts),
+        needs=column([memory]),
+        most=column([9]),
+        gpu_first=np.cumsum([0, *(len(here.gpus) for here in left.values())]),
+        gpu_kind=column(KINDS.index(here.kind) for here in left.values()),
+        gpu_left=column(milli for here in left.values() for _, milli in here.gpus),
+        out_gpu=np.zeros(per_unit * (job.cores // job.unit_cores) + per_host * len(left), np.int64),
+        classes=column((sum(unit(one) == each for one in jobs), *each) for each in classes),
+        memo=memo,
+    )
+    request = PlacementRequest.none(
+        n_cores=job.cores,
+        unit_cores=job.unit_cores,
+        words=words,
+        starts=starts,
+        host_first=column(range(0, 3 * len(left) + 1, 3)),
+        host_free=column(len(here.cores) for here in left.values()),
+        parameters=column(rule.parameters),
+        out_lo=np.zeros(2 * job.cores, np.int64),
+        out_hi=np.zeros(2 * job.cores, np.int64),
+        more=more,
+        number=1,
+        limit=0,
+    )
+    count = rule.place(request)
+    cores = {core for k in range(count) for core in range(request.out_lo[k], request.out_hi[k])}
+    return (cores, tuple(sorted(more.out_gpu[: more.n_gpus].tolist()))) if count else None
+
+
+def without(here: Left, job: Job, cores: set[int], gpus: tuple[int, ...]) -> Left:
+    """What a host has left when a job has been placed."""
+    units = len(cores.intersection(here.cores)) // job.unit_cores
+    needs, milli = dict(job.needs), (job.gpus or Gpus(0)).milli
+    return replace(
+        here,
+        cores=tuple(core for core in here.cores if core not in cores),
+        amounts=tuple((name, amount - units * needs.get(name, 0)) for name, amount in here.amounts),
+        gpus=tuple((gpu, some - milli * gpus.count(gpu)) for gpu, some in here.gpus),
+    )
+
+
 @pytest.mark.parametrize("rule", BY_UNITS)
-def test_allocators_by_unit_in_random_cases(rule: str) -> None:
-    """The memo of ``fgd`` must not matter, also if plans ahead and ends change what hosts have left between two questions."""
-    n = 0
-    for case in said_cases(17, 60, ("units", "resources", "outages", "cancel", "orders"), always=("gpus",)):
-        said = replace(case, rules=replace(case.rules, allocator=rule))
-        if finishes(said):
-            n += 1
-            assert finish(simulator_of(said)) == expected(said), said
-    assert n > 30
+def test_allocators_by_unit_on_random_hosts(rule: str) -> None:
+    """Few different states and requests, so that ``fgd`` finds scores of earlier questions in its memo."""
+    rng, placed = random.Random(5), 0
+    for _ in range(60):
+        gpus = [rng.randint(0, 3) for _ in range(3)]
+        machine = Machine(tuple(Host(3, (("memory", 9),), gpus=n, kind=rng.choice(KINDS)) for n in gpus))
+        jobs = []
+        for _ in range(rng.randint(1, 4)):
+            cores, memory = rng.randint(1, 2), rng.choice([(), (("memory", rng.randint(1, 3)),)])
+            shares = [Gpus(1, milli=300), Gpus(1, "host", 500), Gpus(1), Gpus(2), Gpus(1, "host"), Gpus(2, "host")]
+            asked = rng.choice([None, *shares, replace(shares[0], kinds=frozenset(KINDS[:1]))])
+            one = Job(1, 0, 1, cores * rng.randint(1, 3), 1, unit_cores=cores, needs=memory, gpus=asked)
+            jobs += [one] * rng.randint(1, 5)
+        memo = np.full((2 * len(jobs) * 3, 3 + 1 + 3), -1)
+        left = {
+            number: Left(
+                machine.cores_of(number),
+                host.amounts,
+                tuple((gpu, 1000) for gpu in machine.gpus_of(number)),
+                host.kind,
+            )
+            for number, host in enumerate(machine.hosts)
+        }
+        for _ in range(60):
+            host = rng.randint(0, 2)  # a part of one host changes at a time
+            changes: list[dict[str, Any]] = [
+                {"cores": tuple(core for core in machine.cores_of(host) if rng.randint(0, 3))},
+                {"amounts": (("memory", rng.randint(1, 6)),)},
+                {"gpus": tuple((gpu, rng.choice((200, 300, 800, 1000))) for gpu in machine.gpus_of(host))},
+            ]
+            left[host] = replace(left[host], **rng.choice(changes))
+            one = rng.choice(jobs)
+            expected = place_units(one, left, rule, machine, jobs)
+            assert answer(allocator(rule), one, left, jobs, memo) == expected, (one, left, jobs)
+            placed += expected is not None
+            if expected is not None and rng.randint(0, 2) == 0:
+                left = {host: without(here, one, *expected) for host, here in left.items()}
+    assert placed > 200
 
 
 def test_parts_of_a_job() -> None:

@@ -440,7 +440,7 @@ def test_no_job_starts_that_exceeds_the_known_limits(
         states = [machine.slowest if fallback == "dvfs" and job.slowable else 0 for job in case.jobs]
         both = list(zip(case.jobs, states, strict=True))
         lowest = [job.cores * (machine.state(state)[1] - machine.idle) for job, state in both]
-        if machine.gpus:  # of which a thousandth draws in mW what all draws in W
+        if machine.gpus:  # a thousandth of a GPU draws in mW what the whole one draws in W
             each = [(machine.gpu_state(state)[1] - machine.gpu_idle) // 1000 for state in states]
             lowest = [mw + milli * watts for mw, milli, watts in zip(lowest, found.jobs.gpus, each, strict=True)]
         rows = list(zip(found.jobs.start_ns, found.jobs.end_ns, lowest, strict=True))

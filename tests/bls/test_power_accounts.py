@@ -189,7 +189,7 @@ def test_no_job_starts(options: Power, said: dict[str, Any]) -> None:
 
 
 def with_gpus(workload: Workload, platform: Platform, seed: int, path: Path) -> tuple[Workload, Platform]:
-    """Some hosts have GPUs, the power of some of which is unknown; jobs that fit request some in a file."""
+    """Some hosts have GPUs, some without known power; jobs that fit request some in a file."""
     chance, groups = random.Random(f"{seed} gpus"), []
     for group in platform.hosts:
         gpus, states = chance.randint(int(not groups), 3), ((1, 300), (0.9, 200), (0.5, 120))[: chance.randint(1, 3)]

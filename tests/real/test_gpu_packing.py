@@ -53,7 +53,7 @@ def rows(path: Path) -> list[dict[str, str]]:
 def test_what_fits_on_the_machine_of_alibaba(
     allocator: str, milli: int, rejected: int, shared: Path, tmp_path: Path
 ) -> None:
-    """The numbers are of a script that knows only the tables and the rules. A task is one core, of which there are enough."""
+    """The numbers are of a script that knows only the tables and the rules. A task is one core; there are enough cores."""
     hosts = tuple(
         HostGroup(
             count=1,

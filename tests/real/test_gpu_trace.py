@@ -14,7 +14,7 @@ def test_the_gpu_trace_of_alibaba(shared: Path, tmp_path: Path) -> None:
     path = shared / "traces" / "alibaba-gpu-2023-tasks.csv.gz"
     assert format_of(path) == "table"
     found = read_workload(path)
-    # 8,152 tasks, of which 897 were still pending.
+    # 8,152 tasks; 897 were still pending.
     assert (found.n_lines, len(found), found.rejects["no run time"]) == (8152, 7255, 897)
     assert sum(found.rejects.values()) == 897
     shares = found.extras["gpu_milli"][found.extras["gpus"] == 1]

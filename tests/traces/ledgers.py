@@ -124,7 +124,7 @@ def ledgers(draw: st.DrawFn) -> Ledger:
 
 
 def with_gpus(of: Ledger, gpus_of_host: list[int], held: list[tuple[int, int, int]]) -> Ledger:
-    """The ledger with GPUs, of which jobs held parts: row of the job, number of the GPU, thousandths."""
+    """The ledger with GPUs and the parts that jobs held: row of the job, number of the GPU, thousandths."""
     first_gpu = np.concatenate([[0], np.cumsum(gpus_of_host)]).astype(np.int64)
     gpus = GpuRecords.of(len(of.jobs), *np.array(held, np.int64).reshape(-1, 3).T)
     return replace(of, machine=replace(of.machine, first_gpu=first_gpu), gpus=gpus)

@@ -142,7 +142,7 @@ def held(rows: list[tuple[int, ...]], first: list[int]) -> HeldGpus:
 def test_gpus_are_below_the_cores_of_their_host(
     chosen: dict[str, Any], labels: list[str], expected: list[tuple[float, ...]]
 ) -> None:
-    """Of jobs that have no bar of their own on the shown cores, nothing is drawn."""
+    """Jobs without a bar on the shown cores draw nothing."""
     figure = gantt_figure(*COLUMNS, **HOSTS, **chosen, gpus=held(SHARES, [0, 2, 3]))
     axes = figure.axes[0]
     assert [text.get_text() for text in axes.get_yticklabels()] == labels

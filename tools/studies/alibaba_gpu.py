@@ -1,6 +1,6 @@
 """Alibaba's GPU trace of 2023: platform and requests (``python alibaba_gpu.py NODES.csv TASKS.csv``), and a policy that packs.
 
-A task has one core, of which there are always enough; its CPU is an amount of its host, in thousandths of a core.
+A task has one core, and there are always enough cores; its CPU is an amount of its host, in thousandths of a core.
 """
 
 import csv

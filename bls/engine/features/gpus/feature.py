@@ -14,7 +14,7 @@ from traces.intervals import intervals_of
 from traces.records.gpus import WHOLE, GpuRecords
 
 _HERE = "bls.engine.features.gpus"
-_MEMO = 2**20  #: most numbers in an allocator's memo
+_MEMO = 2**20  #: numbers in an allocator's memo, unless that is less than a row for each host
 
 
 def _requested(run: RunColumns) -> dict[str, Any]:
@@ -42,8 +42,8 @@ def _requested(run: RunColumns) -> dict[str, Any]:
     if chosen.allocator.by_classes and asked is not None:
         units, gpus["own_class"], jobs = chosen.constraints.requests.classes
         classes, placement = np.column_stack([jobs, units]), run.state["placement"]
-        width = classes.shape[1] - 2 + int(of_host.max())
-        memo = np.full((min(_MEMO // width, 2 * len(classes) * len(of_host)), width), -1)
+        width, n_hosts = classes.shape[1] - 3 + int(of_host.max()), len(of_host)
+        memo = np.full((max(n_hosts, min(_MEMO // width, 2 * len(classes) * n_hosts)), width), -1)
         given["placement"] = placement._replace(more=placement.more._replace(classes=classes, memo=memo))
     return given
 
