@@ -298,3 +298,9 @@ def test_gpus_by_kind() -> None:
         ([""] * 3, [("", 3, 42.5 / 60, 4, 2.5)]),
     ):
         assert by_kind(ledger, schedule, kinds) == [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def test_gpus_of_a_result_by_kind(tmp_path: Path) -> None:
+    jobs = [(1, 0, 10, 1, 10), (2, 0, 20, 1, 20), (3, 5, 10, 1, 10)]
+    found = simulated(jobs, "job_id,gpus_per_task,gpu_kind\n1,1,b\n2,2,a\n3,1,b\n", tmp_path, platform=TWO_KINDS)
+    assert found.gpus_by_kind.to_numpy().tolist() == [["a", 4, 0.5, 1, 0.0], ["b", 1, 1.0, 2, 2.5e9]]
