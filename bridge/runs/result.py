@@ -309,6 +309,15 @@ class Result(WithCosts):
         return gpu_fragmentation_of(self.scenario, self.ledger, self.notes.downtime)
 
     @cached_property
+    def gpus_by_kind(self) -> pd.DataFrame:
+        """One row per kind of numbered GPUs: their number, utilisation, jobs and mean wait (``bls.metrics.gpus.by_kind``)."""
+        from bls.metrics.gpus import by_kind  # few runs need it
+
+        groups = self.scenario.platform.hosts
+        kinds = np.repeat([group.gpu for group in groups], [group.count for group in groups]).tolist()
+        return tables.rows_frame(by_kind(self.ledger, self._schedule(), kinds))
+
+    @cached_property
     def power_over_time(self) -> pd.DataFrame:
         """One row per change of the machine's power draw, limit, power level, or number of hosts in service.
 

@@ -596,3 +596,9 @@ def test_a_policy_slows_gpus_with_their_job(tmp_path: Path) -> None:
     said |= {"bls": limited, "power": Power(limits=[(0, None, 1000)], fallback="hold")}
     simulated([(2, 0, 32, 2, 100)], asked.replace("1,1,\n", ""), tmp_path, **said)
     assert limited.seen == [[2 * 5 + 1.2 * 50, 2 * 5 + 1.2 * 50, 2 * 5 + 0.6 * 90 + 0.6 * 50]]
+
+
+def test_gpus_of_a_result_by_kind(tmp_path: Path) -> None:
+    jobs = [(1, 0, 10, 1, 10), (2, 0, 20, 1, 20), (3, 5, 10, 1, 10)]
+    found = simulated(jobs, "job_id,gpus_per_task,gpu_kind\n1,1,b\n2,2,a\n3,1,b\n", tmp_path, platform=TWO_KINDS)
+    assert found.gpus_by_kind.to_numpy().tolist() == [["a", 4, 0.5, 1, 0.0], ["b", 1, 1.0, 2, 2.5e9]]

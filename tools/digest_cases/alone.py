@@ -72,6 +72,8 @@ _COMMANDS: dict[str, str] = {
     "work: run": "run sample --select first:60 --als gss --variation 0.25 --tasks --trace none --tasks-per-core 4",
     "run with hosts": "run sample --select first:90 --backfill easy --failures mtbf:12h,mttr:1h,seed:7 --kill-at-walltime "
     "--als recorded --nodes --trace none",
+    "streamed run with kinds of gpus": "run with-gpus.swf --platform two-kinds.toml --als recorded --backfill easy --stream "
+    "--trace none --failures mtbf:2h,mttr:10min,seed:3",
     "run with windows": "run sample --platform plain.toml --windows sample-windows.toml --als recorded --nodes --trace none",
     "loop": "loop --n 200 --lengths gamma:cov=0.5,draw=paper --cores 6 --als fac --overhead 3000000",
     "work: loop": "loop --n 200 --lengths gamma:cov=0.5 --cores 6 --als fac --overhead 3000000",

@@ -313,6 +313,17 @@ _BATSIM = """\
 """
 
 _GWF_REST = " ".join(["-1"] * 12)
+#: Jobs of a GPU of a kind, of several, of a share of one, or of none; their log's machine has two kinds.
+_WITH_GPUS = "; Field 19: gpus\n; Field 20: gpu_milli\n" + "".join(
+    f"{k + 1} {40 * k} 0 {300 + 17 * (k % 23)} {1 + k % 4} -1 -1 {1 + k % 4} 900 -1 1 {k % 5} 1 -1 1 1 -1 -1 "
+    f"{(k % 4 != 3) * (1 + k % 2)} {250 if k % 2 == 0 else -1}\n"
+    for k in range(120)
+)
+_TWO_KINDS = "".join(
+    f'[[hosts]]\ncount = {count}\ncores = 4\nspeed_gflops = 4.0\ngpus = {gpus}\ngpu = "{kind}"\n'
+    for count, gpus, kind in ((2, 2, "a100"), (1, 4, "t4"))
+)
+
 _GWF = (
     "# Version: 1.0\n"
     f"1 1100000000 5 60 4 -1 -1 8 120 -1 1 ann g1 app1 q0 p0 site1 {_GWF_REST}\n"
@@ -422,6 +433,8 @@ def files() -> dict[str, str]:
         "log.json": _BATSIM,
         "log.gwf": _GWF,
         "log.csv": _TABLE,
+        "with-gpus.swf": _WITH_GPUS,
+        "two-kinds.toml": _TWO_KINDS,
         "withdrawn.swf": withdrawn_swf(),
     }
 
