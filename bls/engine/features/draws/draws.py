@@ -53,8 +53,6 @@ def more_mw(state: b.BatchState, job: int, at: int, group: int) -> int:
 @compiled(inner=True)
 def gpu_mw(state: b.BatchState, job: int, group: int, n: int) -> int:
     """The draw above idle of ``n`` requested parts of GPUs of a group in the job's planned state, mW."""
-    if state.power.gpu_mw.size == 0 or n == 0:
-        return 0
     milli = n * state.gpus.milli[state.jobs.origin[job]]
     return int(milli * _planned_mw(state, state.power.gpu_mw, job, planned_state(state, job), group))
 
@@ -63,8 +61,6 @@ def gpu_mw(state: b.BatchState, job: int, group: int, n: int) -> int:
 def gpus_mw(state: b.BatchState, job: int, domain: int, at: int, planned: bool) -> int:
     """The draw above idle, as planned or true, of the GPUs chosen for a job that are in a domain, in a state, mW."""
     power, domains, others, total = state.power, state.domains, state.others, 0
-    if power.gpu_mw.size == 0:
-        return 0
     count = call_hook(state.roles[OTHER_AMOUNTS], (state, job, 0, 0, 0))
     for part in range(domains.first[domain], domains.first[domain + 1]):
         milli, group = 0, domains.group[part]
@@ -96,7 +92,9 @@ def cores_mw(state: b.BatchState, job: int, domain: int, lo: Array, hi: Array, c
             cores += max(0, min(hi[i], domains.hi[part]) - max(lo[i], domains.lo[part]))
         if cores > 0:
             total += cores * more_mw(state, job, at, domains.group[part])
-    return int(total + gpus_mw(state, job, domain, at, True))
+    if state.power.gpu_mw.size > 0:
+        total += gpus_mw(state, job, domain, at, True)
+    return int(total)
 
 
 @compiled(inner=True)
@@ -116,13 +114,24 @@ def core_mw(state: b.BatchState, job: int, core: int) -> int:
 
 @compiled(inner=True)
 def least_mw(state: b.BatchState, job: int) -> int:
-    """The least draw above idle of a waiting job on any cores, mW."""
-    at, cores, parts, least = planned_state(state, job), state.jobs.cores[job], 0, b.NEVER
+    """A draw above idle that a waiting job has at least, on any cores and GPUs, mW."""
+    at = planned_state(state, job)
+    least = more_mw(state, job, at, 0)
+    for group in range(1, state.power.first_core.size - 1):
+        least = min(least, more_mw(state, job, at, group))
+    least *= state.jobs.cores[job]
     if state.power.gpu_mw.size > 0:
-        origin = state.jobs.origin[job]
-        parts = state.gpus.per_unit[origin] * (cores // state.jobs.unit_cores[job]) + state.gpus.per_host[origin]
+        least += _least_of_gpus(state, job)
+    return int(least)
+
+
+@compiled(inner=True)
+def _least_of_gpus(state: b.BatchState, job: int) -> int:
+    """The same of its GPUs."""
+    gpus, origin, least = state.gpus, state.jobs.origin[job], b.NEVER
+    n = gpus.per_unit[origin] * (state.jobs.cores[job] // state.jobs.unit_cores[job]) + gpus.per_host[origin]
     for group in range(state.power.first_core.size - 1):
-        least = min(least, cores * more_mw(state, job, at, group) + gpu_mw(state, job, group, parts))
+        least = min(least, gpu_mw(state, job, group, n))
     return int(least)
 
 
@@ -159,7 +168,9 @@ def held_mw(state: b.BatchState, job: int, domain: int) -> int:
     domains, at, total = state.domains, planned_state(state, job), 0
     for part in range(domains.first[domain], domains.first[domain + 1]):
         total += held_in(state, job, part) * more_mw(state, job, at, domains.group[part])
-    return int(total + gpus_mw(state, job, domain, at, True))
+    if state.power.gpu_mw.size > 0:
+        total += gpus_mw(state, job, domain, at, True)
+    return int(total)
 
 
 @compiled(inner=True)
@@ -174,7 +185,10 @@ def sum_within(state: b.BatchState, job: int, domain: int, table: Array, at: int
 @compiled(inner=True)
 def drawn_within(state: b.BatchState, job: int, domain: int, at: int) -> int:
     """The draw above idle of the cores and GPUs that a job holds in a domain, in a state, mW."""
-    return int(sum_within(state, job, domain, state.power.more_mw, at) + gpus_mw(state, job, domain, at, False))
+    total = sum_within(state, job, domain, state.power.more_mw, at)
+    if state.power.gpu_mw.size > 0:
+        total += gpus_mw(state, job, domain, at, False)
+    return total
 
 
 @compiled(inner=True)
