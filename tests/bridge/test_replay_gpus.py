@@ -64,16 +64,11 @@ def _drawn(seed: int) -> tuple[Machine, list[Job]]:
         per, n = str(rng.choice(["unit", "host", "job", ""])), int(rng.integers(1, 4))
         # Slurm 22.05 gives tasks of several CPUs fewer of them than they request on some nodes, but not with GPUs per task.
         unit = int(rng.choice([1, 2])) if per == "unit" else 1
-        milli = (
-            int(rng.choice([300, 600])) if seed % 2 else 1000
-        )  # only shares: Slurm 22.05 gives away GPUs that are still shared
+        # Either shares or whole GPUs: Slurm gives away GPUs that are still shared.
+        milli = int(rng.choice([300, 600])) if seed % 2 else 1000
         units = 1 if milli < 1000 and per == "unit" else int(rng.integers(1, 6))
-        kinds = (
-            frozenset(rng.choice([["a"], ["b"], ["a", "b"]][int(rng.integers(3))], 1))
-            if rng.random() < 0.4
-            else frozenset()
-        )
-        gpus = Gpus(1 if milli < 1000 else n, per, milli, frozenset(map(str, kinds))) if per else None
+        kinds = frozenset(kind for kind in sorted({host.kind for host in hosts} - {""}) if rng.random() < 0.4)
+        gpus = Gpus(1 if milli < 1000 else n, per, milli, kinds) if per else None
         job = Job(len(jobs) + 1, submit * S, int(rng.integers(1, 6)) * KS, units * unit, 1, unit_cores=unit, gpus=gpus)
         if earliest(in_units(job), 0, [], (), machine, Rules(), counts=False) is not None:
             jobs.append(job)
