@@ -73,6 +73,9 @@ class PartitionOfMachine(Map, frozen=True, kw_only=True):
     max_running_cores: _Count | None
     max_jobs_per_user: _Count | None
     max_cores_per_user: _Count | None
+    max_gpus: NotNegative | None
+    max_running_gpus: NotNegative | None
+    max_gpus_per_user: NotNegative | None
 
 
 class WindowOfMachine(Map, frozen=True, kw_only=True):
