@@ -65,9 +65,7 @@ def _fragments(request: PlacementRequest, cores: Array, amounts: Array, left: Ar
 
 
 @compiled(inner=True, makes_arrays=True)
-def _descent(
-    request: PlacementRequest, cores: Array, amounts: Array, left: Array, host: int, n: int
-) -> tuple[int, int]:
+def _growth(request: PlacementRequest, cores: Array, amounts: Array, left: Array, host: int, n: int) -> tuple[int, int]:
     """The least score of a unit on a host that has room for it, and the GPU from which on it takes the lowest n that can."""
     more, bounds = request.more, request.parameters[1:]
     first, stop = _parts(more, host)
@@ -83,9 +81,7 @@ def _descent(
                 missing -= 1
         score = _fragments(request, cores, amounts, after, host, 1) - before
         if bounds.size > 0:  # the number of bounds that the mean over the jobs exceeds
-            change, score = score * _PPM, 0
-            for k in range(bounds.size):
-                score += change > jobs * bounds[k]
+            score = (score * _PPM > jobs * bounds).sum()
         if score < best:
             best, best_gpu = score, gpu
         if n != 1:
@@ -101,7 +97,7 @@ def _put(row: Array, k: int, value: int) -> bool:
 
 
 @compiled(inner=True)
-def _known_descent(request: PlacementRequest, cores: Array, amounts: Array, left: Array, host: int, n: int) -> int:
+def _known_growth(request: PlacementRequest, cores: Array, amounts: Array, left: Array, host: int, n: int) -> int:
     """The same score, from the memo if it was computed for this unit and what is left of the host: most are as before."""
     more, resources = request.more, request.more.needs.size
     if more.classes.shape[0] == 0:
@@ -115,7 +111,7 @@ def _known_descent(request: PlacementRequest, cores: Array, amounts: Array, left
     for k in range(stop - first):
         same = _put(row, 3 + resources + k, left[first + k]) and same
     if not same:
-        row[0] = _descent(request, cores, amounts, left, host, n)[0]
+        row[0] = _growth(request, cores, amounts, left, host, n)[0]
     return int(row[0])
 
 
@@ -142,7 +138,7 @@ def _score(
     if n > 0 and (able < n or (more.gpu_kinds >> more.gpu_kind[host]) & 1 == 0):
         return _NEVER
     if rule == _FGD:
-        return _known_descent(request, cores, amounts, left, host, n)
+        return _known_growth(request, cores, amounts, left, host, n)
     if rule == _PACK:
         return int((total << 31) + cores[host])
     if rule == _SPREAD:
@@ -194,7 +190,7 @@ def _place(request: PlacementRequest) -> int:
         first, stop = _parts(more, best)
         n = _gpus_of(more, units[best])
         if request.parameters[0] == _FGD and n > 0:
-            first = _descent(request, cores, amounts, left, best, n)[1]
+            first = _growth(request, cores, amounts, left, best, n)[1]
         _take_gpus(request, left, first, stop, n)
         cores[best] -= unit_cores
         for r in range(resources):

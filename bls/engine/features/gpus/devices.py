@@ -102,16 +102,15 @@ def place_units(state: b.BatchState, job: int, limit: int, _stop: int, _sign: in
     more.out_gpu = gpus.lists.gpu[first : first + gpus.most[origin]]
     more.n_gpus = 0
     count = ask_allocator(state, job, limit, state.offered.words, state.offered.hosts)
-    if not 0 <= more.n_gpus <= more.out_gpu.size:
-        more.n_gpus = 0
-    gpus.count[job] = more.n_gpus
-    for k in range(1, more.n_gpus):  # into ascending order
+    n = more.n_gpus if 0 <= more.n_gpus <= more.out_gpu.size else 0
+    gpus.count[job] = n
+    for k in range(1, n):  # into ascending order
         gpu, place = more.out_gpu[k], k
         while place > 0 and more.out_gpu[place - 1] > gpu:
             more.out_gpu[place] = more.out_gpu[place - 1]
             place -= 1
         more.out_gpu[place] = gpu
-    if count > 0 and gpus.most[origin] > 0 and not _on_hosts(state, job, count, more.n_gpus):
+    if count > 0 and gpus.most[origin] > 0 and not _on_hosts(state, job, count, n):
         gpus.count[job] = 0
         state.placement.out_hi[0] = state.placement.out_lo[0]  # an impossible answer
     return count
