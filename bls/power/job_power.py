@@ -49,7 +49,7 @@ class JobPower:
     power: Array
     memory_bound: Array
     gpu_share: Array  # of the time that depends on speed, the part that depends on that of GPUs; 0 only without GPUs
-    given: tuple[str, ...]  # the columns that are given for any job, or by default follow from GPUs
+    given: tuple[str, ...]  # the columns that are given for any job; ``gpu_share`` if any has GPUs
 
 
 @dataclass(frozen=True)
@@ -169,12 +169,12 @@ def job_power(
         column = found.get(name, np.full(len(workload), -1, np.int64))
         column = np.where(column < 0, default, column)
         by_application = None if said is None else said(name, column)
-        if name in found or by_application is not None:
+        if name != GPU_SHARE and (name in found or by_application is not None):
             there.append(name)
         columns.append(column if by_application is None else by_application)
     power, memory_bound, gpu_share = columns
     has_gpus = np.zeros(len(workload), np.bool_) if gpus is None else gpus
-    if has_gpus.any() and GPU_SHARE not in there:
+    if has_gpus.any():
         there.append(GPU_SHARE)
     gpu_share = np.where(has_gpus, np.maximum(gpu_share, 1), 0)  # so that states of GPUs have different speeds
     return JobPower(power, memory_bound, gpu_share, tuple(there)) if there else None
