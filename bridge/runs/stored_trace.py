@@ -40,11 +40,8 @@ def ledger_of_results(folder: Path, *, tasks: bool = True) -> Ledger:
     columns = {str(name): frame[name] for name in frame.columns}
     platform = record.get("platform")
     cluster = platform.get("name") if isinstance(platform, Mapping) else None
-    with_gpus = "gpu_allocation" in columns
-    first_gpu = platform_of(platform, f"{folder / 'run.json'}: platform").first_gpu if with_gpus else None
-    shape = MachineShape(
-        cluster if isinstance(cluster, str) else "cluster", tuple(names), first_core, first_gpu=first_gpu
-    )
+    first_gpu = platform_of(platform, f"{folder}/run.json: platform").first_gpu if "gpu_allocation" in columns else None
+    shape = MachineShape(cluster if isinstance(cluster, str) else "cluster", tuple(names), first_core, None, first_gpu)
     ledger = stored_ledger(columns, shape)
     als = str((record.get("arguments") or {}).get("als", RECORDED))
     if als != RECORDED:
