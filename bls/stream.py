@@ -143,8 +143,7 @@ class ArrivingJobs:
         self._reject({reason: int(np.count_nonzero(mask)) for reason, mask in reasons.items()})
         rejected = np.any([*reasons.values()], axis=0)
         self.held += int(np.count_nonzero(jobs.held & ~rejected))
-        if log_states_gpus(jobs):
-            self.with_gpus += int(np.count_nonzero((gpus_of_log(jobs) > 0) & ~rejected))
+        self.with_gpus += int(np.count_nonzero((gpus_of_log(jobs) > 0) & ~rejected))
         return None if rejected.all() else jobs.take(~rejected, rejects={}, clamped=0)
 
     def constraints(self, jobs: Workload, outages: Outages | None) -> JobConstraints:

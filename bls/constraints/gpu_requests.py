@@ -6,7 +6,7 @@ for each node if the log states nodes that divide units and GPUs.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
-from itertools import chain, groupby, repeat
+from itertools import groupby
 
 import numpy as np
 
@@ -93,13 +93,11 @@ def with_gpus_of_log(platform: Platform, workload: Workload) -> Platform:
     gpus, nothing = gpus_of_log(workload), np.full(len(workload), -1, np.int64)
     nodes, milli, kind = (workload.extras.get(name, nothing) for name in ("nodes", MILLI, KIND))
     held, per_host = gpus * np.where(milli > 0, milli, WHOLE), -(-gpus // np.maximum(nodes, 1))
-    named = {
-        name: (kind == number) & (gpus > 0) for number, name in workload.labels.get(KIND, {}).items() if "|" not in name
-    }
-    of_kinds = {name: rows for name, rows in sorted(named.items()) if rows.any()} or {"": gpus > 0}
+    single = sorted((name, number) for number, name in workload.labels.get(KIND, {}).items() if "|" not in name)
+    named = [(name, rows) for name, number in single if (rows := (kind == number) & (gpus > 0)).any()]
     start_ns = workload.submit_ns + np.maximum(workload.wait_ns, 0)
     hosts: list[tuple[int, str]] = []  # GPUs, and their kind
-    for name, rows in of_kinds.items():
+    for name, rows in named or [("", gpus > 0)]:
         change = np.concatenate([-held[rows], held[rows]])
         order = np.argsort(np.concatenate([(start_ns + workload.run_ns)[rows], start_ns[rows]]), kind="stable")
         most, each = int(np.cumsum(change[order]).max(initial=0)), int(per_host[rows].max(initial=1))
@@ -108,12 +106,10 @@ def with_gpus_of_log(platform: Platform, workload: Workload) -> Platform:
         few = f"its jobs held GPUs on at least {len(hosts)} hosts at once, and its machine has {platform.n_hosts}"
         raise InputError(f"{workload.source}: {few}")
     hosts += [(0, "")] * (platform.n_hosts - len(hosts))
-    group = chain.from_iterable(repeat(one, one.count) for one in platform.hosts)
-    runs = groupby(zip(group, hosts, strict=True))
-    return replace(
-        platform,
-        hosts=tuple(replace(one, count=len([*some]), gpus=gpus, gpu=kind) for (one, (gpus, kind)), some in runs),
-    )
+    homes = [one for one in platform.hosts for _ in range(one.count)]
+    runs = groupby(zip(homes, hosts, strict=True))
+    groups = (replace(one, count=len([*some]), gpus=n, gpu=name) for (one, (n, name)), some in runs)
+    return replace(platform, hosts=tuple(groups))
 
 
 def readers(platform: Platform) -> dict[str, Callable[[str, str], int]]:

@@ -5,7 +5,7 @@ Source: Q. Weng et al., "Beware of fragmentation: scheduling GPU-sharing workloa
 USENIX ATC 2023 (fragmentation).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +54,6 @@ class _Held:
 def _held(ledger: Ledger, downtime: Downtime, span_ns: tuple[int, int]) -> _Held:
     gpus, machine = ledger.gpus, ledger.machine
     assert gpus is not None
-    assert machine.first_gpu is not None
     held, down = holdings(ledger), downtime.within(*span_ns)
     row, on_host, cores = cores_by_host(machine, held)
     host = np.concatenate([on_host, machine.host_of_gpu(gpus.gpu), down.host])
@@ -112,8 +111,10 @@ class GpusOverTime:
             self._idle_gpus += exact_product_sum(left[no_core], lasting[no_core])
             self._idle_cores += exact_product_sum(free[no_gpu], lasting[no_gpu])
 
-    def metrics(self, span_ns: Sequence[int], waits_ns: Array) -> dict[str, float | None]:
-        """The metrics; outside of the span nothing was held. ``waits_ns``: from :func:`waits_of`."""
+    def metrics(self, span_ns: Sequence[int], parts: Iterable[tuple[Schedule, Array]]) -> dict[str, float | None]:
+        """The metrics; outside of the span nothing was held. ``parts``: parts of the schedule, and which of their rows held
+        GPUs, bool (n,)."""
+        waits_ns = np.concatenate([_waits_of(*part) for part in parts])
         long = span_ns[1] - span_ns[0]
         gpus, cores = WHOLE * int(self._n_gpus.sum()) * long, int(self._n_cores[self._hosts].sum()) * long
         sums = (self._used, gpus), (self._idle_gpus, gpus), (self._idle_cores, cores)
@@ -122,7 +123,7 @@ class GpusOverTime:
         return dict(zip(METRICS, values, strict=True))
 
 
-def waits_of(schedule: Schedule, rows: Array) -> Array:
+def _waits_of(schedule: Schedule, rows: Array) -> Array:
     """The waits (ns) of the measured jobs among some rows, bool (n,)."""
     measured = schedule.measured & rows
     return np.asarray(schedule.start_ns[measured] - schedule.begin_ns[measured])
@@ -135,30 +136,23 @@ def gpu_metrics(ledger: Ledger, schedule: Schedule, downtime: Downtime) -> dict[
         return {}
     over_time = GpusOverTime(ledger.machine)
     over_time.add(ledger, downtime, *schedule.span_ns)
-    return over_time.metrics(schedule.span_ns, waits_of(schedule, np.diff(ledger.gpus.first) > 0))
+    return over_time.metrics(schedule.span_ns, [(schedule, np.diff(ledger.gpus.first) > 0)])
 
 
-def by_kind(ledger: Ledger, schedule: Schedule, kinds: Sequence[str]) -> list[dict[str, Any]]:
+def by_kind(ledger: Ledger, schedule: Schedule, platform: Platform) -> list[dict[str, Any]]:
     """The use of GPUs of each kind, a row for each: ``kind``; ``gpus``, their number; ``gpu_utilisation``; ``jobs``, the
-    measured jobs that held some; and ``mean_wait_ns`` of these (None without any). Arguments as of :func:`gpu_metrics`;
-    ``kinds``: the kind of each host's GPUs, which is empty without a name."""
-    gpus, first = ledger.gpus, ledger.machine.first_gpu
-    if gpus is None or first is None:
-        return []
-    (begin, end), found = schedule.span_ns, list[dict[str, Any]]()
-    lasting = np.diff(np.clip([ledger.jobs.start_ns[gpus.job], gpu_ends(ledger)], begin, end), axis=0)[0]
-    of_host, on = np.array(kinds), ledger.machine.host_of_gpu(gpus.gpu)
-    for kind in sorted({*of_host[np.diff(first) > 0].tolist()}):
-        n, rows, has = (
-            int(np.diff(first)[of_host == kind].sum()),
-            of_host[on] == kind,
-            np.zeros(len(schedule), np.bool_),
-        )
-        has[gpus.job[rows]] = True
-        waits = waits_of(schedule, has)
-        used = exact_product_sum(gpus.milli[rows], lasting[rows]) / (WHOLE * n * (end - begin)) if end > begin else None
-        values = kind, n, used, len(waits), exact_mean(waits)
-        found.append(dict(zip(("kind", "gpus", "gpu_utilisation", "jobs", "mean_wait_ns"), values, strict=True)))
+    measured jobs that held some; ``mean_wait_ns``, None without any. Arguments as of :func:`gpu_metrics`."""
+    gpus, (begin, end), found = ledger.gpus, schedule.span_ns, list[dict[str, Any]]()
+    if gpus is None:
+        return found
+    lasting = gpu_ends(ledger).clip(begin, end) - ledger.jobs.start_ns[gpus.job].clip(begin, end)
+    of_gpu = np.repeat([one.gpu for one in platform.hosts], [one.count * one.gpus for one in platform.hosts])
+    for kind in platform.gpu_kinds:
+        rows, count = of_gpu[gpus.gpu] == kind, np.count_nonzero(of_gpu == kind)
+        waits = _waits_of(schedule, np.isin(np.arange(len(schedule)), gpus.job[rows]))
+        used, total = exact_product_sum(gpus.milli[rows], lasting[rows]), WHOLE * count * (end - begin)
+        row = {"kind": kind, "gpus": count, "gpu_utilisation": used / total if total else None}
+        found.append(row | {"jobs": len(waits), "mean_wait_ns": exact_mean(waits)})
     return found
 
 

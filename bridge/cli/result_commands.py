@@ -274,11 +274,8 @@ def platform_command(
     from bridge.scenarios.scenario import platform_for
 
     name = "paper" if like is None else like
-    if name in PUBLISHED:
-        machine = PUBLISHED[name]()
-    else:
-        log = read_workload(name)
-        machine = with_gpus_of_log(platform_for("log", log, replayed=True), log)
+    log = None if name in PUBLISHED else read_workload(name)
+    machine = PUBLISHED[name]() if log is None else with_gpus_of_log(platform_for("log", log, replayed=True), log)
     print(machine.to_toml(), end="")
 
 

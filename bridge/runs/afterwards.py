@@ -1,5 +1,4 @@
-"""Numbers computed from a finished run, in memory or in its folder: costs, the facility's power, fair start times, and the
-fragmentation of GPUs.
+"""Numbers computed from a finished run, in memory or in its folder: costs, power of the facility, fairness, idle GPUs.
 
 Commands read the table of them for their help, so this module loads what computes them only when it is needed.
 """
@@ -7,7 +6,6 @@ Commands read the table of them for their help, so this module loads what comput
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from inspect import isfunction
@@ -296,25 +294,19 @@ class StoredRun(WithCosts):
         from bls.machine.platform import platform_of
         from bridge.runs.gpu_hosts import GpuHosts
 
-        ledger, requests = self._ledger(tasks=False), None
-        platform, rows = (
-            platform_of(self.record.get("platform"), f"{self.folder / 'run.json'}: platform"),
-            ledger.jobs.job_id,
-        )
-        with suppress(InputError):
-            ready = self._unchanged(ledger)
-            requests, rows = ready.constraints.requests, ready.workload.rows_of(rows)
-        return GpuHosts(ledger, platform, requests, rows)
+        ledger = self._ledger(tasks=False)
+        try:
+            return GpuHosts.of(self._unchanged(ledger), ledger)
+        except InputError:
+            platform = platform_of(self.record.get("platform"), f"{self.folder / 'run.json'}: platform")
+            return GpuHosts(ledger, platform, None, ledger.jobs.job_id)
 
     def _unchanged(self, ledger: Ledger) -> ReadyScenario:
-        import numpy as np
-
         ready = self._ready
         same = ready.platform.as_dict() == self.record.get("platform")
-        if not same or not np.isin(ledger.jobs.job_id, ready.workload.job_id).all():
+        if not same or not {*ledger.jobs.job_id.tolist()} <= {*ready.workload.job_id.tolist()}:
             changed = "the workload has other jobs than the run" if same else "the platform has changed"
-            allowed = "the files with which it was simulated"
-            raise InputError(f"{self.folder}: gpu_fragmentation: {changed}; allowed: {allowed}")
+            raise InputError(f"{self.folder}: gpu_fragmentation: {changed}; allowed: the files of the run")
         return ready
 
     def _ledger(self, *, tasks: bool) -> Ledger:
@@ -369,13 +361,10 @@ def requested_gpus(ready: ReadyScenario) -> Requests:
 
 
 def gpu_fragmentation_of(ready: ReadyScenario, ledger: Ledger, downtime: Downtime) -> float:
-    """The fragmentation of GPUs of a finished run of this scenario. Raises InputError as :func:`requested_gpus`."""
-    requests, rows, uncounted = (
-        requested_gpus(ready),
-        ready.workload.rows_of(ledger.jobs.job_id),
-        ready.workload.uncounted,
-    )
+    """The fragmentation of GPUs of a finished run of a scenario. Raises InputError as :func:`requested_gpus`."""
+    requests = requested_gpus(ready)
     from bls.metrics.gpus import gpu_fragmentation  # few runs need it
 
+    rows, uncounted = ready.workload.rows_of(ledger.jobs.job_id), ready.workload.uncounted
     schedule = _schedule(ledger.jobs, None if uncounted is None else ~uncounted[rows])
     return gpu_fragmentation(ledger, schedule, downtime, ready.platform, requests, rows)

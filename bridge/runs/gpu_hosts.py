@@ -15,6 +15,7 @@ from traces.records.gpus import WHOLE
 if TYPE_CHECKING:
     from bls.constraints.resource_requests import Requests
     from bls.machine.platform import Platform
+    from bridge.scenarios.ready import ReadyScenario
     from traces.ledger import Ledger
 
 
@@ -32,6 +33,11 @@ class GpuHosts:
     requests: Requests | None  # of the jobs of the workload; None: unknown
     job: Array  # int64 (rows of the ledger's jobs,): the row of ``requests`` of each
 
+    @classmethod
+    def of(cls, ready: ReadyScenario, ledger: Ledger) -> GpuHosts:
+        """Return those of a finished run of a scenario."""
+        return cls(ledger, ready.platform, ready.constraints.requests, ready.workload.rows_of(ledger.jobs.job_id))
+
     def free(self, ns: int, row: int, had_ns: Array) -> tuple[Array, Array]:
         """The free cores of each host, and the thousandths left of each GPU: after the ends of an instant, before its starts,
         and without the job of a row. ``had_ns``: the instant at which each job had its cores."""
@@ -39,8 +45,7 @@ class GpuHosts:
         assert gpus is not None
         held = holdings(ledger)
         of, host, cores = cores_by_host(machine, held)
-        first = held.start_ns == ledger.jobs.start_ns[held.job]
-        since = np.where(first, had_ns[held.job], held.start_ns)
+        since = np.where(held.start_ns == ledger.jobs.start_ns[held.job], had_ns[held.job], held.start_ns)
         running = ((since < ns) & (held.end_ns > ns) & (held.job != row))[of]
         free = np.diff(machine.first_core) - np.bincount(host[running], cores[running], machine.n_hosts)
         running = (had_ns[gpus.job] < ns) & (gpu_ends(ledger) > ns) & (gpus.job != row)
@@ -49,14 +54,12 @@ class GpuHosts:
 
     def able(self, row: int) -> tuple[Array, str]:
         """The hosts whose GPUs a job accepts, bool (n_hosts,), and their kinds in words: empty if it accepts all of several."""
-        kinds, groups = self.platform.gpu_kinds, self.platform.hosts
-        mask = (1 << len(kinds)) - 1
+        kinds, groups, mask = self.platform.gpu_kinds, self.platform.hosts, -1
         if self.requests is not None and self.requests.gpus is not None:
-            mask &= int(self.requests.gpus.kinds[self.job[row]])
+            mask = int(self.requests.gpus.kinds[self.job[row]])
         accepted = [kind for place, kind in enumerate(kinds) if mask >> place & 1]
-        able = [bool(group.gpus) and group.gpu in accepted for group in groups]
-        all_of_several = len(accepted) == len(kinds) > 1
-        words = "" if all_of_several or accepted == [""] else ", ".join(accepted)
+        able = [group.gpus > 0 and group.gpu in accepted for group in groups]
+        words = "" if len(accepted) == len(kinds) > 1 else ", ".join(accepted)
         return np.repeat(able, [group.count for group in groups]), words
 
     def free_text(self, row: int, left: Array) -> str:
@@ -65,15 +68,11 @@ class GpuHosts:
         of = able[self.ledger.machine.host_of_gpu(np.arange(len(left)))]
         return f"{int(left[of].sum()) / WHOLE:g} of {counted(int(of.sum()), 'GPU')}" + f" ({kinds})" * bool(kinds)
 
-    def _held(self, row: int) -> int:
-        gpus = self.ledger.gpus
-        return 0 if gpus is None else int(gpus.milli[gpus.first[row] : gpus.first[row + 1]].sum())
-
-    def reason(self, row: int, free: Array, left: Array) -> str:
-        """Why a job does not fit on the hosts, as far as their cores and GPUs are the reason; else empty."""
+    def reason(self, row: int, held: int, free: Array, left: Array) -> str:
+        """Why a job, which later held some thousandths of GPUs, does not fit on the hosts, as far as their cores and GPUs are
+        the reason; else empty."""
         if self.requests is None or self.requests.gpus is None:
-            few = int(left.sum()) < self._held(row)
-            return f"waits for a GPU: {counted(int(free.sum()), 'core')} are free" * few
+            return f"waits for a GPU: {counted(int(free.sum()), 'core')} are free" * (int(left.sum()) < held)
         asked, job = self.requests.gpus, self.job[row]
         per_unit, per_host, milli = (int(column[job]) for column in (asked.per_unit, asked.per_host, asked.milli))
         unit = int(self.requests.unit_cores[job])

@@ -313,9 +313,7 @@ class Result(WithCosts):
         """One row per kind of numbered GPUs: their number, utilisation, jobs and mean wait (``bls.metrics.gpus.by_kind``)."""
         from bls.metrics.gpus import by_kind  # few runs need it
 
-        groups = self.scenario.platform.hosts
-        kinds = np.repeat([group.gpu for group in groups], [group.count for group in groups]).tolist()
-        return tables.rows_frame(by_kind(self.ledger, self._schedule(), kinds))
+        return tables.rows_frame(by_kind(self.ledger, self._schedule(), self.scenario.platform))
 
     @cached_property
     def power_over_time(self) -> pd.DataFrame:
@@ -466,12 +464,11 @@ class Result(WithCosts):
         if isinstance(job, str):
             job = JobWords.of(self.ledger.jobs.job_id, self.notes.names).one(job, "job")
         passes = self.notes.decision_columns if len(self.decisions) else None
-        ledger, scenario, hosts = self.ledger, self.scenario, None
+        ledger, hosts = self.ledger, None
         if ledger.gpus is not None:
-            from bridge.runs.gpu_hosts import GpuHosts
+            from bridge.runs.gpu_hosts import GpuHosts  # few runs need it
 
-            rows = scenario.workload.rows_of(ledger.jobs.job_id)
-            hosts = GpuHosts(ledger, scenario.platform, scenario.constraints.requests, rows)
+            hosts = GpuHosts.of(self.scenario, ledger)
         return job_story(self.stored_jobs, job, ledger.machine.n_cores, passes, ledger.events, hosts=hosts)
 
     @property

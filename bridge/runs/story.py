@@ -140,10 +140,10 @@ class _Jobs:
             text += f" ({format_ns(start - had)} for its {START_DELAY.awaited})"
         free, of_gpus = self.free_at(eligible, row), ""
         if self.hosts is not None and self.gpus[row]:
-            of_gpus = self.hosts.reason(row, *self.hosts.free(eligible, row, self.had))
+            of_gpus = self.hosts.reason(row, int(self.gpus[row]), *self.hosts.free(eligible, row, self.had))
         if free < requested:
-            reason = f"{counted(requested, 'core')} requested, {free} free when it became eligible"
-            reason += f"; {of_gpus}" * bool(of_gpus)
+            few = f"{counted(requested, 'core')} requested, {free} free when it became eligible"
+            reason = "; ".join(filter(None, (few, of_gpus)))
         elif of_gpus:
             reason = of_gpus
         else:

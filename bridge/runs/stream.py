@@ -199,13 +199,6 @@ class _Written:
             given = {name: columns[name] for name in names}
             yield Schedule(n_cores=self.n_cores, holdings=None, begin_ns=columns[self.begin], **given)
 
-    def gpu_waits(self) -> Array:
-        """The waits of measured jobs that held GPUs."""
-        from bls.metrics.gpus import waits_of  # few runs need it
-
-        held = tables.job_blocks(self.path, ("gpus",))
-        return np.concatenate([waits_of(one, columns["gpus"] > 0) for one, columns in zip(self, held, strict=True)])
-
 
 def _begins(scenario: ReadyScenario, arrivals: ArrivingJobs) -> bool:
     # Whether the table may have the column BEGIN: only if a job joins the queue later than its submit.
@@ -256,7 +249,8 @@ def run_stream(
     nothing = no_tasks, no_tasks, unknown, unknown, np.full((len(LOOP_METRICS), 1), np.nan), 0.0
     metrics = streamed_metrics(written, over_time, downtime)
     if gpus is not None:
-        metrics |= gpus.metrics(metrics["utilisation_span_ns"], written.gpu_waits())
+        held = (columns["gpus"] > 0 for columns in tables.job_blocks(path, ("gpus",)))
+        metrics |= gpus.metrics(metrics["utilisation_span_ns"], zip(written, held, strict=True))
     metrics |= application_metrics(*nothing)
     account = account_of_log(arrivals, arrivals.jobs) | ({IDS: True} if scenario.workload.ids else {})
     return Streamed(metrics, decisions, account, cost)

@@ -455,12 +455,13 @@ def test_gpus_by_kind() -> None:
         Platform(groups).machine(), JobRecords(*given), None, gpus=GpuRecords.of_texts(["0", "2", "2", "1:500"])
     )
     schedule = Schedule(submit_ns=zeros, start_ns=start, end_ns=end, cores=ones, n_cores=6)
-    names = ("kind", "gpus", "gpu_utilisation", "jobs", "mean_wait_ns")
-    for kinds, rows in (
-        (["a", "a", "b"], [("a", 2, 22.5 / 40, 2, 0.0), ("b", 1, 1.0, 2, 5.0)]),
-        ([""] * 3, [("", 3, 42.5 / 60, 4, 2.5)]),
+    plain = Platform(tuple(replace(group, gpu="") for group in groups))
+    for platform, rows in (
+        (Platform(groups), [("a", 2, 22.5 / 40, 2, 0.0), ("b", 1, 1.0, 2, 5.0)]),
+        (plain, [("", 3, 42.5 / 60, 4, 2.5)]),
     ):
-        assert by_kind(ledger, schedule, kinds) == [dict(zip(names, row, strict=True)) for row in rows]
+        found = by_kind(ledger, schedule, platform)
+        assert [tuple(row.values()) for row in found] == rows
 
 
 def applied(kinds: str, jobs: list[tuple[int, ...]], asked: str, tmp_path: Path, **options: Any) -> Any:
