@@ -459,16 +459,14 @@ class Result(WithCosts):
         InputError
             If there is no such job; the message lists the existing ones.
         """
+        from bridge.runs.gpu_hosts import GpuHosts
         from bridge.runs.story import job_story
 
         if isinstance(job, str):
             job = JobWords.of(self.ledger.jobs.job_id, self.notes.names).one(job, "job")
         passes = self.notes.decision_columns if len(self.decisions) else None
-        ledger, hosts = self.ledger, None
-        if ledger.gpus is not None:
-            from bridge.runs.gpu_hosts import GpuHosts  # few runs need it
-
-            hosts = GpuHosts.of(self.scenario, ledger)
+        ledger = self.ledger
+        hosts = None if ledger.gpus is None else GpuHosts.of(self.scenario, ledger)
         return job_story(self.stored_jobs, job, ledger.machine.n_cores, passes, ledger.events, hosts=hosts)
 
     @property

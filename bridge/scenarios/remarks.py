@@ -63,13 +63,12 @@ def machine_words(jobs: Workload, machine: Platform, platform: object, *, replay
 def log_words(jobs: Workload, platform: Platform | None = None, options: Iterable[Scenario] = ()) -> Iterator[str]:
     """Lines about held jobs, uncounted GPUs and unknown memory; without ``platform`` and ``options`` of a log alone."""
     options = list(options)
-    if words := held_words(int(np.count_nonzero(jobs.held))):
-        yield words
+    with_gpus = 0
     if jobs.extras:
-        from bls.constraints.gpu_requests import gpus_of_log
+        from bls.constraints.gpu_requests import gpus_of_log  # many logs have no further columns
 
-        if words := gpu_words(int(np.count_nonzero(gpus_of_log(jobs))), platform, options):
-            yield words
+        with_gpus = int(np.count_nonzero(gpus_of_log(jobs)))
+    yield from filter(None, (held_words(int(np.count_nonzero(jobs.held))), gpu_words(with_gpus, platform, options)))
     if any(one.batch.memory == "swf" for one in options) and not np.any(jobs.memory_kb > 0):
         yield f"{b.MEMORY:swf}: the log records no memory requests, so memory limits no job"
 
