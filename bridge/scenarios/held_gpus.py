@@ -50,12 +50,12 @@ def with_held_gpus(
             parts, milli, kinds = (int(column[job]) for column in columns)
             accepted = [row - 1 for k, row in enumerate(rows[at]) if row > 0 and kinds >> k & 1]
             slowest = min(accepted, key=lambda k: (program.workers[k].speed, k), default=0)
-            n = min(parts, (int(workload.cores[job]) - 1) // program.workers[slowest].streams) if accepted else 0
-            key = (n, slowest, milli) if n else (0,)
+            driven = {k: min(parts, (int(workload.cores[job]) - 1) // program.workers[k].streams) for k in accepted}
+            key = (driven[slowest], slowest, milli) if any(driven.values()) else ()
             if key not in variants:
                 variants[key] = len(programs)
-                programs.append(_variant(program, *key))
-                rows.append(rows[at] if n else [-1] * len(rows[at]))
+                programs.append(_variant(program, *key) if key else _on_cores(program))
+                rows.append(rows[at] if key else [-1] * len(rows[at]))
             found[job] = variants[key]
     return tuple(programs), found, np.array(rows, np.int64)
 
@@ -74,10 +74,12 @@ def _rows(program: Program, platform: Platform, where: str) -> list[int]:
     return [names.index(kind) + 1 if kind in names else 0 for kind in kinds]
 
 
-def _variant(program: Program, n: int, slowest: int = 0, milli: int = WHOLE) -> Program:
-    if n == 0:  # it runs on its cores
-        phases = tuple(replace(one, on="") if isinstance(one, Loop) else one for one in program.phases)
-        return replace(program, phases=phases, workers=())
+def _on_cores(program: Program) -> Program:
+    phases = tuple(replace(one, on="") if isinstance(one, Loop) else one for one in program.phases)
+    return replace(program, phases=phases, workers=())
+
+
+def _variant(program: Program, n: int, slowest: int, milli: int) -> Program:
     workers = [
         replace(kind, count=n if k == slowest else 0, speed=kind.speed * milli / WHOLE)
         for k, kind in enumerate(program.workers)
