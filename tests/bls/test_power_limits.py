@@ -174,14 +174,13 @@ UNLIKE = Platform(
 _OF_GPUS = (((1, 50), (0.8, 30)), ((1, 20),))
 
 
-@pytest.mark.parametrize(("allocator", "fallback", "charged"), table_rows(__file__, "starting_jobs_exceed_no_limit"))
-@pytest.mark.parametrize("gpus", [False, True])
+@pytest.mark.parametrize(
+    ("allocator", "fallback", "charged", "gpus"), table_rows(__file__, "starting_jobs_exceed_no_limit")
+)
 def test_starting_jobs_exceed_no_limit(
     allocator: str, fallback: str, charged: bool, gpus: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On unlike hosts, with limits for ever; decisions may take time. The engine's own account is checked at each step."""
-    if allocator in ("pack-gpus", "spread") and not gpus:
-        pytest.skip("these look at GPUs")
     groups = [
         replace(group, gpus=2, power=replace(group.power, gpu_states=states))
         for group, states in zip(UNLIKE.hosts, _OF_GPUS, strict=True)
