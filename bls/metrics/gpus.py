@@ -54,7 +54,6 @@ class _Held:
 def _held(ledger: Ledger, downtime: Downtime, span_ns: tuple[int, int]) -> _Held:
     gpus, machine = ledger.gpus, ledger.machine
     assert gpus is not None
-    assert machine.first_gpu is not None
     held, down = holdings(ledger), downtime.within(*span_ns)
     row, on_host, cores = cores_by_host(machine, held)
     host = np.concatenate([on_host, machine.host_of_gpu(gpus.gpu), down.host])
@@ -149,11 +148,8 @@ def by_kind(ledger: Ledger, schedule: Schedule, kinds: Sequence[str]) -> list[di
     lasting = np.diff(np.clip([ledger.jobs.start_ns[gpus.job], gpu_ends(ledger)], begin, end), axis=0)[0]
     of_host, on = np.array(kinds), ledger.machine.host_of_gpu(gpus.gpu)
     for kind in sorted({*of_host[np.diff(first) > 0].tolist()}):
-        n, rows, has = (
-            int(np.diff(first)[of_host == kind].sum()),
-            of_host[on] == kind,
-            np.zeros(len(schedule), np.bool_),
-        )
+        n, rows = int(np.diff(first)[of_host == kind].sum()), of_host[on] == kind
+        has = np.zeros(len(schedule), np.bool_)
         has[gpus.job[rows]] = True
         waits = waits_of(schedule, has)
         used = exact_product_sum(gpus.milli[rows], lasting[rows]) / (WHOLE * n * (end - begin)) if end > begin else None
@@ -175,14 +171,11 @@ def gpu_fragmentation(
     job = origin[held.row]
     units = held.cores // requests.unit_cores[job]
     amounts = [held.column(cores=units * one[job]) for one in requests.per_unit.T]
-    place = gpus.gpu - first[np.searchsorted(first[1:], gpus.gpu, side="right")]
+    place = gpus.gpu - first[ledger.machine.host_of_gpu(gpus.gpu)]
     parts = [held.column(gpus=gpus.milli * (place == k)) for k in range(int(n_gpus.max()))]
     columns = held.column(cores=held.cores), held.column(down=1), *amounts, *parts
     classes, _, count = requests.classes
-    kinds_of_hosts = np.repeat(
-        [platform.gpu_kinds.index(one.gpu) if one.gpus else 0 for one in platform.hosts],
-        [one.count for one in platform.hosts],
-    )
+    kinds_of_hosts = platform.gpu_kind_of_host
     whole = broken = 0
     for states in _over_time(held, hosts, schedule.span_ns, *columns):
         up = states[2][:, 1] == 0
