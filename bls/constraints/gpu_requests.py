@@ -15,8 +15,8 @@ from bls.workloads.workload import Workload
 from traces.base.columns import read_only
 from traces.base.errors import InputError, one_of, shown, whole
 from traces.compiled import Array
+from traces.records.gpus import WHOLE
 
-WHOLE = 1000  #: a whole GPU in thousandths; a job may request a share
 OF_JOB, PER_HOST, PER_TASK, MILLI, KIND = GPU_COLUMNS
 _OF_LOGS = ("gpus", "gpu")  # further columns of logs with the number of a job's GPUs
 

@@ -246,6 +246,12 @@ class Platform:
         """Kinds of the GPUs, sorted; ``""`` if they have no name, and empty without GPUs."""
         return tuple(sorted({group.gpu for group in self.hosts if group.gpus}))
 
+    @property
+    def gpu_kind_of_host(self) -> Array:
+        """Number in ``gpu_kinds`` of each host's GPUs, 0 for hosts without GPUs: int64, shape (n_hosts,)."""
+        kinds = [self.gpu_kinds.index(group.gpu) if group.gpus else 0 for group in self.hosts]
+        return np.repeat(np.array(kinds, np.int64), [group.count for group in self.hosts])
+
     def mean_over_cores(self, of_core: Sequence[int]) -> int:
         """The mean over all cores of what a core of each group of hosts has, rounded half up."""
         total = sum(group.count * group.cores * each for group, each in zip(self.hosts, of_core, strict=True))

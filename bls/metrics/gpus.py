@@ -169,14 +169,11 @@ def gpu_fragmentation(
     job = origin[held.row]
     units = held.cores // requests.unit_cores[job]
     amounts = [held.column(cores=units * one[job]) for one in requests.per_unit.T]
-    place = gpus.gpu - first[np.searchsorted(first[1:], gpus.gpu, side="right")]
+    place = gpus.gpu - first[ledger.machine.host_of_gpu(gpus.gpu)]
     parts = [held.column(gpus=gpus.milli * (place == k)) for k in range(int(n_gpus.max()))]
     columns = held.column(cores=held.cores), held.column(down=1), *amounts, *parts
     classes, _, count = requests.classes
-    kinds_of_hosts = np.repeat(
-        [platform.gpu_kinds.index(one.gpu) if one.gpus else 0 for one in platform.hosts],
-        [one.count for one in platform.hosts],
-    )
+    kinds_of_hosts = platform.gpu_kind_of_host
     whole = broken = 0
     for states in _over_time(held, hosts, schedule.span_ns, *columns):
         up = states[2][:, 1] == 0

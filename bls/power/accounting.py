@@ -370,8 +370,7 @@ def gpu_spans(ledger: Ledger) -> tuple[Array, ...]:
     """The GPUs that jobs held: columns job, first core of the host, thousandths, start, end."""
     gpus, machine = ledger.gpus, ledger.machine
     assert gpus is not None
-    assert machine.first_gpu is not None
-    core = machine.first_core[np.searchsorted(machine.first_gpu, gpus.gpu, side="right") - 1]
+    core = machine.first_core[machine.host_of_gpu(gpus.gpu)]
     return gpus.job, core, gpus.milli, ledger.jobs.start_ns[gpus.job], gpu_ends(ledger)
 
 

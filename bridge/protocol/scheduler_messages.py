@@ -2,7 +2,6 @@
 
 from typing import Annotated, Final, Literal
 
-from bls.constraints.gpu_requests import WHOLE
 from bls.machine.platform import MAX_GPUS
 from bridge.encoding import Meta
 from bridge.protocol import messages as m
@@ -10,6 +9,7 @@ from bridge.protocol.messages import Duration, Instant, JobMessage, Key, Map, Na
 from bridge.protocol.tables import SCHEDULER_TABLE
 from bridge.protocol.vocabulary import Message, Vocabulary
 from traces.base.scale import HIGHEST, LOWEST
+from traces.records.gpus import WHOLE
 
 SCHEDULER_VERSION: Final = 5  # the version of this part of the protocol, which has its own number
 SCHEDULER_ROLE: Final = "scheduler"  # the role in the hello of a scheduler

@@ -9,12 +9,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from bls.constraints.gpu_requests import WHOLE
 from bridge.replay.configuration import Configuration, Node, kind_feature
 from bridge.replay.host_names import expanded
 from bridge.replay.keys import BY_CORES
 from bridge.replay.messages import GPU, SHARD
 from bridge.scenarios.ready import ReadyScenario
+from traces.records.gpus import WHOLE
 
 GpuFields = dict[str, str]  # of a request (``native/requests.c``)
 

@@ -10,12 +10,12 @@ from dataclasses import replace
 import numpy as np
 
 from als.programs.program import Loop, Program
-from bls.constraints.gpu_requests import WHOLE
 from bls.constraints.job_constraints import JobConstraints
 from bls.machine.platform import Platform
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError, one_of
 from traces.compiled import Array
+from traces.records.gpus import WHOLE
 
 
 def with_held_gpus(

@@ -26,12 +26,11 @@ def _requested(run: RunColumns) -> dict[str, Any]:
     given = (none, none, none + WHOLE, none) if asked is None else asked.columns
     columns = dict(zip(("per_unit", "per_host", "milli", "kinds"), given, strict=True))
     of_host, totals = np.diff(platform.first_gpu), run.state["totals"]
-    kinds = [platform.gpu_kinds.index(group.gpu) if group.gpus else 0 for group in platform.hosts]
     hosts = np.minimum(cores, np.count_nonzero(of_host))
     gpus = columns | {
         "of_host": platform.first_gpu,
         "host": np.repeat(np.arange(len(of_host)), of_host),
-        "kind": np.repeat(kinds, [group.count for group in platform.hosts]),
+        "kind": platform.gpu_kind_of_host,
         "most": columns["per_unit"] * (cores // run.jobs.unit_cores) + columns["per_host"] * hosts,
     }
     table = platform.partition_table
