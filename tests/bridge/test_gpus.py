@@ -107,7 +107,7 @@ def test_widths_and_gpus_exclude_each_other(tmp_path: Path) -> None:
     path = tmp_path / "requests.csv"
     path.write_text(ASKED)
     said = ConstraintOptions(requests=str(path), malleable="1")
-    with pytest.raises(InputError, match="job 1 requests GPUs"):
+    with pytest.raises(InputError, match="not with GPUs of job 1, as it is unspecified"):
         bridge.simulate(Workload.from_jobs(JOBS), MACHINE, constraints=said, rules=Rules(resize="expand"), als="static")
 
 
