@@ -33,10 +33,11 @@ def summary_of(report: PowerReport) -> list[tuple[str, str]]:
     mean = "–" if found["mean_power_w"] is None else watts_text(found["mean_power_w"])
     peak = found["peak_limited_w"]
     limited = "" if peak is None else f", {watts_text(peak)} under a limit"
+    held = "cores and GPUs" if report.plan.has_gpus else "cores"
     rows = [
         (
             "energy",
-            f"{joules_text(found['energy_j'])}, {joules_text(found['energy_jobs_j'])} of it by cores that jobs held",
+            f"{joules_text(found['energy_j'])}, {joules_text(found['energy_jobs_j'])} of it by {held} that jobs held",
         ),
         ("power", f"mean {mean}, at most {watts_text(found['peak_power_w'])}{limited}"),
     ]

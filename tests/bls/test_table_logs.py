@@ -586,18 +586,20 @@ def test_parquet_is_read_with_memory_for_some_rows(tmp_path: Path, monkeypatch: 
 
 
 def test_rejects_name_row_column_and_word(tmp_path: Path) -> None:
-    (tmp_path / "m.toml").write_text("[columns]\nsubmit = 's'\nrun = 'r'\ncores = 'c'\n")
-    (tmp_path / "t.csv").write_text('s,r,c\n1,2,3\n\n1,x,3\n1,2\n"1",0,3\n1,2,\n1,2,3,4\n')
+    (tmp_path / "m.toml").write_text("[columns]\nsubmit = 's'\nrun = 'r'\ncores = 'c'\ngpus = 'g'\n")
+    rows = ("1,2,3,1", "", "1,x,3,", "1,2", '"1",0,3,', "1,2,,", "1,2,3,4,5", "1,2,3,x")
+    (tmp_path / "t.csv").write_text("\n".join(["s,r,c,g", *rows, ""]))
     found = read_table(tmp_path / "t.csv", columns=str(tmp_path / "m.toml"))
     places = {one.place for one in found.rejected}
     assert places == {
         "line 4: column r, 'x'",
-        "line 5: fields (3 expected), '2'",
+        "line 5: fields (4 expected), '2'",
         "line 6: column r, '0'",
         "line 7: column c is missing",
-        "line 8: fields (3 expected), '4'",
+        "line 8: fields (4 expected), '5'",
+        "line 9: column g, 'x'",
     }
-    assert found.n_lines == 6
+    assert found.n_lines == 7
 
 
 def test_texts_that_are_not_utf_8_are_kept_apart(tmp_path: Path) -> None:

@@ -141,7 +141,7 @@ class _Reader:
             return "malformed"
         if run is Absent and Wrong in (start, end):
             return "malformed"
-        if Wrong in (run, walltime, cores):
+        if Wrong in (run, walltime, cores, gpus):
             return "malformed"
         if submit is Skipped or (run is Absent and Skipped in (start, end)):
             return "skipped hour"

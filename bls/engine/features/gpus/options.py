@@ -17,7 +17,7 @@ def _first(run: Any) -> int | None:
 
 
 _REQUESTED: Final = has(
-    f"{REQUESTS} of GPUs of hosts", lambda run: _first(run) is not None, lambda run: f"job {_first(run)} requests GPUs",
+    f"{REQUESTS} of GPUs of hosts", lambda run: _first(run) is not None, lambda run: f"GPUs of job {_first(run)}",
     requests="gpus.csv")
 
 RUN: Final[tuple[Conflict, ...]] = (

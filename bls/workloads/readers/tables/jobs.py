@@ -1,7 +1,7 @@
 """Makes jobs of the rows of a table. Each row is a job, or a reject under the first reason that applies.
 
-1. *malformed*: the job's number, the submit, the run time (or, without one, the start or the end), the walltime or the cores
-   cannot be read, or the submit is missing or negative
+1. *malformed*: the job's number, the submit, the run time (or, without one, the start or the end), the walltime, the
+   cores or the GPUs cannot be read, or the submit is missing or negative
 2. *skipped hour*: the submit (or, without a run time, the start or the end) is a date that its time zone skipped
 3. *not ended*: the map says that the state is that of a job that waits or runs
 4. *no run time*, *no processors* and *duplicate job number*, as in all readers
@@ -203,7 +203,7 @@ class JobsOfRows:
         reject(_MALFORMED, read.job.state != READ, "job_id")
         reject(_MALFORMED, (submit.state == ABSENT) | (submit.value < 0), "submit")
         for state, reason in ((WRONG, _MALFORMED), (SKIPPED_HOUR, _SKIPPED)):
-            for name in ("submit", "start", "end", "run", "walltime", "cores"):
+            for name in ("submit", "start", "end", "run", "walltime", "cores", "gpus"):
                 reject(reason, (of(name).state == state) & (unknown | (name not in ("start", "end"))), name)
         reject(_NOT_ENDED, read.going, "state")
         no_run = read.run <= 0
