@@ -33,11 +33,10 @@ def summary_of(report: PowerReport) -> list[tuple[str, str]]:
     mean = "–" if found["mean_power_w"] is None else watts_text(found["mean_power_w"])
     peak = found["peak_limited_w"]
     limited = "" if peak is None else f", {watts_text(peak)} under a limit"
-    held = "cores and GPUs" if report.plan.has_gpus else "cores"
     rows = [
         (
             "energy",
-            f"{joules_text(found['energy_j'])}, {joules_text(found['energy_jobs_j'])} of it by {held} that jobs held",
+            f"{joules_text(found['energy_j'])}, {joules_text(found['energy_jobs_j'])} of it by jobs",
         ),
         ("power", f"mean {mean}, at most {watts_text(found['peak_power_w'])}{limited}"),
     ]
@@ -63,10 +62,10 @@ def cost_rows(found: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Costs and emissions, if ``found`` has these metrics, as (name, text)."""
     rows = list[tuple[str, str]]()
     if "cost" in found:
-        rows.append(("cost", f"{found['cost']:,.2f}, {found['cost_jobs']:,.2f} of it by cores that jobs held"))
+        rows.append(("cost", f"{found['cost']:,.2f}, {found['cost_jobs']:,.2f} of it by jobs"))
     if "co2e_g" in found:
         jobs = grams_text(found["co2e_jobs_g"])
-        rows.append(("carbon", f"{grams_text(found['co2e_g'])} CO2e, {jobs} of it by cores that jobs held"))
+        rows.append(("carbon", f"{grams_text(found['co2e_g'])} CO2e, {jobs} of it by jobs"))
     return rows
 
 

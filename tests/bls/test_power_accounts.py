@@ -310,8 +310,8 @@ def test_energy_has_a_price_and_a_footprint(tmp_path: Path) -> None:
         "cost": [0.3, 0.025], "co2e_g": [250.25, 25.125]
     }  # fmt: skip
     said = dict(cost_rows(found.metrics))
-    assert said["carbon"] == "283.8 g CO2e, 275.4 g of it by cores that jobs held"
-    assert said["cost"] == "0.33, 0.33 of it by cores that jobs held"
+    assert said["carbon"] == "283.8 g CO2e, 275.4 g of it by jobs"
+    assert said["cost"] == "0.33, 0.33 of it by jobs"
     with pytest.raises(InputError, match="the power of this run is not known"):
         bridge.simulate(jobs, MACHINE, als="recorded").costs(path)
 

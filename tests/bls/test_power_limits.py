@@ -121,7 +121,7 @@ def test_policies_that_respect_power_are_listed_briefly() -> None:
     machine = Platform((HostGroup(1, 2, 2.0, power=HostPower(50, [(1, 100), (0.5, 70)])),))
     jobs = Workload.from_jobs([(1, 0, 100, 2, 100)])
     said = repr(ran([(0, None, 150)], jobs, machine, fallback="dvfs").power)
-    assert said.startswith("<power: energy 28 kJ, 28 kJ of it by cores that jobs held, power mean 140 W, at most 140 W")
+    assert said.startswith("<power: energy 28 kJ, 28 kJ of it by jobs, power mean 140 W, at most 140 W")
     with pytest.raises(
         InputError, match=r"^power=5: unknown definition of active cores 5; known: none, held, working$"
     ):

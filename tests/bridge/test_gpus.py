@@ -593,7 +593,7 @@ def test_a_policy_slows_gpus_with_their_job(tmp_path: Path) -> None:
     found = simulated(jobs, "job_id,gpus_per_task\n1,1\n", tmp_path, **said)
     assert found.jobs.end_ns.tolist() == [10 * S + 10 * S + round((32 - 10 - 9) / 0.8 * S)]
     assert found.jobs.energy_j.tolist() == [220 * 20 + 136 * 16.25]
-    assert "6.61 kJ of it by cores and GPUs that jobs held" in repr(found.power)
+    assert "6.61 kJ of it by jobs" in repr(found.power)
     limited = Scales({})
     said |= {"bls": limited, "power": Power(limits=[(0, None, 1000)], fallback="hold")}
     simulated([(2, 0, 32, 2, 100)], asked.replace("1,1,\n", ""), tmp_path, **said)
