@@ -360,8 +360,10 @@ class Cluster:
         now, rules = self.now, self.rules
         self.pass_is_due = False
         # Less than planned: a job is overdue, or a slow pass missed a slot.
-        overdue = any(self.is_overdue(row) for row in self.running)
-        self.lost = self.lost or overdue or any(self.planned_end.get(row, now + 1) <= now for row in self.running)
+        late = [row for row in self.running if self.is_overdue(row)]
+        overdue = any(self.in_use(row) for row in late)
+        corrected = [row for row in self.running if row not in late and self.planned_end.get(row, now + 1) <= now]
+        self.lost = self.lost or overdue or bool(corrected)
         self.lost = self.lost or any(slot.begin < now for slot in self.plan.values())
         if self.lost or not rules.keep:
             self.plan = {}
@@ -744,13 +746,15 @@ class Cluster:
 
     def held(self, *, whole: bool = False) -> list[room.Hold]:
         """Held cores until the expected ends of running jobs, without those of drained hosts."""
-        away = set[int]() if whole else self.drained
-        gone = frozenset(core for host in away for core in self.machine.cores_of(host))
         return [
             room.Hold(self.jobs[row], self.now, self.expected(row), len(cores), cores, self.gpus_with(job.gpus, cores))
             for row, job in self.running.items()
-            for cores in [job.left - gone]
+            for cores in [job.left if whole else self.in_use(row)]
         ]
+
+    def in_use(self, row: int) -> frozenset[int]:
+        """The cores of a running job on hosts that are not drained."""
+        return self.running[row].left - {core for host in self.drained for core in self.machine.cores_of(host)}
 
     def gpus_with(self, held: tuple[int, ...], cores: frozenset[int]) -> tuple[int, ...]:
         """The GPUs on the hosts of these cores."""
