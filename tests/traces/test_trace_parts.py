@@ -82,6 +82,14 @@ def check_window(of: Ledger, begin: int, end: int) -> None:
         check_nesting(write_otf2(cut, Path(folder) / "trace"))
 
 
+def test_jobs_without_length_at_the_begin_of_a_window_are_in_it() -> None:
+    """They end the run, too."""
+    tasks = [(0, 0, 3, 3), (1, 1, 3, 3)]
+    rows = [Job(1, 0, 0, 3, [(0, 2)]), Job(2, 0, 3, 3, [(0, 1)]), Job(3, 1, 3, 3, [(0, 2)], tasks)]
+    check_window(ledger(machine(2), rows), 3, 5)
+    assert {job for _, job, _, _ in shown(cut_ledger(ledger(machine(2), rows), Excerpt((3, 5)))).jobs} == {2, 3}
+
+
 @QUICK
 @given(of=ledgers() | messaging_ledgers(), window=st.tuples(st.integers(0, 90), st.integers(1, 60)))
 def test_a_window_shows_its_part_of_the_whole(of: Ledger, window: tuple[int, int]) -> None:

@@ -152,7 +152,9 @@ def _of_window(ledger: Ledger, begin: int, end: int) -> Ledger:
     jobs = ledger.jobs
     arrived = np.where(jobs.attempt == 0, jobs.submit_ns, jobs.eligible_ns)
     gone = np.where(jobs.started, jobs.end_ns, np.maximum(jobs.left_ns, arrived))
-    kept = (arrived < end) & ((gone > begin) | ((gone == arrived) & (gone == begin)))
+    # What has no length, and is at the begin, is in the window.
+    latest = np.where(jobs.started, jobs.start_ns, arrived)
+    kept = (arrived < end) & ((gone > begin) | ((gone == latest) & (gone == begin)))
     if not kept.any():
         span = f"{format_ns(int(arrived.min()))} to {format_ns(int(gone.max()))}" if len(jobs) else "no jobs"
         until = f"to {format_ns(end)}" if end < MAX_NS else "on"
@@ -160,9 +162,9 @@ def _of_window(ledger: Ledger, begin: int, end: int) -> Ledger:
     if not kept.all():
         ledger = _of_rows(ledger, kept)
         jobs = ledger.jobs
-    last = int(max(np.where(jobs.started, jobs.end_ns, np.maximum(jobs.left_ns, jobs.submit_ns)).max(), begin))
-    end = min(end, last)
     ran = jobs.started & (jobs.start_ns < end)
+    last = int(max(np.where(jobs.started, jobs.end_ns, np.maximum(jobs.left_ns, jobs.submit_ns)).max(), begin))
+    stop, end = end, min(end, last)
     later = jobs.started & ~ran
     eligible = np.where(jobs.eligible_ns < 0, -1, np.clip(jobs.eligible_ns, begin, end))
     left = np.where(ran, -1, np.where(later, end, np.minimum(jobs.left_ns, end)))
@@ -183,10 +185,11 @@ def _of_window(ledger: Ledger, begin: int, end: int) -> Ledger:
     }
     if (gpus := ledger.gpus) is not None and gpus.left_ns is not None:
         start = jobs.start_ns[gpus.job]
-        inside = (start < end) & ((gpus.left_ns > begin) | ((start == begin) & (gpus.left_ns == begin)))
+        inside = (start < stop) & ((gpus.left_ns > begin) | ((start == begin) & (gpus.left_ns == begin)))
         changed["gpus"] = replace(gpus, left_ns=np.minimum(gpus.left_ns, end)).where(inside)
     if (tasks := ledger.tasks) is not None:
-        inside = (tasks.start_ns < end) & (tasks.end_ns > begin) & (tasks.start_ns >= 0)
+        ended = (tasks.end_ns > begin) | ((tasks.start_ns == begin) & (tasks.end_ns == begin))
+        inside = (tasks.start_ns < stop) & (tasks.start_ns >= 0) & ended
         cut = _tasks(tasks, inside)
         changed["tasks"] = replace(
             cut,
