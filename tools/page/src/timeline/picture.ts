@@ -301,9 +301,9 @@ export class Picture {
   }
 }
 
-/** A row's name; where it has no room without the word before its number, as in `core 12`. */
+/** A row's name; where it has no room without the word before its number, as in `core 12`. The second lane of a GPU is `0 (2)`. */
 function rowName(context: CanvasRenderingContext2D, name: string, width: number, host: string): string {
-  const number = /^(?:core|lane) (\d+)$/.exec(name);
+  const number = /^(?:core|lane|gpu) (\d+(?: \(\d+\))?)$/.exec(name);
   const both = `${host} · ${number?.[1] ?? ""}`;
   if (host) return context.measureText(both).width > width ? fitted(context, host, width) : both;
   return fitted(context, number && context.measureText(name).width > width ? number[1]! : name, width);
