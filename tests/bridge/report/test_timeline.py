@@ -340,8 +340,8 @@ def test_gpus_and_the_jobs_that_share_them(chromium: Browser, tmp_path: Path) ->
         )
         assert np.abs(np.array(hosts["cover"]).reshape(2, -1) - part).max() < 1e-5
     without = small_tables()
-    gpus = HeldGpus(*(one[made.gpus.job_id == 21] for one in made.gpus[:6]), *made.gpus[6:])
-    with opened(chromium, tmp_path, timeline_text(replace(without, gpus=gpus))) as page:
+    alone = HeldGpus(*(one[made.gpus.job_id == 21] for one in made.gpus[:6]), *made.gpus[6:])
+    with opened(chromium, tmp_path, timeline_text(replace(without, gpus=alone))) as page:
         page.get_by_label("rows", exact=True).select_option("gpus")
         for job in (20, 21, 22):  # jobs before and after it have no GPUs
             page.evaluate(f"() => document.dispatchEvent(new CustomEvent('twolevel:show-job', {{ detail: {job} }}))")
