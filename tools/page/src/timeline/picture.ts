@@ -121,8 +121,9 @@ export class Picture {
     context.textAlign = "left";
     context.textBaseline = "top";
     context.fillStyle = theme.ink;
-    // Where the whole name has no room its first word, which says enough: waiting, busy.
-    const short = context.measureText(strip.name).width > gutter - 8 ? strip.name.split(" ")[0]! : strip.name;
+    // Where the whole name has no room its first word, which says enough: waiting, busy; but GPUs of busy GPUs.
+    const words = strip.name.replace("busy GPUs", "GPUs").split(" ");
+    const short = context.measureText(strip.name).width > gutter - 8 ? words[0]! : strip.name;
     context.fillText(short, 4, top + 4);
     context.fillStyle = theme.quiet;
     const most = strip.format(strip.top);
