@@ -10,6 +10,9 @@ from nesting import check_nesting
 from traces.exporters.otf2.library import reading
 from traces.ledger import STATES, WHY, Ledger
 
+#: Locations of counters of the whole machine in the scheduler's group.
+COUNTERS = ("batch scheduler", "GPUs")
+
 #: What a location shows: region, begin, end, attributes.
 Span = tuple[str, int, int, dict[str, Any]]
 
@@ -24,7 +27,7 @@ def read_batch(path: Path) -> tuple[dict[str, dict[str, list[Span]]], dict[str, 
         for one in trace.definitions.locations:
             if one.name.endswith(" counters"):
                 samples[one.name.removesuffix(" counters")] = []
-            elif one.group.name in ("batch scheduler", "jobs", "running jobs") and one.name != "batch scheduler":
+            elif one.group.name in ("batch scheduler", "jobs", "running jobs") and one.name not in COUNTERS:
                 spans[one.group.name][one.name] = []
         for location, event in trace.events:
             here = spans.get(location.group.name, {}).get(location.name)

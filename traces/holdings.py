@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -181,6 +182,7 @@ class HeldGpus(NamedTuple):
     start_ns: Array
     end_ns: Array
     first: Array  # int64 (n_hosts + 1,)
+    kinds: Sequence[str] = ()  # of each host's GPUs
 
 
 def held_gpus(ledger: Ledger) -> HeldGpus | None:
@@ -189,4 +191,5 @@ def held_gpus(ledger: Ledger) -> HeldGpus | None:
     if gpus is None or first is None:
         return None
     job = gpus.job
-    return HeldGpus(job, jobs.job_id[job], gpus.gpu, gpus.milli, jobs.start_ns[job], gpu_ends(ledger), first)
+    held = (gpus.gpu, gpus.milli, jobs.start_ns[job], gpu_ends(ledger))
+    return HeldGpus(job, jobs.job_id[job], *held, first, ledger.machine.gpu_kinds)

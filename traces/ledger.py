@@ -39,6 +39,9 @@ class MachineShape:
     numbers: Array | None = None
     #: int64 (n_hosts + 1,): host ``h`` has the GPUs ``first_gpu[h]:first_gpu[h + 1]``; None if no host has any
     first_gpu: Array | None = None
+    gpu_kinds: tuple[
+        str, ...
+    ] = ()  #: one per host, empty for a host without GPUs or a kind of theirs; () if no host has any
 
     @property
     def n_hosts(self) -> int:

@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from traces.algorithms.lanes import pack_lanes_of_places
 from traces.base.columns import packed_text
 from traces.base.errors import InputError
 from traces.compiled import Array
 from traces.figures.drawing.frames import Held, arrays, held_cores
 from traces.figures.drawing.steps import Steps, steps
+from traces.holdings import HeldGpus
 from traces.tables import DataFrame, distinct
 
 
@@ -31,6 +33,7 @@ class TimelineTables:
     releases: DataFrame | None = None
     widths: DataFrame | None = None
     power: DataFrame | None = None  # power.parquet
+    gpus: HeldGpus | None = None  # with rows of ``jobs``; None: no host has any
     # scheduler of the tasks of jobs, if the table of jobs does not have it (``chosen``, ``application``)
     technique: str = ""
     users: list[str] | None = None  # user of each row of the jobs, empty if unknown
@@ -86,7 +89,7 @@ _TASK_COLUMNS = ("job_id", "core", "start_ns", "end_ns", "task", "chunk")
 _DIFFERENCES = frozenset(
     (
         *("job_id", "submit", "hold_job", "hold_lo", "task_job", "task_number", "task_chunk", "queue_at", "queue"),
-        *("busy_at", "busy", "power_at", "power", "limit"),
+        *("busy_at", "busy", "gpus_at", "gpus", "power_at", "power", "limit"),
     )
 )
 
@@ -119,6 +122,8 @@ def timeline_text(tables: TimelineTables) -> str:
         "first_core": np.diff(tables.first_core),
     }
     columns |= _series(tables, held, base, started)
+    if tables.gpus is not None:
+        columns |= _gpus(tables.gpus, end, base)
     if tables.tasks is not None:
         columns |= _tasks(tables, base)
     texts: dict[str, Any] = {}
@@ -137,6 +142,8 @@ def timeline_text(tables: TimelineTables) -> str:
         "texts": texts,
         "coded": how,
     }
+    if tables.gpus is not None:
+        about["gpu_kinds"] = list(tables.gpus.kinds)
     return packed_text(planes, about)
 
 
@@ -201,6 +208,20 @@ def _series(tables: TimelineTables, held: Held, base: int, started: Array) -> di
         instant, power, limit = arrays(tables.power, ("instant_ns", "power_mw", "limit_mw"), "power")
         found |= {"power_at": instant - base, "power": power, "limit": limit}
     return found
+
+
+def _gpus(gpus: HeldGpus, end: Array, base: int) -> dict[str, Array]:
+    # What jobs held of GPUs, each on a lane of its GPU, and thousandths of busy GPUs.
+    lane, count = pack_lanes_of_places(gpus.gpu, gpus.start_ns, gpus.end_ns, int(gpus.first[-1]))
+    columns = {
+        "host_gpus": np.diff(gpus.first),
+        "gpu_lanes": count,
+        "gpu_job": gpus.job,
+        "gpu_lane": (np.cumsum(count) - count)[gpus.gpu] + lane,
+        "gpu_milli": gpus.milli,
+        "gpu_early": end[gpus.job] - gpus.end_ns,
+    }
+    return columns | _steps("gpus", steps(gpus.start_ns, gpus.end_ns, gpus.milli), base)
 
 
 def _steps(name: str, function: Steps, base: int) -> dict[str, Array]:

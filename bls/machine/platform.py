@@ -315,7 +315,10 @@ class Platform:
     def machine(self) -> MachineShape:
         """The machine as traces show it: hosts are called ``host 0``, ``host 1``, … across the groups."""
         names = tuple(f"host {number}" for number in range(self.n_hosts))
-        return MachineShape(self.name, names, self.first_core, first_gpu=self.first_gpu if self.n_gpus else None)
+        if not self.n_gpus:
+            return MachineShape(self.name, names, self.first_core)
+        kinds = tuple(group.gpu for group in self.hosts for _ in range(group.count))
+        return MachineShape(self.name, names, self.first_core, first_gpu=self.first_gpu, gpu_kinds=kinds)
 
     def as_dict(self) -> dict[str, Any]:
         """The platform in plain values, in the form of the TOML file: for records of a run."""

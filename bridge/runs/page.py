@@ -112,10 +112,12 @@ def page_of_run(
     shown = [name for name in _SHOWN if name in jobs.columns]
     several = (name for name in ("application", "state") if name in jobs.columns and jobs[name].nunique() > 1)
     images = _figures(parts)  # first, since figures of many tasks take the most memory
-    timeline = p.Timeline(timeline_text(timeline_of(parts)))
+    tables = timeline_of(parts)
+    timeline = p.Timeline(timeline_text(tables))
+    about = _ABOUT_TIMELINE + " GPUs: select them under rows." * (tables.gpus is not None)
     explorer = p.Explorer("jobs-data", "wait_ns", "cores", next(several, "why"))
     made = [
-        p.Section("timeline", "Timeline", [timeline], _ABOUT_TIMELINE, left_out(parts)),
+        p.Section("timeline", "Timeline", [timeline], about, left_out(parts)),
         p.Section("diagram", "Diagram", [explorer], "Any two columns of the jobs; one point per job."),
         *([p.Section("figures", "Figures", [p.Figures(images)])] if images else []),
         *sections,
@@ -155,6 +157,7 @@ def timeline_of(parts: RunParts, causes: pd.DataFrame | None = None) -> Timeline
         releases=parts.view.releases,
         widths=parts.view.widths,
         power=parts.power,
+        gpus=parts.view.gpus,
         technique=str(arguments.get("als") or ""),
         users=parts.log.users,
         causes=causes,
@@ -205,8 +208,7 @@ def _gpus(parts: RunParts, jobs: pd.DataFrame) -> list[p.Section]:
 
     begin, end = (parts.record.get("metrics") or {}).get("utilisation_span_ns") or (0, 0)
     busy = held.milli * np.maximum(held.end_ns.clip(begin, end) - held.start_ns.clip(begin, end), 0) / 1000
-    hosts = [one for one in parts.record["platform"]["hosts"] if one.get("gpus")]
-    kind = np.repeat([one.get("gpu", "GPU") for one in hosts], [one["count"] * one["gpus"] for one in hosts])
+    kind = np.repeat([one or "GPU" for one in held.kinds], np.diff(held.first))
     rows, measured, wait_ns = [], final_rows(jobs), jobs["wait_ns"].to_numpy()
     for name in np.unique(kind).tolist():
         own, count = kind[held.gpu] == name, int((kind == name).sum())

@@ -41,7 +41,8 @@ def ledger_of_results(folder: Path, *, tasks: bool = True) -> Ledger:
     cluster = platform.get("name") if isinstance(platform, Mapping) else None
     shape = MachineShape(cluster if isinstance(cluster, str) else "cluster", tuple(names), first_core)
     if (first_gpu := record["machine"].get("first_gpu")) is not None:
-        shape = replace(shape, first_gpu=np.array(first_gpu, np.int64))
+        kinds = tuple(group.get("gpu", "") for group in record["platform"]["hosts"] for _ in range(group["count"]))
+        shape = replace(shape, first_gpu=np.array(first_gpu, np.int64), gpu_kinds=kinds)
     ledger = stored_ledger(columns, shape)
     als = str((record.get("arguments") or {}).get("als", RECORDED))
     if als != RECORDED:

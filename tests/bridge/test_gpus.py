@@ -29,6 +29,7 @@ from bls.scheduler_options import ConstraintOptions, Rules
 from bls.workloads.workload import Workload
 from bridge import GraphOptions, simulate_graph
 from bridge.runs.afterwards import StoredRun
+from bridge.runs.page import parts_of_folder, parts_of_result
 from bridge.scenarios.application_map import parse_application_map
 from traces.base.errors import InputError, PluginError
 from traces.checks.faults import InvariantError
@@ -197,7 +198,8 @@ STORIES: dict[str, tuple[list[tuple[int, ...]], str, int, list[str]]] = {
 def test_the_story_of_a_job_with_gpus(name: str, stored: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     jobs, requests, cores, lines = STORIES[name]
     jobs = [*jobs, (3, 2, 10, cores, 10)]
-    said = simulated(jobs, requests, tmp_path, platform=TWO_KINDS).story(3)
+    result = simulated(jobs, requests, tmp_path, platform=TWO_KINDS)
+    said = result.story(3)
     for line in lines:
         assert line in said
     monkeypatch.chdir(tmp_path)
@@ -207,6 +209,11 @@ def test_the_story_of_a_job_with_gpus(name: str, stored: bool, tmp_path: Path, m
     words = ["run", "log.swf", "--als", "recorded", "--platform", "machine.toml", "--trace", "none"]
     succeeds(*words, "--requests", "requests.csv", "--out", "r")
     assert StoredRun(Path("r")).story(3) == said
+    held, of_folder = (parts.view.gpus for parts in (parts_of_result(result), parts_of_folder(Path("r"))))
+    assert held is not None
+    assert of_folder is not None
+    assert held.kinds == of_folder.kinds == TWO_KINDS.machine().gpu_kinds
+    assert all(np.array_equal(one, other) for one, other in zip(held[:7], of_folder[:7], strict=True))
     Path("log.swf").write_text("".join(log[:2]))  # then requests are unknown
     without = StoredRun(Path("r")).story(3)
     assert "GPUs are free" in without

@@ -124,10 +124,12 @@ def ledgers(draw: st.DrawFn) -> Ledger:
 
 
 def with_gpus(of: Ledger, gpus_of_host: list[int], held: list[tuple[int, int, int]]) -> Ledger:
-    """The ledger with GPUs and the parts that jobs held: row of the job, number of the GPU, thousandths."""
+    """The ledger with GPUs and the parts that jobs held: row of the job, number of the GPU, thousandths. Kinds of
+    hosts are ``a`` and ``b`` by turns."""
     first_gpu = np.concatenate([[0], np.cumsum(gpus_of_host)]).astype(np.int64)
     gpus = GpuRecords.of(len(of.jobs), *np.array(held, np.int64).reshape(-1, 3).T)
-    return replace(of, machine=replace(of.machine, first_gpu=first_gpu), gpus=gpus)
+    kinds = tuple("ab"[host % 2] if count else "" for host, count in enumerate(gpus_of_host))
+    return replace(of, machine=replace(of.machine, first_gpu=first_gpu, gpu_kinds=kinds), gpus=gpus)
 
 
 def _with_gpus(draw: st.DrawFn, of: Ledger) -> Ledger:

@@ -29,7 +29,7 @@ def shown(name: str, of: Ledger) -> Shown:
     with tempfile.TemporaryDirectory() as folder:
         path = exporter(name)(of, Path(folder) / "trace")
         if name == "csv":
-            return read_csv(path, of.machine.core_names)
+            return read_csv(path, of.machine)
         return {"perfetto": read_perfetto, "chrome": read_chrome, "paje": read_paje, "otf2": read_otf2}[name](path)
 
 
@@ -38,7 +38,7 @@ def check(name: str, of: Ledger) -> None:
     if name == "otf2":
         wanted = wanted._replace(causes=[])
     if name == "csv":
-        wanted = wanted._replace(gpus=[])
+        wanted = wanted._replace(gpus=sorted((lane.partition(" (")[0], *rest) for lane, *rest in wanted.gpus))
     if name == "paje":
         # Of states without length, links and events at one instant pj_dump may show one, and of a link its lanes, not its jobs.
         for mine, said in ((found.cores, wanted.cores), (found.jobs, wanted.jobs), (found.gpus, wanted.gpus)):
@@ -215,6 +215,11 @@ def test_the_text_by_hand(tmp_path: Path) -> None:
     assert {name: text.count("\n") for name, text in applications.items()} == {"7.txt": 7, "7-1.txt": 5, "9.txt": 9}
     assert applications["7-1.txt"] == table_text(__file__, "text_of_attempt_1")
     assert applications["9.txt"].partition("\n")[2] == table_text(__file__, "text_of_job_9")
+    held = [(0, 0, 1000), (0, 1, 1000), (0, 2, 250), (3, 1, 500)]
+    shared = with_gpus(ledger(machine(3), rows, with_transfers=True), [3], held)
+    said = write_text(shared, tmp_path / "gpus").read_text().partition("\n")[2]
+    lines = zip(said.splitlines(), table_text(__file__, "text").splitlines(), strict=True)
+    assert [one.removeprefix(other) for one, other in lines if one != other] == [" gpus=0-1,2:250", " gpus=1:500"]
     with pytest.raises(InputError, match="exists already"):
         write_text(ledger(machine(3), rows), tmp_path)
 

@@ -306,6 +306,24 @@ def test_gpus_are_held_until_the_last_core_of_the_host_is_released() -> None:
         assert shown(cut_ledger(of, part)).gpus == seen
 
 
+def test_gpus_are_counted_until_their_jobs_left_the_host() -> None:
+    """By kind of a machine with two, and only in parts whose hosts have both; also without rows of GPUs."""
+    released = ReleaseRecords(*(np.array(column) for column in ([0, 1], [1, 2], [15, 25])))
+    of = with_gpus(small().with_events(released), [2, 1], [(0, 0, 500), (0, 1, 1000), (1, 0, 500), (1, 2, 250)])
+    every = {"busy GPUs": [(0, 1500), (20, 750), (25, 500), (30, 0)]}
+    every |= {"busy GPUs a": [(0, 1500), (20, 500), (25, 500), (30, 0)]}
+    every |= {"busy GPUs b": [(0, 0), (20, 250), (25, 0), (30, 0)]}
+    for part, wanted in (
+        (with_detail(of, "lane"), every),
+        (cut_ledger(of, Excerpt(cores=[(2, 3)])), {"busy GPUs": [(20, 250), (25, 0)]}),
+        (cut_ledger(of, Excerpt((22, 29), None, [(2, 3)])), {"busy GPUs": [(22, 750), (25, 500), (29, 0)]}),
+    ):
+        counters = shown(part).counters
+        found = {name: rows for (_, name), rows in counters.items() if name.startswith("busy GPUs")}
+        assert {name: found[name] for name in wanted} == wanted
+        assert len(found) == (1 if part.machine.n_hosts == 1 else 3)
+
+
 def test_jobs_whose_cores_were_released_are_shown_as_they_held_them(tmp_path: Path) -> None:
     of = with_detail(small(), "job")
     slices = [(name, *when) for name, what, *when, _, _ in shown(of).cores if what == "job 1"]

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import otf2
-from batch_traces import expected_load, expected_spans, read_batch
+from batch_traces import COUNTERS, expected_load, expected_spans, read_batch
 from nesting import check_nesting
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2
 from test_transfers import naive_waits
 
 from traces.exporters.otf2.library import reading
-from traces.ledger import Ledger
+from traces.ledger import Ledger, MachineShape
 
 #: Where, what, from when, to when, task, chunk.
 Slice = tuple[str, str, int, int, int, int]
@@ -106,7 +106,29 @@ def naive_counters(of: Ledger) -> dict[str, list[tuple[int, int]]]:
     found = {name: list(zip(instants, of_name, strict=True)) for name, of_name in zip(NAMES, values, strict=True)}
     if of.tasks is not None:
         found["computing cores"] = naive_computing(of, found["busy cores"])
-    return found
+    return found | naive_busy_gpus(of)
+
+
+def naive_busy_gpus(of: Ledger) -> dict[str, list[tuple[int, int]]]:
+    """Thousandths of GPUs that jobs hold, and by kind if there are two, at each instant at which one of them changes."""
+    if of.gpus is None:
+        return {}
+    machine, found = of.machine, defaultdict(list)
+    there = [kind for kind, n in zip(machine.gpu_kinds, np.diff(machine.first_gpu), strict=True) for _ in range(n)]
+    names = {"busy GPUs": {*there}} | ({f"busy GPUs {kind}": {kind} for kind in "ab"} if len({*there}) > 1 else {})
+    held = [
+        (int(of.jobs.start_ns[row]), int(of.jobs.end_ns[row]), there[gpu], milli)
+        for row, gpu, milli in zip(of.gpus.job.tolist(), of.gpus.gpu.tolist(), of.gpus.milli.tolist(), strict=True)
+    ]
+    before = [0] * len(names)
+    for at in sorted({one for begin, end, *_ in held for one in (begin, end)}):
+        inside = [(kind, milli) for begin, end, kind, milli in held if begin <= at < end]
+        now = [sum(milli for kind, milli in inside if kind in kinds) for kinds in names.values()]
+        if now != before:
+            for name, value in zip(names, now, strict=True):
+                found[name].append((at, value))
+        before = now
+    return dict(found)
 
 
 NAMES = ("queue length", "busy cores")
@@ -139,7 +161,7 @@ def naive_causes(of: Ledger) -> list[tuple[int, int, int]]:
 
 
 def counted(name: str, value: float) -> int:
-    return round(1000 * value) if name == "computing cores" else round(value)
+    return round(1000 * value) if name == "computing cores" or name.startswith("busy GPUs") else round(value)
 
 
 def read_perfetto(path: Path) -> Shown:
@@ -183,7 +205,7 @@ def read_perfetto(path: Path) -> Shown:
             if where[-1] == "utilisation":
                 continue
             host = where[1] if where[1] != "batch scheduler" else ""
-            now = event.double_counter_value if where[-1] == "computing cores" else event.counter_value
+            now = event.double_counter_value if event.HasField("double_counter_value") else event.counter_value
             shown.counters[host, where[-1]].append((at, counted(where[-1], now)))
             continue
         if event.type == kinds.TYPE_SLICE_BEGIN:
@@ -266,8 +288,9 @@ def read_chrome(path: Path) -> Shown:
     return _sorted(shown)
 
 
-def read_csv(path: Path, names: list[str]) -> Shown:
-    """Through Python's reader of CSV; ``names`` are those of cores, which it has by number. It has no GPUs."""
+def read_csv(path: Path, machine: MachineShape) -> Shown:
+    """Through Python's reader of CSV, which has cores and GPUs by number, and no lanes of GPUs."""
+    names = machine.core_names
     tables = {
         one.stem: list(csv.DictReader(one.read_text(encoding="utf-8").splitlines())) for one in path.parent.iterdir()
     }
@@ -280,6 +303,14 @@ def read_csv(path: Path, names: list[str]) -> Shown:
         shown.cores.append((names[int(row["core"])], what, int(row["start_ns"]), int(row["end_ns"]), *numbers))
     for row in tables["jobs"]:
         shown.jobs.append((row["kind"], int(row["job"]), int(row["start_ns"]), int(row["end_ns"])))
+    for row in tables.get("gpus", []):
+        host, numbers = (
+            machine.host_names.index(row["host"]),
+            [int(row[name]) for name in ("start_ns", "end_ns", "milli")],
+        )
+        assert row["gpu_kind"] == machine.gpu_kinds[host]
+        called = f"{row['host']} gpu {int(row['gpu']) - machine.first_gpu[host]}"
+        shown.gpus.append((called, f"job {row['job']}", *numbers))
     for row in tables["counters"]:
         host = "" if row["where"] == "cluster" else row["where"]
         shown.counters[host, row["counter"]].append((int(row["instant_ns"]), int(row["value"].replace(".", ""))))
@@ -364,7 +395,8 @@ def read_otf2(path: Path) -> Shown:
             events[location].append(event)
         assert [len(events[one]) for one in locations] == [one.number_of_events for one in locations]
         scheduler = next(place for place, one in enumerate(locations) if one.name == "batch scheduler")
-        for event in events[locations[scheduler]]:
+        counters = [one for one in locations[scheduler:] if one.name in COUNTERS]
+        for event in (event for one in counters for event in events[one]):
             for member, value in zip(event.metric.members, event.values, strict=True):
                 shown.counters["", member.name].append((event.time, value))
         for location in locations[scheduler:]:

@@ -140,7 +140,7 @@ def _loops() -> Iterator[Case]:
         variation=0.5,
         rules={"coordination": "release:host"},
         constraints={"requests": "gpus.csv"},
-        exports=["otf2", "perfetto", "chrome", "paje"],
+        exports=["otf2", "perfetto", "chrome", "paje", "csv", "text"],
     )
 
 

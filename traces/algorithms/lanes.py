@@ -25,6 +25,25 @@ def _pack(begin: Ints, end: Ints, by_begin: Ints, by_end: Ints, lane: Ints, free
     return n_lanes
 
 
+def pack_lanes_of_places(place: Array, begin: Array, end: Array, n_places: int) -> tuple[Array, Array]:
+    """Give intervals at several places lanes as :func:`pack_lanes`, separately for each place.
+
+    - ``place``: int64 (n,), from 0 to ``n_places - 1``.
+    - ``begin``, ``end``: int64 (n,), as there.
+
+    Returns:
+    - ``lane``: int64 (n,), of the place, from 0.
+    - ``count``: int64 (n_places,), number of lanes of each place; 1 without intervals.
+    """
+    # All places at once: with ranks of instants instead of these, and one place after the other.
+    instants, rank = np.unique(np.concatenate([begin, end]), return_inverse=True)
+    rank = rank.reshape(2, -1) + place * len(instants)
+    lane, _ = pack_lanes(rank[0], rank[1])
+    count = np.ones(n_places, np.int64)
+    np.maximum.at(count, place, lane + 1)
+    return lane, count
+
+
 def pack_lanes(begin: Array, end: Array) -> tuple[Array, Array]:
     """Give each interval the lowest lane that is free when it begins, so that intervals on a lane do not overlap.
 

@@ -14,6 +14,7 @@ from traces.base.written_file import fresh
 from traces.exporters.shown.batch_level import REGIONS, ShownBatchLevel, batch_level
 from traces.exporters.shown.core_slices import KINDS, causes, core_slices
 from traces.exporters.shown.rows import Rows, blocks, words
+from traces.holdings import held_gpus
 from traces.ledger import STATES, WHY, Ledger
 
 FOLDER = "csv"  #: name of the written folder, and of its files
@@ -23,6 +24,7 @@ COLUMNS = {
     "jobs.csv": "lane,kind,job,cores,estimate_ns,user,attempt,eligible_ns,why,state,start_ns,end_ns",
     "counters.csv": "where,counter,unit,instant_ns,value",
     "transfers.csv": "job,attempt,source,target,source_core,target_core,bytes,sent_ns,arrived_ns",
+    "gpus.csv": "gpu,host,gpu_kind,job,attempt,milli,start_ns,end_ns",
     "causes.csv": "job,attempt,cause,cause_attempt,at_ns",
 }
 
@@ -42,6 +44,8 @@ def write_csv(ledger: Ledger, directory: Path) -> Path:
         "transfers.csv": _transfers(ledger),
         "causes.csv": _causes(ledger),
     }
+    if batch.gpus is not None:
+        files["gpus.csv"] = _gpus(ledger)
     for name, made in files.items():
         with fresh(folder / name) as file:
             further = ",name" if name == "jobs.csv" and batch.job_names else ""
@@ -67,6 +71,22 @@ def _cores(ledger: Ledger) -> Iterator[bytes]:
             rows.word(techniques, ledger.technique[one.job])
         rows.put(b",").add(Rows(n).number(one.task), known).put(b",").add(Rows(n).number(one.chunk), known)
         yield rows.put(b",").numbers(one.start_ns).number(one.end_ns).put(b"\n").tobytes()
+
+
+def _gpus(ledger: Ledger) -> Iterator[bytes]:
+    if (held := held_gpus(ledger)) is None:
+        return
+    machine, jobs = ledger.machine, ledger.jobs
+    hosts = words([quoted(name) for name in machine.host_names])
+    kinds = words(list(held.kinds) or [""] * machine.n_hosts)
+    order = np.lexsort((held.end_ns, held.start_ns, held.gpu))
+    for at in blocks(len(order)):
+        some = order[at]
+        job, gpu = held.job[some], held.gpu[some]
+        host = machine.host_of_gpu(gpu)
+        rows = Rows(len(some)).number(gpu).put(b",").word(hosts, host).put(b",").word(kinds, host).put(b",")
+        rows.numbers(jobs.job_id[job], jobs.attempt[job], held.milli[some], held.start_ns[some])
+        yield rows.number(held.end_ns[some]).put(b"\n").tobytes()
 
 
 def _jobs(batch: ShownBatchLevel) -> Iterator[bytes]:

@@ -160,10 +160,14 @@ def _batch(ledger: Ledger) -> Iterator[bytes]:
 
         return _Events(at[which], which, lines)
 
+    held = [""] * len(jobs) if ledger.gpus is None else ledger.gpus.columns_of_jobs()["gpu_allocation"]
+    gpus = [f" gpus={text.replace(' ', ',')}" if text else "" for text in held]
+
     def starts(some: Array) -> Rows:
         found = whose("start", jobs.start_ns[some], some).put(b" why=").word(why, jobs.why[some]).put(b" cores=")
         texts = [allocation.text[allocation.first[k] : allocation.first[k + 1]].tobytes() for k in some.tolist()]
-        return found.word(words([text.decode().replace(" ", ",") for text in texts]), np.arange(len(some))).put(b"\n")
+        found.word(words([text.decode().replace(" ", ",") for text in texts]), np.arange(len(some)))
+        return found.text(gpus, some).put(b"\n")
 
     def numbers(kind: str, at: Array, job: Array, *columns: Array) -> _Events:
         fields = (jobs.job_id[job], jobs.attempt[job], *columns)

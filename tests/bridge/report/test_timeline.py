@@ -19,6 +19,7 @@ from playwright.sync_api import Browser, Page, expect
 from timeline_pages import SMALL, opened, pixels, point, settled, small_tables
 
 from tools.build_page import SOURCE
+from traces.holdings import HeldGpus
 from traces.timeline import TimelineTables, timeline_text
 
 pytestmark = pytest.mark.whole
@@ -284,6 +285,69 @@ def test_rows_that_have_no_room_are_joined(chromium: Browser, tmp_path: Path) ->
             page.mouse.wheel(0, -300)
         page.keyboard.up("Alt")
         assert pixels(page)["rowHeight"] > 10
+
+
+def with_gpus(made: TimelineTables) -> TimelineTables:
+    """Two GPUs of host n0 and one of n1; jobs of both halves of the cores share the first, and a third of the jobs leaves the
+    second before its end."""
+    held = []
+    for row, job in enumerate(made.jobs.to_dict("records")):
+        for gpu, milli in ([(0, 1000), (2, 500)], [(0, 250), (1, 1000)], [(0, 500)])[job["job_id"] % 3]:
+            held.append((row, job["job_id"], gpu, milli, job["start_ns"], job["end_ns"] - 3 * 10**9 * (gpu == 1)))
+    return replace(made, gpus=HeldGpus(*np.array(held).T, np.array([0, 2, 3]), ("a100", "")))
+
+
+def test_gpus_and_the_jobs_that_share_them(chromium: Browser, tmp_path: Path) -> None:
+    made = with_gpus(small_tables())
+    assert made.gpus is not None
+    rows = pd.DataFrame(made.gpus._asdict() | {"first": 0, "kinds": ""}).to_dict("records")
+    # The rows: a further one of a GPU for a job that begins while another holds the first.
+    busy: list[list[int]] = [[], [], []]
+    for one in sorted(rows, key=lambda one: (one["gpu"], one["start_ns"], one["end_ns"])):
+        until = busy[one["gpu"]]
+        one["lane"] = next((k for k, end in enumerate(until) if end <= one["start_ns"]), len(until))
+        until[one["lane"] : one["lane"] + 1] = [one["end_ns"]]
+    assert [len(until) for until in busy] == [2, 1, 1]
+    held = pd.DataFrame(rows)
+    held = held.assign(core=np.array([0, 2, 3])[held["gpu"]] + held["lane"])
+    with opened(chromium, tmp_path, timeline_text(made)) as page:
+        assert "8 cores and 3 GPUs" in (page.locator(".timeline-stage").get_attribute("aria-label") or "")
+        choice = page.get_by_label("rows", exact=True)
+        choice.select_option("gpus")
+        picture = pixels(page, cells=True)
+        cover, _ = slow_cover(picture, held)
+        assert picture["lines"] == 4
+        assert np.abs(np.array(picture["cover"]).reshape(cover.shape) - cover).max() < 1e-5
+        tip = page.locator(".timeline-tip")
+        for one in held[held["job_id"].isin([20, 21, 22])].to_dict("records"):
+            point(page, one["core"], (one["start_ns"] + one["end_ns"]) / 2)
+            said = "1 GPU" if one["milli"] == 1000 else f"{one['milli']} milli of a GPU"
+            said += " (a100)" * (one["gpu"] < 2)
+            name = ("gpu 0, n0", "gpu 0 (2), n0", "gpu 1, n0", "gpu 0, n1")[one["core"]]
+            assert [tip.inner_text().count(word) for word in (f"job {one['job_id']}\n", said, name)] == [1, 1, 1]
+        # A chosen job may have been waited for by one without GPUs, and have none itself.
+        for job, gpus in ((20, "0.5 GPU (a100)"), (21, "1.5 GPUs (a100)")):
+            page.evaluate(f"() => document.dispatchEvent(new CustomEvent('twolevel:show-job', {{ detail: {job} }}))")
+            expect(page.locator(".timeline-job dt", has_text="GPUs").locator("+ dd")).to_have_text(gpus)
+        page.get_by_role("button", name="show everything (0)").click()
+        choice.select_option("gpu-hosts")
+        settled(page)
+        hosts = pixels(page, cells=True)
+        part = sum(
+            slow_cover(hosts | {"lines": 2}, pd.DataFrame([one | {"core": one["gpu"] // 2}]))[0]
+            * (one["milli"] / (2000 if one["gpu"] < 2 else 1000))
+            for one in rows
+        )
+        assert np.abs(np.array(hosts["cover"]).reshape(2, -1) - part).max() < 1e-5
+    without = small_tables()
+    alone = HeldGpus(*(one[made.gpus.job_id == 21] for one in made.gpus[:6]), *made.gpus[6:])
+    with opened(chromium, tmp_path, timeline_text(replace(without, gpus=alone))) as page:
+        page.get_by_label("rows", exact=True).select_option("gpus")
+        for job in (20, 21, 22):  # jobs before and after it have no GPUs
+            page.evaluate(f"() => document.dispatchEvent(new CustomEvent('twolevel:show-job', {{ detail: {job} }}))")
+            expect(page.locator(".timeline-job h3")).to_have_text(f"job {job}")
+    with opened(chromium, tmp_path, timeline_text(without)) as page:
+        assert page.get_by_label("rows", exact=True).locator("option").all_inner_texts() == ["cores", "hosts", "jobs"]
 
 
 def cores_of(text: str) -> list[int]:

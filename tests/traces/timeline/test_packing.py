@@ -7,6 +7,7 @@ import io
 import json
 import zlib
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tables import table_rows, table_text
 
+import bridge
+from bls.machine.platform import HostGroup, Platform
+from bls.scheduler_options import ConstraintOptions, Rules
+from bls.workloads.workload import Workload
+from bridge.runs.page import parts_of_result, timeline_of
 from traces.base.errors import InputError
+from traces.holdings import HeldGpus
 from traces.timeline import TimelineTables, coded, timeline_text
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
@@ -140,6 +147,52 @@ def test_held_intervals_end_at_releases() -> None:
     assert list(zip(columns["queue_at"], columns["queue"], strict=True)) == [
         (0, 1), (7, 2), (10, 1), (60, 0), (100, 1), (200, 0),
     ]  # fmt: skip
+
+
+def test_gpus_come_back_exactly() -> None:
+    made = tables()
+    held = [(0, 7, 1, 500, 10, 60), (0, 7, 2, 1000, 10, 100), (1, 3, 1, 600, 60, 90), (3, 7, 1, 250, 200, 333)]
+    job, job_id, gpu, milli, start, end = np.array(held, np.int64).T
+    times = (start + _BASE, end + _BASE)
+    kinds = ("", "t4")
+    without, plain = timeline_text(made), unpacked(timeline_text(made))
+    assert not {"gpus", "gpu_kinds"} & ({*plain[0]} | {*plain[1]})
+    gpus = HeldGpus(job, job_id, gpu, milli, *times, np.array([0, 1, 3]), kinds)
+    about, columns = unpacked(timeline_text(replace(made, gpus=gpus)))
+    assert about["gpu_kinds"] == ["", "t4"]
+    assert (columns["host_gpus"], columns["gpu_lanes"]) == ([1, 2], [1, 1, 1])
+    ends = made.jobs["end_ns"].to_numpy()[job] - columns["gpu_early"] - _BASE
+    assert list(zip(columns["gpu_job"], columns["gpu_lane"], columns["gpu_milli"], ends, strict=True)) == [
+        (row, number, part, until) for row, _, number, part, _, until in held
+    ]
+    busy = [(10, 1500), (60, 1600), (90, 1000), (100, 0), (200, 250), (333, 0)]
+    assert list(zip(columns["gpus_at"], columns["gpus"], strict=True)) == busy
+    assert timeline_text(replace(made, gpus=None)) == without
+
+
+def test_the_gpus_of_a_run_are_those_of_its_table(tmp_path: Path) -> None:
+    """Some hosts are left early."""
+    requests = tmp_path / "requests.csv"
+    requests.write_text("job_id,gpus_per_task,gpu_milli\n1,1,250\n2,2,\n3,1,500\n4,1,250\n5,1,\n")
+    log = Workload.from_jobs([(k, k // 3, 40 + k, 1 + k % 4, 400) for k in range(1, 13)])
+    groups = HostGroup(1, 4, 4.0), HostGroup(1, 4, 4.0, gpus=2, gpu="a100"), HostGroup(1, 4, 4.0, gpus=3, gpu="t4")
+    options: dict[str, Any] = {"als": "static", "variation": 0.5, "rules": Rules(coordination="release:host")}
+    asked = ConstraintOptions(requests=str(requests))
+    result = bridge.simulate(log, platform=Platform(groups), constraints=asked, **options)
+    about, columns = unpacked(timeline_text(timeline_of(parts_of_result(result))))
+    assert (about["gpu_kinds"], columns["host_gpus"]) == (["", "a100", "t4"], [0, 2, 3])
+    gpu_of_lane = np.repeat(np.arange(5), columns["gpu_lanes"])
+    texts: list[list[str]] = [[] for _ in range(len(result.jobs))]
+    for row, lane, milli in zip(columns["gpu_job"], columns["gpu_lane"], columns["gpu_milli"], strict=True):
+        texts[row].append(f"{gpu_of_lane[lane]}" + f":{milli}" * (milli < 1000))
+    assert texts == [[one for word in text.split() for one in whole(word)] for text in result.jobs["gpu_allocation"]]
+    assert any(":250" in word for text in texts for word in text)
+    assert min(columns["gpu_early"]) == 0 < max(columns["gpu_early"])
+
+
+def whole(word: str) -> list[str]:
+    lo, _, hi = word.partition("-")
+    return [word] if not hi else [str(gpu) for gpu in range(int(lo), int(hi) + 1)]
 
 
 def test_causes_of_a_comparison_are_rows() -> None:

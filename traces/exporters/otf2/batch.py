@@ -16,6 +16,11 @@ from traces.records.events import STRING
 SCHEDULER_METRICS, HOST_METRICS, POWER_METRICS = 0, 1, 2
 
 
+def gpu_metrics(batch: ShownBatchLevel) -> int:
+    """The reference of the class of busy GPUs: the next one, since otf2-print warns of gaps."""
+    return POWER_METRICS + (batch.power is not None)
+
+
 @compiled()
 def write_spans(
     archive: int,
@@ -103,6 +108,10 @@ def write_batch(
         drawn = np.column_stack([one.values for one in batch.power_series()])
         counters(POWER_METRICS, np.zeros(1), np.full(1, len(power)), power.instant_ns, drawn)
         found += [Location("power", metric, len(power), scheduler)]
+    if batch.gpu_series:
+        at, held = batch.gpu_series[0].instant_ns, np.column_stack([one.values for one in batch.gpu_series])
+        counters(gpu_metrics(batch), np.zeros(1), np.full(1, len(at)), at, held)
+        found += [Location("GPUs", metric, len(at), scheduler)]
     shown = np.arange(machine.n_hosts) if all_hosts else np.flatnonzero(hosts.stop > hosts.first)
     first, stop = hosts.first[shown], hosts.stop[shown]
     counters(HOST_METRICS, first, stop, hosts.instant_ns, hosts.busy_cores[:, None])

@@ -9,7 +9,7 @@ import numpy as np
 from traces.base.time import NS_PER_S
 from traces.compiled import Array
 from traces.exporters.otf2 import kernels
-from traces.exporters.otf2.batch import HOST_METRICS, POWER_METRICS, SCHEDULER_METRICS, Location
+from traces.exporters.otf2.batch import HOST_METRICS, POWER_METRICS, SCHEDULER_METRICS, Location, gpu_metrics
 from traces.exporters.otf2.kernels import Calls
 from traces.exporters.otf2.library import address_of, binding
 from traces.exporters.shown.batch_level import ShownBatchLevel
@@ -200,7 +200,7 @@ def _write_further(made: _Definitions, machine: MachineShape, further: list[Loca
 
 
 def _write_metrics(made: _Definitions, batch: ShownBatchLevel) -> None:
-    """Write the counters, and classes of them for the scheduler, for hosts, and for power, each with the location that
+    """Write the counters, and classes of them for the scheduler, for hosts, for power and for GPUs, each with the location that
     records it.
 
     The classes are recorded directly. Instances could say that the scheduler's counters are the whole cluster's, but ViTE
@@ -209,7 +209,9 @@ def _write_metrics(made: _Definitions, batch: ShownBatchLevel) -> None:
     members, n_load = batch.machine_series(), len(batch.load_series())
     classes = [(SCHEDULER_METRICS, range(n_load)), (HOST_METRICS, [1])]
     if batch.power is not None:
-        classes.append((POWER_METRICS, range(n_load, len(members))))
+        classes.append((POWER_METRICS, range(n_load, n_load + len(batch.power_series()))))
+    if batch.gpu_series:
+        classes.append((gpu_metrics(batch), range(len(members) - len(batch.gpu_series), len(members))))
     how = (binding.MetricType.OTHER, binding.MetricMode.ABSOLUTE_NEXT, binding.Type.UINT64, binding.Base.DECIMAL)
     for member, one in enumerate(members):
         first = made.strings([one.name, one.description, one.unit])

@@ -10,6 +10,7 @@ from traces.base.errors import InputError
 from traces.compiled import Array
 from traces.exporters.shown.rows import JobNames
 from traces.exporters.shown.spans import GPU_MILLI, GpuLanes, Spans, gpu_lanes
+from traces.holdings import held_gpus
 from traces.ledger import STATES, WHY, Ledger, PowerRecords
 from traces.records.events import INT64, STRING, UINT64, JobEvents
 from traces.series import HostSeries, LoadSeries, computing_cores, host_series, load_series
@@ -85,6 +86,7 @@ class ShownBatchLevel(NamedTuple):
     computing: Array | None = None
     job_names: tuple[str, ...] = ()  # the log's names of jobs: strings that follow ``cut_because``
     gpus: GpuLanes | None = None  # None: no rows of GPUs
+    gpu_series: tuple[Series, ...] = ()  # counters of GPUs, all at the same instants; empty if no host has GPUs
 
     @property
     def strings(self) -> tuple[str, ...]:
@@ -146,7 +148,7 @@ class ShownBatchLevel(NamedTuple):
 
     def machine_series(self) -> list[Series]:
         """Return all series of the machine."""
-        return [*self.load_series(), *self.power_series()]
+        return [*self.load_series(), *self.power_series(), *self.gpu_series]
 
     def host_series(self) -> Iterator[tuple[int, Series]]:
         """Yield ``busy cores`` of each host that ever has any."""
@@ -206,12 +208,32 @@ def batch_level(ledger: Ledger, most_lanes: int = MOST_LANES) -> ShownBatchLevel
     load = load_series(ledger)
     gpus = gpu_lanes(ledger, _FIRST_ATTRIBUTE + len(attributes_of(reached, named=bool(names), cut=bool(because))))
     batch = ShownBatchLevel(load, *shown, because, ledger.window_ns, computing_cores(ledger, load), known, gpus)
+    batch = batch._replace(gpu_series=_gpu_series(ledger))
     if batch.span_ns[0] < 0:
         raise InputError(
             f"job {jobs.job_id[jobs.submit_ns.argmin()]} is submitted at {batch.span_ns[0]} ns; "
             "a trace cannot show what is before time 0"
         )
     return batch
+
+
+def _gpu_series(ledger: Ledger) -> tuple[Series, ...]:
+    # Busy GPUs, and those of each kind if there are several, wherever one of them changes.
+    if (held := held_gpus(ledger)) is None:
+        return ()
+    kinds = np.repeat(np.array(held.kinds or [""] * ledger.machine.n_hosts, object), np.diff(held.first))
+    names = sorted(set(kinds.tolist()))
+    names = names if len(names) > 1 else []
+    columns = [held.milli, *(np.where(kinds[held.gpu] == name, held.milli, 0) for name in names)]
+    parts = np.column_stack(columns).astype(np.int64)
+    instants, place = np.unique(np.concatenate([held.start_ns, held.end_ns]), return_inverse=True)
+    change = np.zeros((len(instants), len(columns)), np.int64)
+    np.add.at(change, place, np.concatenate([parts, -parts]))
+    changes = change.any(axis=1)
+    at, values = instants[changes], np.cumsum(change[changes], axis=0)
+    words = "GPUs held by jobs, whole or in shares"
+    said = [("busy GPUs", words), *((f"busy GPUs {name}", f"{words}, of the kind {name}") for name in names)]
+    return tuple(Series(*one, "GPUs", -3, at, values[:, column]) for column, one in enumerate(said))
 
 
 def _events(ledger: Ledger) -> dict[type[JobEvents], Spans]:

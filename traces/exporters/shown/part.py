@@ -89,10 +89,10 @@ def cut_machine(machine: MachineShape, chosen: Intervals) -> tuple[MachineShape,
     host = np.flatnonzero(count)
     names = tuple(machine.host_names[one] for one in host.tolist())
     first_core = np.concatenate([[0], np.cumsum(count[host])])
-    first_gpu = None
+    first_gpu, kinds = None, tuple(machine.gpu_kinds[one] for one in host.tolist() if machine.gpu_kinds)
     if machine.first_gpu is not None:
         first_gpu = np.concatenate([[0], np.cumsum(np.diff(machine.first_gpu)[host])])
-    return MachineShape(machine.name, names, first_core, machine.own_numbers[shown], first_gpu), shown
+    return MachineShape(machine.name, names, first_core, machine.own_numbers[shown], first_gpu, kinds), shown
 
 
 def _of_cores(ledger: Ledger, chosen: Intervals) -> Ledger:

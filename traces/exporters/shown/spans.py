@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from traces.algorithms.lanes import pack_lanes
+from traces.algorithms.lanes import pack_lanes_of_places
 from traces.compiled import Array, State
 from traces.exporters.shown.part import shown_gpus
 from traces.holdings import held_gpus
@@ -57,12 +57,7 @@ def gpu_lanes(ledger: Ledger, reference: int) -> GpuLanes | None:
     if (number := shown_gpus(ledger)) is None or (held := held_gpus(ledger)) is None:
         return None
     place = np.searchsorted(number, held.gpu)
-    # Lanes of all GPUs at once: with ranks of instants instead of these, and one GPU after the other.
-    instants, rank = np.unique(np.concatenate([held.start_ns, held.end_ns]), return_inverse=True)
-    rank = rank.reshape(2, -1) + place * len(instants)
-    depth, _ = pack_lanes(rank[0], rank[1])
-    count = np.ones(len(number), np.int64)
-    np.maximum.at(count, place, depth + 1)
+    depth, count = pack_lanes_of_places(place, held.start_ns, held.end_ns, len(number))
     first = np.cumsum(count) - count
     lane, gpu, nth = first[place] + depth, np.repeat(number, count), intervals_of(0 * count, count)
     order = np.lexsort((held.end_ns, held.start_ns, lane))

@@ -129,7 +129,7 @@ export class Cells {
       const { begin, end, lo, hi, job } = rows.full!;
       if (end[bar]! - begin[bar]! < wide * step) return;
       for (let place = Math.max(lo[bar]!, line0); place < hi[bar]!; place++) {
-        const line = rows.kind === "hosts" ? -1 : place - line0;
+        const line = rows.kind === "hosts" || rows.kind === "gpu-hosts" ? -1 : place - line0;
         if (line < 0 || line >= lines || edges[line]![1] - edges[line]![0] !== 1) return;
         visit(line, begin[bar]!, end[bar]!, job[bar]!, -1);
       }

@@ -50,6 +50,26 @@ export interface Holds {
   end: Float64Array;
 }
 
+/** What jobs held of GPUs, by job as holds are. A GPU has a lane for each job that it can have at once; lanes are numbered over the
+ * machine. */
+export interface Gpus {
+  first: Int32Array;
+  job: Int32Array;
+  lane: Int32Array;
+  /** Thousandths of the GPU. */
+  milli: Int32Array;
+  begin: Float64Array;
+  end: Float64Array;
+  /** First GPU of each host, and first lane of each GPU, and one beyond the last. */
+  ofHost: Int32Array;
+  ofGpu: Int32Array;
+  /** The hosts that have GPUs, and the place of each host among them. */
+  hosts: number[];
+  place: Int32Array;
+  /** Kind of each host's GPUs, empty if unknown. */
+  kinds: string[];
+}
+
 export class TimelineData {
   /** What is to be added to every instant here to have ns since the workload's time 0. */
   readonly baseNs: bigint;
@@ -59,6 +79,7 @@ export class TimelineData {
   readonly firstCore: Int32Array;
   readonly jobs: Jobs;
   readonly holds: Holds;
+  readonly gpus: Gpus | undefined;
   readonly tasks: Tasks | undefined;
   readonly words = new Map<string, Words>();
   readonly series = new Map<string, Steps>();
@@ -75,12 +96,13 @@ export class TimelineData {
     this.firstCore = sums(columns.small("first_core"));
     this.jobs = readJobs(columns, packed);
     this.holds = readHolds(columns, this.jobs);
+    if (columns.has("gpu_job")) this.gpus = readGpus(columns, this.jobs, about["gpu_kinds"] as string[]);
     if (columns.has("core_tasks")) this.tasks = readTasks(columns);
     const texts = about["texts"] as Record<string, string[]>;
     for (const [name, list] of Object.entries(texts)) {
       this.words.set(name, { code: columns.small(`${name}_code`), texts: list });
     }
-    for (const [name, at] of [["queue", "queue_at"], ["busy", "busy_at"], ["power", "power_at"], ["limit", "power_at"]] as const) {
+    for (const [name, at] of [["queue", "queue_at"], ["busy", "busy_at"], ["gpus", "gpus_at"], ["power", "power_at"], ["limit", "power_at"]] as const) {
       if (columns.has(name)) this.series.set(name, { at: columns.whole(at).floats(), value: columns.whole(name).floats() });
     }
     if (columns.has("cause_job")) this.causes = columns.small("cause_job");
@@ -99,20 +121,34 @@ export class TimelineData {
   }
 
   hostOf(core: number): number {
-    let low = 0;
-    let high = this.firstCore.length - 1;
-    while (high - low > 1) {
-      const middle = (low + high) >> 1;
-      if (this.firstCore[middle]! <= core) low = middle;
-      else high = middle;
-    }
-    return low;
+    return placeOf(this.firstCore, core);
   }
+
+  /** The host of a lane of a GPU, the GPU's number within it, and the lane's number on the GPU. */
+  gpuOf(lane: number): { host: number; gpu: number; nth: number } {
+    const { ofHost, ofGpu } = this.gpus!;
+    const gpu = placeOf(ofGpu, lane);
+    const host = placeOf(ofHost, gpu);
+    return { host, gpu: gpu - ofHost[host]!, nth: lane - ofGpu[gpu]! };
+  }
+
 
   jobName(job: number): string {
     const attempt = this.jobs.attempt[job]!;
     return `job ${this.jobs.id.exact(job)}` + (attempt ? `, attempt ${attempt + 1}` : "");
   }
+}
+
+/** The last place that begins at or before a number: no empty one, if the number lies in a place. */
+function placeOf(first: Int32Array, number: number): number {
+  let low = 0;
+  let high = first.length - 1;
+  while (high - low > 1) {
+    const middle = (low + high) >> 1;
+    if (first[middle]! <= number) low = middle;
+    else high = middle;
+  }
+  return low;
 }
 
 /** From counts to where each begins, and where the last ends. */
@@ -162,6 +198,28 @@ function readHolds(columns: CodedColumns, jobs: Jobs): Holds {
     end[row] = jobs.end.at(job[row]!) - early.at(row);
   }
   return { first: sums(counts), job, lo, hi, begin, end };
+}
+
+function readGpus(columns: CodedColumns, jobs: Jobs, kinds: string[]): Gpus {
+  const job = columns.small("gpu_job");
+  const early = columns.whole("gpu_early");
+  const counts = new Int32Array(jobs.count);
+  for (const one of job) counts[one]!++;
+  const ofHost = sums(columns.small("host_gpus"));
+  const has = ofHost.slice(1).map((stop, host) => Number(ofHost[host]! < stop));
+  return {
+    first: sums(counts),
+    job,
+    lane: columns.small("gpu_lane"),
+    milli: columns.small("gpu_milli"),
+    begin: Float64Array.from(job, (one) => jobs.start.at(one)),
+    end: Float64Array.from(job, (one, row) => jobs.end.at(one) - early.at(row)),
+    ofHost,
+    ofGpu: sums(columns.small("gpu_lanes")),
+    hosts: [...has.keys()].filter((host) => has[host]),
+    place: sums(has),
+    kinds,
+  };
 }
 
 function readTasks(columns: CodedColumns): Tasks {

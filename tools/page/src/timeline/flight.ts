@@ -18,7 +18,15 @@ export function sightOf(data: TimelineData, kinds: RowKinds, rows: Rows, view: V
   target.showTime(since, end, 0.6);
   let first = kinds.lane?.[job] ?? 0;
   let stop = first + 1;
-  if (rows.kind !== "lanes") {
+  if (rows.kind === "gpus" || rows.kind === "gpu-hosts") {
+    const lanes = data.gpus!.lane.subarray(data.gpus!.first[job]!, data.gpus!.first[job + 1]!);
+    if (!lanes.length) return target; // it has no GPUs: only its time is shown
+    [first, stop] = [lanes.reduce((a, b) => Math.min(a, b)), lanes.reduce((a, b) => Math.max(a, b)) + 1];
+    if (rows.kind === "gpu-hosts") {
+      const row = (lane: number) => data.gpus!.place[data.gpuOf(lane).host]!;
+      [first, stop] = [row(first), row(stop - 1) + 1];
+    }
+  } else if (rows.kind !== "lanes") {
     first = holds.lo[holds.first[job]!]!;
     stop = holds.hi[holds.first[job + 1]! - 1]!;
   }

@@ -76,7 +76,10 @@ export function linesOf(data: TimelineData, rows: Rows, found: Found): Line[] {
   const { jobs, tasks, baseNs, startS } = data;
   const { job, task } = found;
   const [first, stop] = found.rows;
-  const where = stop - first > 1 ? `${rows.name(first)} to ${stop - 1}` : rows.name(first);
+  const ofGpus = rows.kind === "gpus" || rows.kind === "gpu-hosts";
+  const named = (row: number) => rows.name(row) + (rows.kind === "gpus" ? `, ${data.hosts[data.gpuOf(row).host]}` : "");
+  const last = ofGpus ? named(stop - 1) : `${stop - 1}`;
+  const where = stop - first > 1 ? `${named(first)} to ${last}` : named(first);
   const host = rows.kind === "cores" ? `, ${data.hosts[data.hostOf(first)]}` : "";
   if (job < 0) return [["", "idle"], [rows.kind === "lanes" ? "lane" : "where", where + host]];
   const name = data.word("name", job);
@@ -91,12 +94,28 @@ export function linesOf(data: TimelineData, rows: Rows, found: Found): Line[] {
     lines.push(["ran", exactly(jobs.end.exact(job) - jobs.start.exact(job))]);
     if (rows.tasks && !found.several) lines.push(["here", "no task: the core waits or receives a chunk"]);
   }
+  if (ofGpus) lines.push(["held", heldGpus(data, job, rows.kind === "gpus" && stop - first === 1 ? first : -1)]);
   const technique = data.word("technique", job);
   if (technique) lines.push(["technique", technique]);
   lines.push(["job", `${jobs.held[job]} ${jobs.held[job] === 1 ? "core" : "cores"}, waited ${duration(jobs.start.at(job) - jobs.eligible.at(job))}`]);
   lines.push(["started", why(data, job)]);
   if (rows.kind !== "lanes") lines.push(["where", where + host]);
   return lines;
+}
+
+/** How much of a GPU a job held on one lane, or, for -1, of all GPUs, with their kinds. */
+function heldGpus(data: TimelineData, job: number, lane: number): string {
+  const { first, lane: lanes, milli, kinds } = data.gpus!;
+  let sum = 0;
+  const names = new Set<string>();
+  for (let row = first[job]!; row < first[job + 1]!; row++) {
+    if (lane >= 0 && lanes[row] !== lane) continue;
+    sum += milli[row]!;
+    const kind = kinds[data.gpuOf(lanes[row]!).host]!;
+    if (kind) names.add(kind);
+  }
+  const share = lane >= 0 && sum < 1000 ? `${sum} milli of a GPU` : `${sum / 1000} ${sum > 1000 ? "GPUs" : "GPU"}`;
+  return share + (names.size ? ` (${[...names].join(", ")})` : "");
 }
 
 /** The data of one job. */
@@ -117,6 +136,7 @@ export function jobLines(data: TimelineData, job: number): Line[] {
   lines.push(["end", words.filter((word) => word).join(": ")]);
   const held = jobs.held[job]!;
   lines.push(["cores", held && held !== jobs.cores[job] ? `${held} (requested ${jobs.cores[job]})` : `${jobs.cores[job]}`]);
+  if (data.gpus && data.gpus.first[job]! < data.gpus.first[job + 1]!) lines.push(["GPUs", heldGpus(data, job, -1)]);
   if (jobs.tasks.at(job)) lines.push(["tasks", `${jobs.tasks.exact(job)} in ${jobs.chunks.exact(job)} chunks`]);
   const imbalance = jobs.imbalance?.[job];
   if (imbalance !== undefined && !Number.isNaN(imbalance)) lines.push(["imbalance", imbalance.toPrecision(4)]);

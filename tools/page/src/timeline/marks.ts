@@ -83,7 +83,7 @@ export class Marks {
     } else context.strokeRect(x - 2, y, 4, high - 1);
   }
 
-  /** Where a job lies, in lanes or on cores; joined rows make it no smaller than can be seen. */
+  /** Where a job lies, in lanes, on cores or on GPUs; joined rows make it no smaller than can be seen. */
   #boxes(view: View, rows: Rows, layout: Layout, job: number): Box[] {
     const { jobs, holds } = this.data;
     const boxes: Box[] = [];
@@ -101,6 +101,15 @@ export class Marks {
     if (rows.kind === "lanes") {
       const lane = this.kinds.lane![job]!;
       add(jobs.start.at(job), jobs.end.at(job), lane, lane + 1);
+      return boxes;
+    }
+    if (rows.kind === "gpus" || rows.kind === "gpu-hosts") {
+      const gpus = this.data.gpus!;
+      for (let row = gpus.first[job]!; row < gpus.first[job + 1]!; row++) {
+        const lane = gpus.lane[row]!;
+        const at = rows.kind === "gpus" ? lane : gpus.place[this.data.gpuOf(lane).host]!;
+        add(gpus.begin[row]!, gpus.end[row]!, at, at + 1);
+      }
       return boxes;
     }
     for (let row = holds.first[job]!; row < holds.first[job + 1]!; row++) {
@@ -136,11 +145,15 @@ export class Marks {
     context.stroke();
     context.setLineDash([]);
     for (const other of causes.before.slice(0, ARROWS)) {
-      const from = largest(this.#boxes(view, rows, layout, other));
+      const others = this.#boxes(view, rows, layout, other);
+      if (!others.length) continue; // without GPUs it is not in rows of these
+      const from = largest(others);
       arrow(context, from.x1, (from.y0 + from.y1) / 2, first.x0, middle, theme.accent);
     }
     for (const other of causes.after.slice(0, ARROWS)) {
-      const to = largest(this.#boxes(view, rows, layout, other));
+      const others = this.#boxes(view, rows, layout, other);
+      if (!others.length) continue;
+      const to = largest(others);
       arrow(context, first.x1, middle, to.x0, (to.y0 + to.y1) / 2, theme.quiet);
     }
   }

@@ -29,9 +29,14 @@ const KINDS: { key: RowKind; label: string }[] = [
   { key: "lanes", label: "jobs" },
 ];
 
+const GPU_KINDS: { key: RowKind; label: string }[] = [
+  { key: "gpus", label: "GPUs" },
+  { key: "gpu-hosts", label: "GPUs of hosts" },
+];
+
 export function partsOf(place: HTMLElement, data: TimelineData, schemes: { key: string; label: string }[], acts: Acts): Parts {
   const hidden = { "aria-hidden": "true" };
-  const { bar, search } = controls(KINDS, schemes, acts);
+  const { bar, search } = controls(data.gpus ? [...KINDS, ...GPU_KINDS] : KINDS, schemes, acts);
   const help = element("p", "timeline-help", {}, HELP);
   help.id = `${place.dataset["timeline"] ?? "timeline"}-help`;
   const picture = element("canvas", "timeline-picture", hidden);
@@ -40,7 +45,7 @@ export function partsOf(place: HTMLElement, data: TimelineData, schemes: { key: 
   const about = {
     tabindex: "0",
     role: "application",
-    "aria-label": `timeline of ${data.jobs.count} jobs on ${data.cores} cores`,
+    "aria-label": `timeline of ${data.jobs.count} jobs on ${data.cores} cores${data.gpus ? ` and ${data.gpus.ofHost[data.hosts.length]} GPUs` : ""}`,
     "aria-describedby": help.id,
   };
   const stage = element("div", "timeline-stage", about, picture, marks, tip);

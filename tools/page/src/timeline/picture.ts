@@ -121,8 +121,9 @@ export class Picture {
     context.textAlign = "left";
     context.textBaseline = "top";
     context.fillStyle = theme.ink;
-    // Where the whole name has no room its first word, which says enough: waiting, busy.
-    const short = context.measureText(strip.name).width > gutter - 8 ? strip.name.split(" ")[0]! : strip.name;
+    // Where the whole name has no room its first word, which says enough: waiting, busy; but GPUs of busy GPUs.
+    const words = strip.name.replace("busy GPUs", "GPUs").split(" ");
+    const short = context.measureText(strip.name).width > gutter - 8 ? words[0]! : strip.name;
     context.fillText(short, 4, top + 4);
     context.fillStyle = theme.quiet;
     const most = strip.format(strip.top);
@@ -301,9 +302,9 @@ export class Picture {
   }
 }
 
-/** A row's name; where it has no room without the word before its number, as in `core 12`. */
+/** A row's name; where it has no room without the word before its number, as in `core 12`. The second lane of a GPU is `0 (2)`. */
 function rowName(context: CanvasRenderingContext2D, name: string, width: number, host: string): string {
-  const number = /^(?:core|lane) (\d+)$/.exec(name);
+  const number = /^(?:core|lane|gpu) (\d+(?: \(\d+\))?)$/.exec(name);
   const both = `${host} · ${number?.[1] ?? ""}`;
   if (host) return context.measureText(both).width > width ? fitted(context, host, width) : both;
   return fitted(context, number && context.measureText(name).width > width ? number[1]! : name, width);

@@ -1,12 +1,13 @@
-// What the rows of a timeline are: cores, hosts, or lanes of jobs, and what lies on them.
+// What the rows of a timeline are: cores, hosts, lanes of jobs, or GPUs, and what lies on them.
 
 import type { TimelineData } from "./data.ts";
 import type { Pyramid } from "./pyramid.ts";
 import { Rectangles } from "./rectangles.ts";
 
-export type RowKind = "cores" | "hosts" | "lanes";
+export type RowKind = "cores" | "hosts" | "lanes" | "gpus" | "gpu-hosts";
 
-/** Rows of places: row `r` has the places first[r] up to, not including, first[r + 1]. A place is a core, or a lane. */
+/** Rows of places: row `r` has the places first[r] up to, not including, first[r + 1]. A place is a core, a lane, or, where a row is
+ * all GPUs of a host, a thousandth of one. */
 export interface Rows {
   kind: RowKind;
   /** Rows of this kind, before any are joined to fit. */
@@ -19,7 +20,7 @@ export interface Rows {
   /** Drawn full: tasks, by place. */
   tasks: Pyramid | undefined;
   name(row: number): string;
-  /** Name of the host of a row of cores, where there are several hosts; else empty. */
+  /** Name of the host of a row of cores or GPUs, where there are several hosts; else empty. */
   host(row: number): string;
 }
 
@@ -45,7 +46,9 @@ export class RowKinds {
   get(kind: RowKind): Rows {
     let rows = this.#made.get(kind);
     if (!rows) {
-      rows = kind === "lanes" ? this.#lanes() : this.#cores(kind);
+      if (kind === "lanes") rows = this.#lanes();
+      else if (kind === "gpus") rows = this.#gpus();
+      else rows = kind === "gpu-hosts" ? this.#gpuHosts() : this.#cores(kind);
       this.#made.set(kind, rows);
     }
     return rows;
@@ -65,6 +68,42 @@ export class RowKinds {
       tasks: this.pyramid,
       name: (row) => (hosts ? data.hosts[row]! : `core ${row}`),
       host: (row) => (hosts || data.hosts.length < 2 ? "" : data.hosts[data.hostOf(row)]!),
+    };
+  }
+
+  #gpus(): Rows {
+    const { data } = this;
+    const { begin, end, lane, job, ofGpu } = data.gpus!;
+    const count = ofGpu[ofGpu.length - 1]!;
+    return {
+      kind: "gpus",
+      count,
+      places: new Int32Array(count + 1).map((_, row) => row),
+      pale: undefined,
+      full: new Rectangles(begin, end, lane, lane.map((one) => one + 1), job),
+      tasks: undefined,
+      name: (row) => {
+        const { gpu, nth } = data.gpuOf(row);
+        return `gpu ${gpu}` + (nth ? ` (${nth + 1})` : "");
+      },
+      host: (row) => (data.hosts.length < 2 ? "" : data.hosts[data.gpuOf(row).host]!),
+    };
+  }
+
+  /** Jobs cover as many thousandths of a host's GPUs as they hold, wherever these lie: cells only count them. */
+  #gpuHosts(): Rows {
+    const { data } = this;
+    const { begin, end, lane, job, milli, ofHost, hosts } = data.gpus!;
+    const lo = lane.map((one) => 1000 * ofHost[data.gpuOf(one).host]!);
+    return {
+      kind: "gpu-hosts",
+      count: hosts.length,
+      places: Int32Array.from([...hosts.map((host) => 1000 * ofHost[host]!), 1000 * ofHost[data.hosts.length]!]),
+      pale: undefined,
+      full: new Rectangles(begin, end, lo, lo.map((one, row) => one + milli[row]!), job),
+      tasks: undefined,
+      name: (row) => data.hosts[hosts[row]!]!,
+      host: () => "",
     };
   }
 

@@ -107,6 +107,11 @@ export function strips(data: TimelineData): Strip[] {
   const most = (steps: Steps) => Math.max(1, steps.value.reduce((a, b) => Math.max(a, b), 0));
   if (queue) add("waiting jobs", queue, most(queue), "#cc7a29", (value) => short(value));
   if (busy) add("busy cores", busy, data.cores, "#4477aa", (value) => `${Math.round((100 * value) / data.cores)} %`);
+  const gpus = data.series.get("gpus");
+  if (gpus && data.gpus) {
+    const all = 1000 * data.gpus.ofHost[data.hosts.length]!;
+    add("busy GPUs", gpus, all, "#228833", (value) => `${Math.round((100 * value) / all)} %`);
+  }
   if (power) {
     const top = Math.max(most(power), limit ? most(limit) : 0);
     add("power", power, top, "#7b68c8", (value) => watts(value / 1000), limit?.value.some((one) => one >= 0) ? limit : undefined);

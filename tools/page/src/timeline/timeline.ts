@@ -392,7 +392,7 @@ class Timeline {
   #walk(direction: 1 | -1): void {
     const cursor = this.#cursor();
     if (!cursor) return;
-    if (cursor.rows[1] - cursor.rows[0] > 1 || this.#rows.kind === "hosts") {
+    if (cursor.rows[1] - cursor.rows[0] > 1 || this.#rows.kind.endsWith("hosts")) {
       this.#say("one line shows several rows here; make rows higher to go from bar to bar (Shift and +)");
       return;
     }
