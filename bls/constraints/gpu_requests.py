@@ -72,25 +72,19 @@ class GpuRequests:
         return np.where(self.per_host > group.gpus * accepted, 0, most)
 
 
-def gpus_of_log(workload: Workload) -> Array:
-    """Number of GPUs of each job by the log, int64 (n,); 0 if it states none."""
-    found = np.zeros(len(workload), np.int64)
-    for name, column in workload.extras.items():
-        if name.lower() in _OF_LOGS:
-            found = np.maximum(found, column)
-    return found
-
-
-def log_states_gpus(workload: Workload) -> bool:
-    """Whether a log has a column with the number of a job's GPUs."""
-    return any(name.lower() in _OF_LOGS for name in workload.extras)
+def gpus_of_log(workload: Workload) -> Array | None:
+    """Number of GPUs of each job by the log, int64 (n,), 0 if unknown; None if it has no column with them."""
+    columns = [column for name, column in workload.extras.items() if name.lower() in _OF_LOGS]
+    return np.asarray(np.max(columns, axis=0, initial=0)) if columns else None
 
 
 def with_gpus_of_log(platform: Platform, workload: Workload) -> Platform:
     """The platform with the GPUs that the jobs of a log held, on its first hosts: of each kind as many per host as a job held
     on a node, and on as many hosts as needed for what jobs held at once. If jobs name single kinds, only these jobs count.
     Raises InputError if the hosts do not suffice."""
-    gpus, nothing = gpus_of_log(workload), np.full(len(workload), -1, np.int64)
+    if (gpus := gpus_of_log(workload)) is None:
+        return platform
+    nothing = np.full(len(workload), -1, np.int64)
     nodes, milli, kind = (workload.extras.get(name, nothing) for name in ("nodes", MILLI, KIND))
     held, per_host = gpus * np.where(milli > 0, milli, WHOLE), -(-gpus // np.maximum(nodes, 1))
     single = sorted((name, number) for number, name in workload.labels.get(KIND, {}).items() if "|" not in name)
@@ -151,7 +145,8 @@ def gpu_requests(
     """
     nothing = np.full(len(workload), -1, np.int64)
     of_job, per_host, per_task = (given.get(name, nothing) for name in (OF_JOB, PER_HOST, PER_TASK))
-    of_job = np.where((of_job < 0) & (per_host < 0) & (per_task < 0), gpus_of_log(workload), of_job)
+    if (logged := gpus_of_log(workload)) is not None:
+        of_job = np.where((of_job < 0) & (per_host < 0) & (per_task < 0), logged, of_job)
     of_job, per_host, per_task = (np.maximum(column, 0) for column in (of_job, per_host, per_task))
 
     nodes = np.maximum(workload.extras.get("nodes", nothing), 1)
