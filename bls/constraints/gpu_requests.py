@@ -10,7 +10,7 @@ from itertools import groupby
 
 import numpy as np
 
-from bls.machine.platform import GPU_COLUMNS, HostGroup, Platform
+from bls.machine.platform import GPU_COLUMNS, HostGroup, Platform, accepts_kind
 from bls.workloads.workload import Workload
 from traces.base.columns import read_only
 from traces.base.errors import InputError, one_of, shown, whole
@@ -48,10 +48,14 @@ class GpuRequests:
         """Whether each job requests GPUs: bool (n,)."""
         return (self.per_unit > 0) | (self.per_host > 0)
 
+    def parts(self, units: Array, hosts: Array | int = 1) -> Array:
+        """Number of GPUs, or shares of one, that jobs of ``units`` units on ``hosts`` hosts request, int64 (n,)."""
+        return np.asarray(self.per_unit * units + self.per_host * hosts)
+
     def milli_in_all(self, units: Array) -> Array:
         """Thousandths of GPUs that jobs of ``units`` units request, int64 (n,); of GPUs per host those of one host, as the
         number of its hosts is unknown before it starts."""
-        return np.asarray((self.per_unit * units + self.per_host) * self.milli)
+        return np.asarray(self.parts(units) * self.milli)
 
     def take(self, rows: Array) -> "GpuRequests":
         """The requests of some rows (ascending numbers, or a mask)."""
@@ -61,15 +65,17 @@ class GpuRequests:
 
     def accepted(self, row: int, known: tuple[str, ...]) -> tuple[str, ...]:
         """The known kinds that a job accepts; empty for all of them."""
-        found = tuple(kind for k, kind in enumerate(known) if self.kinds[row] >> k & 1)
+        found = tuple(kind for k, kind in enumerate(known) if accepts_kind(self.kinds[row], k))
         return found if len(found) < len(known) else ()
 
     def units_on(self, group: HostGroup, kinds: tuple[str, ...]) -> Array:
         """Number of units of each job that the GPUs of an empty host allow, int64 (n,); the largest integer for any number."""
-        accepted = (self.kinds >> kinds.index(group.gpu)) & 1 if group.gpus else np.zeros(len(self.kinds), np.int64)
-        shares = np.where(self.milli < WHOLE, WHOLE // self.milli, 1) * group.gpus * accepted
+        here = (
+            group.gpus * accepts_kind(self.kinds, kinds.index(group.gpu)) if group.gpus else np.zeros_like(self.kinds)
+        )
+        shares = np.where(self.milli < WHOLE, WHOLE // self.milli, 1) * here
         most = np.where(self.per_unit > 0, shares // np.maximum(self.per_unit, 1), np.iinfo(np.int64).max)
-        return np.where(self.per_host > group.gpus * accepted, 0, most)
+        return np.where(self.per_host > here, 0, most)
 
 
 def gpus_of_log(workload: Workload) -> Array | None:

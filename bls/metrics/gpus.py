@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bls.machine.platform import Platform
+from bls.machine.platform import Platform, accepts_kind
 from bls.metrics.exact import exact_mean, exact_product_sum, exact_quantiles
 from bls.metrics.schedule import Downtime, Schedule
 from traces.compiled import Array
@@ -186,7 +186,7 @@ def gpu_fragmentation(
         whole += exact_product_sum(total, lasting) * len(requests)
         for (cores, per_unit, per_host, milli, kinds, *needs), n in zip(classes.tolist(), count.tolist(), strict=True):
             able = (left >= milli) & there
-            fits = (free >= cores) & (able.sum(axis=1) >= max(per_unit, per_host)) & ((kinds >> kind) & 1 == 1)
+            fits = (free >= cores) & (able.sum(axis=1) >= max(per_unit, per_host)) & accepts_kind(kinds, kind)
             fits &= (room >= np.array(needs, np.int64)).all(axis=1) & (per_unit + per_host > 0)
             lost = np.where(fits, (left * ~able).sum(axis=1), total)
             broken += n * exact_product_sum(lost, lasting)

@@ -54,10 +54,12 @@ class GpuHosts:
 
     def able(self, row: int) -> tuple[Array, str]:
         """The hosts whose GPUs a job accepts, bool (n_hosts,), and their kinds in words: empty if it accepts all of several."""
+        from bls.machine.platform import accepts_kind
+
         kinds, groups, mask = self.platform.gpu_kinds, self.platform.hosts, -1
         if self.requests is not None and self.requests.gpus is not None:
             mask = int(self.requests.gpus.kinds[self.job[row]])
-        accepted = [kind for place, kind in enumerate(kinds) if mask >> place & 1]
+        accepted = [kind for place, kind in enumerate(kinds) if accepts_kind(mask, place)]
         able = [group.gpus > 0 and group.gpu in accepted for group in groups]
         words = "" if len(accepted) == len(kinds) > 1 else ", ".join(accepted)
         return np.repeat(able, [group.count for group in groups]), words
