@@ -15,7 +15,7 @@ from bls.machine.platform import Platform, accepts_kind
 from bls.metrics.exact import exact_mean, exact_product_sum, exact_quantiles
 from bls.metrics.schedule import Downtime, Schedule
 from traces.compiled import Array
-from traces.holdings import cores_by_host, gpu_ends, holdings
+from traces.holdings import HeldGpus, cores_by_host, gpu_ends, held_gpus, holdings
 from traces.ledger import Ledger, MachineShape
 from traces.records.gpus import WHOLE
 
@@ -140,18 +140,27 @@ def gpu_metrics(ledger: Ledger, schedule: Schedule, downtime: Downtime) -> dict[
 
 
 def by_kind(ledger: Ledger, schedule: Schedule, platform: Platform) -> list[dict[str, Any]]:
-    """The use of GPUs of each kind, a row for each: ``kind``; ``gpus``, their number; ``gpu_utilisation``; ``jobs``, the
-    measured jobs that held some; ``mean_wait_ns``, None without any. Arguments as of :func:`gpu_metrics`."""
-    gpus, (begin, end), found = ledger.gpus, schedule.span_ns, list[dict[str, Any]]()
-    if gpus is None:
-        return found
-    lasting = gpu_ends(ledger).clip(begin, end) - ledger.jobs.start_ns[gpus.job].clip(begin, end)
-    of_gpu = np.repeat([one.gpu for one in platform.hosts], [one.count * one.gpus for one in platform.hosts])
-    for kind in platform.gpu_kinds:
-        rows, count = of_gpu[gpus.gpu] == kind, np.count_nonzero(of_gpu == kind)
-        waits = _waits_of(schedule, np.isin(np.arange(len(schedule)), gpus.job[rows]))
-        used, total = exact_product_sum(gpus.milli[rows], lasting[rows]), WHOLE * count * (end - begin)
-        row = {"kind": kind, "gpus": count, "gpu_utilisation": used / total if total else None}
+    """The use of GPUs of each kind, as of :func:`use_by_kind`. Arguments as of :func:`gpu_metrics`."""
+    if (held := held_gpus(ledger)) is None:
+        return []
+    kind = np.repeat([one.gpu for one in platform.hosts], [one.count * one.gpus for one in platform.hosts])
+    return use_by_kind(held, kind, schedule.span_ns, schedule.measured, schedule.start_ns - schedule.begin_ns)
+
+
+def use_by_kind(
+    held: HeldGpus, kind: Array, span_ns: Sequence[int], measured: Array, wait_ns: Array
+) -> list[dict[str, Any]]:
+    """The use of GPUs of each kind, a row for each: ``kind``; ``gpus``, their number; ``gpu_utilisation``, None without a span;
+    ``jobs``, the measured jobs that held some; ``mean_wait_ns``, None without any. ``kind``, str (D,): of each GPU.
+    ``measured``, bool (n,), ``wait_ns``, (n,): of each row of jobs; only waits of measured ones are read."""
+    (begin, end), found = span_ns, list[dict[str, Any]]()
+    lasting = held.end_ns.clip(begin, end) - held.start_ns.clip(begin, end)
+    for name in np.unique(kind).tolist():
+        rows, count = kind[held.gpu] == name, np.count_nonzero(kind == name)
+        jobs = np.unique(held.job[rows])
+        waits = wait_ns[jobs[measured[jobs]]].astype(np.int64)
+        used, total = exact_product_sum(held.milli[rows], lasting[rows]), WHOLE * count * (end - begin)
+        row = {"kind": name, "gpus": count, "gpu_utilisation": used / total if total else None}
         found.append(row | {"jobs": len(waits), "mean_wait_ns": exact_mean(waits)})
     return found
 
