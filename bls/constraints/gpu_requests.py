@@ -15,7 +15,7 @@ from bls.workloads.workload import Workload
 from traces.base.columns import read_only
 from traces.base.errors import InputError, one_of, shown, whole
 from traces.compiled import Array
-from traces.records.gpus import WHOLE
+from traces.records.gpus import WHOLE_GPU
 
 OF_JOB, PER_HOST, PER_TASK, MILLI, KIND = GPU_COLUMNS
 _OF_LOGS = ("gpus", "gpu")  # further columns of logs with the number of a job's GPUs
@@ -73,7 +73,7 @@ class GpuRequests:
         here = (
             group.gpus * accepts_kind(self.kinds, kinds.index(group.gpu)) if group.gpus else np.zeros_like(self.kinds)
         )
-        shares = np.where(self.milli < WHOLE, WHOLE // self.milli, 1) * here
+        shares = np.where(self.milli < WHOLE_GPU, WHOLE_GPU // self.milli, 1) * here
         most = np.where(self.per_unit > 0, shares // np.maximum(self.per_unit, 1), np.iinfo(np.int64).max)
         return np.where(self.per_host > here, 0, most)
 
@@ -92,7 +92,7 @@ def with_gpus_of_log(platform: Platform, workload: Workload) -> Platform:
         return platform
     nothing = np.full(len(workload), -1, np.int64)
     nodes, milli, kind = (workload.extras.get(name, nothing) for name in ("nodes", MILLI, KIND))
-    held, per_host = gpus * np.where(milli > 0, milli, WHOLE), -(-gpus // np.maximum(nodes, 1))
+    held, per_host = gpus * np.where(milli > 0, milli, WHOLE_GPU), -(-gpus // np.maximum(nodes, 1))
     single = sorted((name, number) for number, name in workload.labels.get(KIND, {}).items() if "|" not in name)
     named = [(name, rows) for name, number in single if (rows := (kind == number) & (gpus > 0)).any()]
     start_ns = workload.submit_ns + np.maximum(workload.wait_ns, 0)
@@ -101,7 +101,7 @@ def with_gpus_of_log(platform: Platform, workload: Workload) -> Platform:
         change = np.concatenate([-held[rows], held[rows]])
         order = np.argsort(np.concatenate([(start_ns + workload.run_ns)[rows], start_ns[rows]]), kind="stable")
         most, each = int(np.cumsum(change[order]).max(initial=0)), int(per_host[rows].max(initial=1))
-        hosts += [(each, name)] * -(-most // (WHOLE * each))
+        hosts += [(each, name)] * -(-most // (WHOLE_GPU * each))
     if len(hosts) > platform.n_hosts:
         few = f"its jobs held GPUs on at least {len(hosts)} hosts at once, and its machine has {platform.n_hosts}"
         raise InputError(f"{workload.source}: {few}")
@@ -126,7 +126,7 @@ def check_line(where: str, numbers: Mapping[str, int]) -> None:
 
 def _milli(where: str, text: str) -> int:
     number = int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else text
-    return whole(where, number, 1, WHOLE)
+    return whole(where, number, 1, WHOLE_GPU)
 
 
 def _kinds(where: str, text: str, known: tuple[str, ...]) -> int:
@@ -161,8 +161,8 @@ def gpu_requests(
     joined = np.where(of_job > 0, units // parts, 1)
     per_unit = np.where(of_job > 0, of_job // parts, per_task)
 
-    milli = _first(given.get(MILLI, nothing), workload.extras.get(MILLI, nothing), WHOLE)
-    several = np.flatnonzero((milli < WHOLE) & (np.maximum(per_unit, per_host) > 1))
+    milli = _first(given.get(MILLI, nothing), workload.extras.get(MILLI, nothing), WHOLE_GPU)
+    several = np.flatnonzero((milli < WHOLE_GPU) & (np.maximum(per_unit, per_host) > 1))
     if len(several):
         row = int(several[0])
         number = max(int(per_unit[row]), int(per_host[row]))

@@ -17,7 +17,7 @@ from bls.metrics.schedule import Downtime, Schedule
 from traces.compiled import Array
 from traces.holdings import HeldGpus, cores_by_host, gpu_ends, held_gpus, holdings
 from traces.ledger import Ledger, MachineShape
-from traces.records.gpus import WHOLE
+from traces.records.gpus import WHOLE_GPU
 
 if TYPE_CHECKING:
     from bls.constraints.resource_requests import Requests
@@ -105,7 +105,7 @@ class GpusOverTime:
         held = _held(ledger, downtime, span_ns)
         columns = held.column(cores=held.cores), held.column(gpus=gpus.milli), held.column(down=1)
         for host, lasting, used in _over_time(held, self._hosts, span_ns, *columns):
-            free, left = self._n_cores[host] - used[:, 0], WHOLE * self._n_gpus[host] - used[:, 1]
+            free, left = self._n_cores[host] - used[:, 0], WHOLE_GPU * self._n_gpus[host] - used[:, 1]
             no_core, no_gpu = (used[:, 2] == 0) & (free == 0), (used[:, 2] == 0) & (left == 0)
             self._used += exact_product_sum(used[:, 1], lasting)
             self._idle_gpus += exact_product_sum(left[no_core], lasting[no_core])
@@ -116,7 +116,7 @@ class GpusOverTime:
         GPUs, bool (n,)."""
         waits_ns = np.concatenate([_waits_of(*part) for part in parts])
         long = span_ns[1] - span_ns[0]
-        gpus, cores = WHOLE * int(self._n_gpus.sum()) * long, int(self._n_cores[self._hosts].sum()) * long
+        gpus, cores = WHOLE_GPU * int(self._n_gpus.sum()) * long, int(self._n_cores[self._hosts].sum()) * long
         sums = (self._used, gpus), (self._idle_gpus, gpus), (self._idle_cores, cores)
         used, *idle = (part / whole if long > 0 else None for part, whole in sums)
         values = used, exact_mean(waits_ns), *exact_quantiles(waits_ns, 95), *idle
@@ -159,7 +159,7 @@ def use_by_kind(
         rows, count = kind[held.gpu] == name, np.count_nonzero(kind == name)
         jobs = np.unique(held.job[rows])
         waits = wait_ns[jobs[measured[jobs]]].astype(np.int64)
-        used, total = exact_product_sum(held.milli[rows], lasting[rows]), WHOLE * count * (end - begin)
+        used, total = exact_product_sum(held.milli[rows], lasting[rows]), WHOLE_GPU * count * (end - begin)
         row = {"kind": name, "gpus": count, "gpu_utilisation": used / total if total else None}
         found.append(row | {"jobs": len(waits), "mean_wait_ns": exact_mean(waits)})
     return found
@@ -190,7 +190,7 @@ def gpu_fragmentation(
         free = np.diff(platform.first_core)[host] - used[:, 0]
         room = platform.host_resources[host] - used[:, 2 : 2 + len(amounts)]
         there = np.arange(len(parts)) < n_gpus[host][:, None]
-        left = (WHOLE - used[:, 2 + len(amounts) :]) * there
+        left = (WHOLE_GPU - used[:, 2 + len(amounts) :]) * there
         total, kind = left.sum(axis=1), kinds_of_hosts[host]
         whole += exact_product_sum(total, lasting) * len(requests)
         for (cores, per_unit, per_host, milli, kinds, *needs), n in zip(classes.tolist(), count.tolist(), strict=True):

@@ -15,7 +15,7 @@ from bls.machine.platform import Platform, accepts_kind
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError, one_of
 from traces.compiled import Array
-from traces.records.gpus import WHOLE
+from traces.records.gpus import WHOLE_GPU
 
 
 def with_held_gpus(
@@ -81,7 +81,7 @@ def _on_cores(program: Program) -> Program:
 
 def _variant(program: Program, n: int, slowest: int, milli: int) -> Program:
     workers = [
-        replace(kind, count=n if k == slowest else 0, speed=kind.speed * milli / WHOLE)
+        replace(kind, count=n if k == slowest else 0, speed=kind.speed * milli / WHOLE_GPU)
         for k, kind in enumerate(program.workers)
     ]
     return replace(program, workers=tuple(workers))

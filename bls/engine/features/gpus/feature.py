@@ -11,7 +11,7 @@ from bls.engine.features.gpus.tallies import carry_tallies
 from bls.engine.status import BatchStatus
 from bls.machine.partitions import NO_LIMIT
 from traces.intervals import intervals_of
-from traces.records.gpus import WHOLE, GpuRecords
+from traces.records.gpus import WHOLE_GPU, GpuRecords
 
 _HERE = "bls.engine.features.gpus"
 _MEMO = 2**20  #: numbers in an allocator's memo, unless that is less than a row for each host
@@ -23,7 +23,7 @@ def _requested(run: RunColumns) -> dict[str, Any]:
     if asked is None and not chosen.allocator.by_units:
         return {}
     none = np.zeros(len(cores), np.int64)
-    given = (none, none, none + WHOLE, none) if asked is None else asked.columns
+    given = (none, none, none + WHOLE_GPU, none) if asked is None else asked.columns
     columns = dict(zip(("per_unit", "per_host", "milli", "kinds"), given, strict=True))
     of_host, totals = np.diff(platform.first_gpu), run.state["totals"]
     hosts = np.minimum(cores, np.count_nonzero(of_host))
@@ -36,7 +36,7 @@ def _requested(run: RunColumns) -> dict[str, Any]:
     table = platform.partition_table
     if min(table.max_running_gpus.min(), table.max_gpus_per_user.min()) < NO_LIMIT:
         gpus |= {"most_running": table.max_running_gpus, "most_of_user": table.max_gpus_per_user}
-    whole = np.full(platform.n_gpus, WHOLE)
+    whole = np.full(platform.n_gpus, WHOLE_GPU)
     given = {"gpus": gpus, "totals": np.insert(totals, len(totals) - run.settings["n_licences"], whole)}
     if chosen.allocator.by_classes and asked is not None:
         units, gpus["own_class"], jobs = chosen.constraints.requests.classes
