@@ -64,8 +64,13 @@ class GpuRequests:
         return GpuRequests(per_unit, per_host, milli, kinds, joined)
 
     def accepted(self, row: int, known: tuple[str, ...]) -> tuple[str, ...]:
-        """The known kinds that a job accepts; empty for all of them."""
+        """The known kinds that a job accepts; empty for all, and for a job without GPUs. Raises ValueError if it accepts
+        none, so that it can never run."""
+        if not (self.per_unit[row] or self.per_host[row]):
+            return ()
         found = tuple(kind for k, kind in enumerate(known) if accepts_kind(self.kinds[row], k))
+        if not found:
+            raise ValueError(f"row {row} accepts none of the kinds {', '.join(known)}: it should have been rejected")
         return found if len(found) < len(known) else ()
 
     def units_on(self, group: HostGroup, kinds: tuple[str, ...]) -> Array:
