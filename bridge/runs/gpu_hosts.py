@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bls.machine.platform import Platform, accepts_kind
 from traces.compiled import Array
 from traces.holdings import cores_by_host, gpu_ends, holdings
 from traces.records.events import counted
@@ -14,7 +15,6 @@ from traces.records.gpus import WHOLE_GPU
 
 if TYPE_CHECKING:
     from bls.constraints.resource_requests import Requests
-    from bls.machine.platform import Platform
     from bridge.scenarios.ready import ReadyScenario
     from traces.ledger import Ledger
 
@@ -54,8 +54,6 @@ class GpuHosts:
 
     def able(self, row: int) -> tuple[Array, str]:
         """The hosts whose GPUs a job accepts, bool (n_hosts,), and their kinds in words: empty if it accepts all of several."""
-        from bls.machine.platform import accepts_kind
-
         kinds, groups, mask = self.platform.gpu_kinds, self.platform.hosts, -1
         if self.requests is not None and self.requests.gpus is not None:
             mask = int(self.requests.gpus.kinds[self.job[row]])
