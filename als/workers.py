@@ -51,9 +51,8 @@ class WorkerKind(Checked, kw_only=True):
     streams: Annotated[int, WholeNumber(1, 64)] = 1
     #: Each task's work on this kind is its length times a lognormal factor with mean 1 and this standard deviation.
     variation: Annotated[float, RealNumber(0.0, 10.0)] = 0.0
-    drivers: Annotated[bool, TrueOrFalse()] = (
-        True  #: whether its drivers compute nothing; otherwise they are further cores
-    )
+    #: Whether its drivers compute nothing; otherwise they are further cores.
+    drivers: Annotated[bool, TrueOrFalse()] = True
 
     def __post_init__(self) -> None:
         plain = isinstance(self.name, str) and re.sub("[._-]", "", self.name).isalnum()
@@ -169,12 +168,20 @@ def place_devices(slots: DeviceSlots, streams: Ints, count: Ints) -> None:
 
 @compiled()
 def place_held(
-    slots: DeviceSlots, streams: Ints, rows: Ints, core: Ints, host_of: Ints, gpus: Ints, gpu_host: Ints, gpu_kind: Ints
+    slots: DeviceSlots,
+    streams: Ints,
+    kind_of: Ints,
+    core: Ints,
+    host_of: Ints,
+    gpus: Ints,
+    gpu_host: Ints,
+    gpu_kind: Ints,
 ) -> None:
     """Make slots devices: the GPUs that a job holds (``gpus``, ascending; a shared one once for each part).
 
     On each host, the last of the job's cores (``core``, ascending) drive the lowest GPUs; its first core drives none. GPUs for
-    which no cores remain there are left out. ``rows``: the kind of workers by ``gpu_kind``, that of a host's GPUs; 0: none.
+    which no cores remain there are left out. ``kind_of``: the kind of workers of each kind of GPUs, 0 for none; ``gpu_kind``:
+    the kind of the GPUs of each host.
     """
     slots.kind[:] = 0
     k = first = 0
@@ -185,7 +192,7 @@ def place_held(
         while k < gpus.size and gpu_host[gpus[k]] <= host:
             n += gpu_host[gpus[k]] == host
             k += 1
-        kind = rows[gpu_kind[host]]
+        kind = kind_of[gpu_kind[host]]
         if kind > 0:
             n = min(n, (stop - max(first, 1)) // streams[kind])
             slots.kind[stop - n * streams[kind] : stop] = kind
@@ -252,9 +259,9 @@ class WorkerSlots:
         """Return the state for the engine. Raises InputError if there are other phases or tasks."""
         if self.on is not None and len(self.on) != n_phases:
             raise InputError(f"workers: on: {len(self.on)} numbers; allowed: one for each of {n_phases} phases")
-        here = {0, *self.kind.tolist()}
+        here = set(self.kind.tolist())
         for phase, mask in enumerate(() if self.on is None else self.on.tolist()):
-            if not any(mask >> kind & 1 and (self.kind == kind).any() for kind in here):
+            if not any(mask >> kind & 1 for kind in here):
                 raise InputError(f"workers: on: phase {phase}: {mask}; allowed: bits of kinds that there are")
         if self.gflop is not None and self.gflop.shape != (len(self.kinds) + 1, n_tasks):
             raise InputError(f"workers: gflop: {self.gflop.shape}; allowed: {(len(self.kinds) + 1, n_tasks)}")
@@ -332,9 +339,8 @@ def works_of_tasks(
     keys, words = np.empty(20, np.uint64), np.empty(4, np.uint64)
     fill_round_keys(keys, np.uint64(seed), np.uint64(job))
     rows = [given.get(CORES, gflop)]
-    for number, (kind, spread) in enumerate(
-        zip(kinds, kind_columns(kinds)["spread"][1:].tolist(), strict=True), start=1
-    ):
+    spreads = kind_columns(kinds)["spread"][1:].tolist()
+    for number, (kind, spread) in enumerate(zip(kinds, spreads, strict=True), start=1):
         row = given.get(kind.name, gflop).copy()
         if spread > 0.0 and kind.name not in given:
             multiply_by_factors(row, keys, words, number, spread)

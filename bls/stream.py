@@ -15,7 +15,7 @@ import numpy as np
 from bls import options as o
 from bls.allocators import Allocator
 from bls.conflicts import STREAM
-from bls.constraints.gpu_requests import gpus_of_log, log_states_gpus
+from bls.constraints.gpu_requests import gpus_of_log
 from bls.constraints.job_constraints import JobConstraints, partitions_of
 from bls.constraints.outages import Outages
 from bls.constraints.resource_requests import never_start, requests
@@ -143,7 +143,8 @@ class ArrivingJobs:
         self._reject({reason: int(np.count_nonzero(mask)) for reason, mask in reasons.items()})
         rejected = np.any([*reasons.values()], axis=0)
         self.held += int(np.count_nonzero(jobs.held & ~rejected))
-        self.with_gpus += int(np.count_nonzero((gpus_of_log(jobs) > 0) & ~rejected))
+        if (gpus := gpus_of_log(jobs)) is not None:
+            self.with_gpus += int(np.count_nonzero((gpus > 0) & ~rejected))
         return None if rejected.all() else jobs.take(~rejected, rejects={}, clamped=0)
 
     def constraints(self, jobs: Workload, outages: Outages | None) -> JobConstraints:
@@ -155,7 +156,7 @@ class ArrivingJobs:
 
     def _asks(self, jobs: Workload) -> bool:
         # Whether jobs may request more than cores; all blocks of a log have the same columns.
-        return self.memory != o.MEMORY.default or (self.platform.n_gpus > 0 and log_states_gpus(jobs))
+        return self.memory != o.MEMORY.default or (self.platform.n_gpus > 0 and gpus_of_log(jobs) is not None)
 
     def _reject(self, counts: Mapping[str, int]) -> None:
         for reason, count in counts.items():

@@ -82,9 +82,8 @@ class Planner:
     floats: Callable[[int, int, int], int]
     ints: Callable[[int, int, int], int]  #: the same for int64 numbers
     params: tuple[float, ...] = ()  #: passed to the rule as ``params``
-    unlike: "Planner | None" = (
-        None  #: the planner for tasks with a work on each kind of cores; None: it cannot plan them
-    )
+    #: the planner for tasks with a work on each kind of cores; None: it cannot plan them
+    unlike: "Planner | None" = None
     only_cores: ClassVar[None] = None  #: it plans for any number of cores; techniques have this attribute, too
 
     def __post_init__(self) -> None:

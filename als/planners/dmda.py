@@ -5,21 +5,20 @@ number. Each task goes where it is expected to end earliest, after the tasks pla
 equals, to the lowest core. StarPU decides the same while tasks run, with what it expects then.
 """
 
-import math
 from dataclasses import replace
 
 from als.planners.contract import NO_CORE, Planner, PlanningProblem, planner_kernel
-from als.planners.estimates import ARRIVAL_FLOATS, ARRIVAL_INTS, find_arrivals, mean_s_per_gflop, new_arrivals
-from als.planners.unlike import time_on
+from als.planners.estimates import ARRIVAL_FLOATS, ARRIVAL_INTS, mean_s_per_gflop, new_arrivals
+from als.planners.unlike import first_completion
 from traces.algorithms.event_heap import heap_drop_top, heap_push
 
 
 @planner_kernel
 def _plan(problem: PlanningProblem) -> int:
-    speed, core, begin, n = problem.speed, problem.core, problem.begin, len(problem.gflop)
-    if mean_s_per_gflop(speed) == 0.0:
+    core, begin, n, p = problem.core, problem.begin, len(problem.gflop), len(problem.speed)
+    if mean_s_per_gflop(problem.speed) == 0.0:
         return NO_CORE
-    p, floats, ints = len(speed), problem.floats, problem.ints
+    floats, ints = problem.floats, problem.ints
     end, ready_at, keys, free = floats[:n], floats[n : 2 * n], floats[2 * n : 3 * n], floats[3 * n : 3 * n + p]
     missing, ready = ints[:n], ints[n : 2 * n]
     arrivals = new_arrivals(problem, end, floats[3 * n + p :], ints[2 * n :])
@@ -33,21 +32,12 @@ def _plan(problem: PlanningProblem) -> int:
     while waiting > 0:
         task = ready[0]
         waiting = heap_drop_top(keys, ready, waiting)
-        find_arrivals(arrivals, task)
-        best, best_start, best_core = math.inf, 0.0, -1
-        for c in range(p):
-            if not speed[c] > 0.0:
-                continue
-            start = max(free[c], arrivals.at[c])
-            ends = start + time_on(problem, task, c)
-            if ends < best:
-                best, best_start, best_core = ends, start, c
-        core[task], begin[task], end[task] = best_core, best_start, best
-        free[best_core] = best
+        end[task], begin[task], core[task] = first_completion(problem, arrivals, free, task)
+        free[core[task]] = end[task]
         for edge in range(problem.out_first[task], problem.out_first[task + 1]):
             consumer = problem.target[edge]
             missing[consumer] -= 1
-            ready_at[consumer] = max(ready_at[consumer], best)
+            ready_at[consumer] = max(ready_at[consumer], end[task])
             if missing[consumer] == 0:
                 waiting = heap_push(keys, ready, waiting, ready_at[consumer], consumer)
     return 0

@@ -158,7 +158,7 @@ def _peft(problem: PlanningProblem) -> int:
 
 
 @compiled(inner=True)
-def _complete(problem: PlanningProblem, arrivals: Arrivals, free: Array, task: int) -> tuple[float, float, int]:
+def first_completion(problem: PlanningProblem, arrivals: Arrivals, free: Array, task: int) -> tuple[float, float, int]:
     """Return the end, the begin and the core of a task where it is completed first after the planned tasks of a core."""
     find_arrivals(arrivals, task)
     best, best_start, best_core = math.inf, 0.0, -1
@@ -188,7 +188,7 @@ def _by_completion(problem: PlanningProblem, sign: float) -> int:
         if missing[task] == 0:
             ready[n_ready] = task
             n_ready += 1
-            done[task], begin[task], core[task] = _complete(problem, arrivals, free, task)
+            done[task], begin[task], core[task] = first_completion(problem, arrivals, free, task)
     for _ in range(n):
         at = 0
         for place in range(1, n_ready):
@@ -207,14 +207,14 @@ def _by_completion(problem: PlanningProblem, sign: float) -> int:
         for place in range(n_ready):
             one = ready[place]
             if core[one] == taken:
-                done[one], begin[one], core[one] = _complete(problem, arrivals, free, one)
+                done[one], begin[one], core[one] = first_completion(problem, arrivals, free, one)
         for edge in range(problem.out_first[task], problem.out_first[task + 1]):
             consumer = problem.target[edge]
             missing[consumer] -= 1
             if missing[consumer] == 0:
                 ready[n_ready] = consumer
                 n_ready += 1
-                done[consumer], begin[consumer], core[consumer] = _complete(problem, arrivals, free, consumer)
+                done[consumer], begin[consumer], core[consumer] = first_completion(problem, arrivals, free, consumer)
     return 0
 
 
@@ -226,6 +226,25 @@ def _min_min(problem: PlanningProblem) -> int:
 @planner_kernel
 def _max_min(problem: PlanningProblem) -> int:
     return _by_completion(problem, -1.0)
+
+
+@compiled(inner=True)
+def append_task(problem: PlanningProblem, arrivals: Arrivals, free: Array, task: int) -> None:
+    """Plan a task on the core where it begins first after the planned tasks; of several, where it ends first."""
+    find_arrivals(arrivals, task)
+    best, best_end, best_core = math.inf, math.inf, -1
+    for core in range(len(problem.speed)):
+        if not problem.speed[core] > 0.0:
+            continue
+        start = max(free[core], arrivals.at[core])
+        if start > best:
+            continue
+        ends = start + time_on(problem, task, core)
+        if ends < math.inf and (start < best or ends < best_end):
+            best, best_end, best_core = start, ends, core
+    problem.core[task], problem.begin[task], arrivals.end[task] = best_core, best, best_end
+    if best_core >= 0:
+        free[best_core] = best_end
 
 
 @planner_kernel
@@ -243,18 +262,7 @@ def _critical_path(problem: PlanningProblem) -> int:
     by_rank(levels, problem.order, position, sequence, 0)
     for place in range(n):
         task = sequence[place]
-        find_arrivals(arrivals, task)
-        best, best_end, best_core = math.inf, math.inf, -1
-        for c in range(p):
-            if not problem.speed[c] > 0.0:
-                continue
-            start = max(free[c], arrivals.at[c])
-            ends = start + time_on(problem, task, c)
-            if ends < math.inf and (start < best or (start == best and ends < best_end)):
-                best, best_end, best_core = start, ends, c
-        problem.core[task], problem.begin[task], end[task] = best_core, best, best_end
-        if best_core >= 0:
-            free[best_core] = best_end
+        append_task(problem, arrivals, free, task)
     return 0
 
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bls.allocators.contract import PLACE, Allocator, HostAmounts, PlacementRequest
+from bls.allocators.contract import PLACE, Allocator, HostAmounts, PlacementRequest, accepts
 from bls.availability.free_cores import free_lowest
 from traces.base.errors import whole
 from traces.compiled import Array, compiled
@@ -52,7 +52,7 @@ def _fragments(request: PlacementRequest, cores: Array, amounts: Array, left: Ar
     classes, free = more.classes, cores[host] - units * request.unit_cores
     for c in range(classes.shape[0]):
         n, milli = classes[c, 2] + classes[c, 3], classes[c, 4]
-        fits = n > 0 and free >= classes[c, 1] and (classes[c, 5] >> more.gpu_kind[host]) & 1 == 1
+        fits = n > 0 and free >= classes[c, 1] and accepts(classes[c, 5], more.gpu_kind[host])
         for r in range(resources):
             room = amounts[host * resources + r] - units * more.needs[r]
             fits = fits and max(room, 0) >= classes[c, 6 + r]
@@ -135,7 +135,7 @@ def _score(
     for gpu in range(first, stop):
         total += left[gpu]
         able += left[gpu] >= more.gpu_milli
-    if n > 0 and (able < n or (more.gpu_kinds >> more.gpu_kind[host]) & 1 == 0):
+    if n > 0 and (able < n or not accepts(more.gpu_kinds, more.gpu_kind[host])):
         return _NEVER
     if rule == _FGD:
         return _known_growth(request, cores, amounts, left, host, n)

@@ -17,6 +17,12 @@ from traces.kernels.signatures import Ints, Ints2, StateKind
 from traces.kernels.state import column
 
 
+@compiled(merged=True)
+def accepts(kinds: int, kind: int) -> bool:
+    """Whether accepted kinds, a sum of 1 << k, include a kind k. For arrays: ``bls.machine.platform.accepts_kind``."""
+    return (kinds >> kind) & 1 == 1
+
+
 class HostAmounts(State):
     """For allocators with ``by_units``: what R resources and the GPUs of H hosts have left during the whole slot, and what
     units of the job take of them. Other allocators ignore this, since their cores are trimmed to it."""

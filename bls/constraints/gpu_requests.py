@@ -10,12 +10,12 @@ from itertools import groupby
 
 import numpy as np
 
-from bls.machine.platform import GPU_COLUMNS, HostGroup, Platform
+from bls.machine.platform import GPU_COLUMNS, HostGroup, Platform, accepts_kind
 from bls.workloads.workload import Workload
 from traces.base.columns import read_only
 from traces.base.errors import InputError, one_of, shown, whole
 from traces.compiled import Array
-from traces.records.gpus import WHOLE
+from traces.records.gpus import WHOLE_GPU
 
 OF_JOB, PER_HOST, PER_TASK, MILLI, KIND = GPU_COLUMNS
 _OF_LOGS = ("gpus", "gpu")  # further columns of logs with the number of a job's GPUs
@@ -48,10 +48,14 @@ class GpuRequests:
         """Whether each job requests GPUs: bool (n,)."""
         return (self.per_unit > 0) | (self.per_host > 0)
 
+    def parts(self, units: Array, hosts: Array | int = 1) -> Array:
+        """Number of GPUs, or shares of one, that jobs of ``units`` units on ``hosts`` hosts request, int64 (n,)."""
+        return np.asarray(self.per_unit * units + self.per_host * hosts)
+
     def milli_in_all(self, units: Array) -> Array:
         """Thousandths of GPUs that jobs of ``units`` units request, int64 (n,); of GPUs per host those of one host, as the
         number of its hosts is unknown before it starts."""
-        return np.asarray((self.per_unit * units + self.per_host) * self.milli)
+        return np.asarray(self.parts(units) * self.milli)
 
     def take(self, rows: Array) -> "GpuRequests":
         """The requests of some rows (ascending numbers, or a mask)."""
@@ -60,39 +64,40 @@ class GpuRequests:
         return GpuRequests(per_unit, per_host, milli, kinds, joined)
 
     def accepted(self, row: int, known: tuple[str, ...]) -> tuple[str, ...]:
-        """The known kinds that a job accepts; empty for all of them."""
-        found = tuple(kind for k, kind in enumerate(known) if self.kinds[row] >> k & 1)
+        """The known kinds that a job accepts; empty for all, and for a job without GPUs. Raises ValueError if it accepts
+        none, so that it can never run."""
+        if not (self.per_unit[row] or self.per_host[row]):
+            return ()
+        found = tuple(kind for k, kind in enumerate(known) if accepts_kind(self.kinds[row], k))
+        if not found:
+            raise ValueError(f"row {row} accepts none of the kinds {', '.join(known)}: it should have been rejected")
         return found if len(found) < len(known) else ()
 
     def units_on(self, group: HostGroup, kinds: tuple[str, ...]) -> Array:
         """Number of units of each job that the GPUs of an empty host allow, int64 (n,); the largest integer for any number."""
-        accepted = (self.kinds >> kinds.index(group.gpu)) & 1 if group.gpus else np.zeros(len(self.kinds), np.int64)
-        shares = np.where(self.milli < WHOLE, WHOLE // self.milli, 1) * group.gpus * accepted
+        here = (
+            group.gpus * accepts_kind(self.kinds, kinds.index(group.gpu)) if group.gpus else np.zeros_like(self.kinds)
+        )
+        shares = np.where(self.milli < WHOLE_GPU, WHOLE_GPU // self.milli, 1) * here
         most = np.where(self.per_unit > 0, shares // np.maximum(self.per_unit, 1), np.iinfo(np.int64).max)
-        return np.where(self.per_host > group.gpus * accepted, 0, most)
+        return np.where(self.per_host > here, 0, most)
 
 
-def gpus_of_log(workload: Workload) -> Array:
-    """Number of GPUs of each job by the log, int64 (n,); 0 if it states none."""
-    found = np.zeros(len(workload), np.int64)
-    for name, column in workload.extras.items():
-        if name.lower() in _OF_LOGS:
-            found = np.maximum(found, column)
-    return found
-
-
-def log_states_gpus(workload: Workload) -> bool:
-    """Whether a log has a column with the number of a job's GPUs."""
-    return any(name.lower() in _OF_LOGS for name in workload.extras)
+def gpus_of_log(workload: Workload) -> Array | None:
+    """Number of GPUs of each job by the log, int64 (n,), 0 if unknown; None if it has no column with them."""
+    columns = [column for name, column in workload.extras.items() if name.lower() in _OF_LOGS]
+    return np.asarray(np.max(columns, axis=0, initial=0)) if columns else None
 
 
 def with_gpus_of_log(platform: Platform, workload: Workload) -> Platform:
     """The platform with the GPUs that the jobs of a log held, on its first hosts: of each kind as many per host as a job held
     on a node, and on as many hosts as needed for what jobs held at once. If jobs name single kinds, only these jobs count.
     Raises InputError if the hosts do not suffice."""
-    gpus, nothing = gpus_of_log(workload), np.full(len(workload), -1, np.int64)
+    if (gpus := gpus_of_log(workload)) is None:
+        return platform
+    nothing = np.full(len(workload), -1, np.int64)
     nodes, milli, kind = (workload.extras.get(name, nothing) for name in ("nodes", MILLI, KIND))
-    held, per_host = gpus * np.where(milli > 0, milli, WHOLE), -(-gpus // np.maximum(nodes, 1))
+    held, per_host = gpus * np.where(milli > 0, milli, WHOLE_GPU), -(-gpus // np.maximum(nodes, 1))
     single = sorted((name, number) for number, name in workload.labels.get(KIND, {}).items() if "|" not in name)
     named = [(name, rows) for name, number in single if (rows := (kind == number) & (gpus > 0)).any()]
     start_ns = workload.submit_ns + np.maximum(workload.wait_ns, 0)
@@ -101,7 +106,7 @@ def with_gpus_of_log(platform: Platform, workload: Workload) -> Platform:
         change = np.concatenate([-held[rows], held[rows]])
         order = np.argsort(np.concatenate([(start_ns + workload.run_ns)[rows], start_ns[rows]]), kind="stable")
         most, each = int(np.cumsum(change[order]).max(initial=0)), int(per_host[rows].max(initial=1))
-        hosts += [(each, name)] * -(-most // (WHOLE * each))
+        hosts += [(each, name)] * -(-most // (WHOLE_GPU * each))
     if len(hosts) > platform.n_hosts:
         few = f"its jobs held GPUs on at least {len(hosts)} hosts at once, and its machine has {platform.n_hosts}"
         raise InputError(f"{workload.source}: {few}")
@@ -126,7 +131,7 @@ def check_line(where: str, numbers: Mapping[str, int]) -> None:
 
 def _milli(where: str, text: str) -> int:
     number = int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else text
-    return whole(where, number, 1, WHOLE)
+    return whole(where, number, 1, WHOLE_GPU)
 
 
 def _kinds(where: str, text: str, known: tuple[str, ...]) -> int:
@@ -151,7 +156,8 @@ def gpu_requests(
     """
     nothing = np.full(len(workload), -1, np.int64)
     of_job, per_host, per_task = (given.get(name, nothing) for name in (OF_JOB, PER_HOST, PER_TASK))
-    of_job = np.where((of_job < 0) & (per_host < 0) & (per_task < 0), gpus_of_log(workload), of_job)
+    if (logged := gpus_of_log(workload)) is not None:
+        of_job = np.where((of_job < 0) & (per_host < 0) & (per_task < 0), logged, of_job)
     of_job, per_host, per_task = (np.maximum(column, 0) for column in (of_job, per_host, per_task))
 
     nodes = np.maximum(workload.extras.get("nodes", nothing), 1)
@@ -160,8 +166,8 @@ def gpu_requests(
     joined = np.where(of_job > 0, units // parts, 1)
     per_unit = np.where(of_job > 0, of_job // parts, per_task)
 
-    milli = _first(given.get(MILLI, nothing), workload.extras.get(MILLI, nothing), WHOLE)
-    several = np.flatnonzero((milli < WHOLE) & (np.maximum(per_unit, per_host) > 1))
+    milli = _first(given.get(MILLI, nothing), workload.extras.get(MILLI, nothing), WHOLE_GPU)
+    several = np.flatnonzero((milli < WHOLE_GPU) & (np.maximum(per_unit, per_host) > 1))
     if len(several):
         row = int(several[0])
         number = max(int(per_unit[row]), int(per_host[row]))

@@ -199,7 +199,7 @@ def requests(
         asked_kb = [np.where(amount >= 0, np.minimum(amount, _TOO_MUCH) * unit, -1) for amount, unit in in_kb]
         per_unit[:, names.index(MEMORY)] = _first(asked_kb[0] if asked_kb else None, logged)
     gpus = None
-    if has_gpus and (g.log_states_gpus(workload) or any(name in given for name in GPU_COLUMNS)):
+    if has_gpus and (g.gpus_of_log(workload) is not None or any(name in given for name in GPU_COLUMNS)):
         source = workload.source if path is None else os.fspath(path)
         gpus, joined = g.gpu_requests(workload, platform, given, workload.cores // unit_cores, source)
         unit_cores, per_unit = unit_cores * joined, np.minimum(per_unit * joined[:, None], _TOO_MUCH)

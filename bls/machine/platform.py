@@ -49,6 +49,11 @@ _OF_GPUS = ("gpu", *GPU_COLUMNS)  # neither resources nor licences, if a host ha
 _TAKEN = ("cores", "job_id", "switches", "unit_cores")
 
 
+def accepts_kind(kinds: Any, kind: Any) -> Any:
+    """Whether accepted kinds, a sum of 1 << k for numbers k in ``Platform.gpu_kinds``, include a kind; integers or arrays."""
+    return (kinds >> kind) & 1 == 1
+
+
 def memory_unit(name: str, where: str) -> int:
     """The unit of ``name``: its KB if it is memory, else 1. Raises InputError for ``memory`` without a unit."""
     if name == MEMORY:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bls.machine.platform import Platform
+from bls.machine.platform import Platform, accepts_kind
 from bls.metrics.exact import exact_mean, exact_product_sum, exact_quantiles
 from bls.metrics.schedule import Downtime, Schedule
 from traces.compiled import Array
-from traces.holdings import cores_by_host, gpu_ends, holdings
+from traces.holdings import HeldGpus, cores_by_host, gpu_ends, held_gpus, holdings
 from traces.ledger import Ledger, MachineShape
-from traces.records.gpus import WHOLE
+from traces.records.gpus import WHOLE_GPU
 
 if TYPE_CHECKING:
     from bls.constraints.resource_requests import Requests
@@ -105,7 +105,7 @@ class GpusOverTime:
         held = _held(ledger, downtime, span_ns)
         columns = held.column(cores=held.cores), held.column(gpus=gpus.milli), held.column(down=1)
         for host, lasting, used in _over_time(held, self._hosts, span_ns, *columns):
-            free, left = self._n_cores[host] - used[:, 0], WHOLE * self._n_gpus[host] - used[:, 1]
+            free, left = self._n_cores[host] - used[:, 0], WHOLE_GPU * self._n_gpus[host] - used[:, 1]
             no_core, no_gpu = (used[:, 2] == 0) & (free == 0), (used[:, 2] == 0) & (left == 0)
             self._used += exact_product_sum(used[:, 1], lasting)
             self._idle_gpus += exact_product_sum(left[no_core], lasting[no_core])
@@ -116,7 +116,7 @@ class GpusOverTime:
         GPUs, bool (n,)."""
         waits_ns = np.concatenate([_waits_of(*part) for part in parts])
         long = span_ns[1] - span_ns[0]
-        gpus, cores = WHOLE * int(self._n_gpus.sum()) * long, int(self._n_cores[self._hosts].sum()) * long
+        gpus, cores = WHOLE_GPU * int(self._n_gpus.sum()) * long, int(self._n_cores[self._hosts].sum()) * long
         sums = (self._used, gpus), (self._idle_gpus, gpus), (self._idle_cores, cores)
         used, *idle = (part / whole if long > 0 else None for part, whole in sums)
         values = used, exact_mean(waits_ns), *exact_quantiles(waits_ns, 95), *idle
@@ -140,18 +140,27 @@ def gpu_metrics(ledger: Ledger, schedule: Schedule, downtime: Downtime) -> dict[
 
 
 def by_kind(ledger: Ledger, schedule: Schedule, platform: Platform) -> list[dict[str, Any]]:
-    """The use of GPUs of each kind, a row for each: ``kind``; ``gpus``, their number; ``gpu_utilisation``; ``jobs``, the
-    measured jobs that held some; ``mean_wait_ns``, None without any. Arguments as of :func:`gpu_metrics`."""
-    gpus, (begin, end), found = ledger.gpus, schedule.span_ns, list[dict[str, Any]]()
-    if gpus is None:
-        return found
-    lasting = gpu_ends(ledger).clip(begin, end) - ledger.jobs.start_ns[gpus.job].clip(begin, end)
-    of_gpu = np.repeat([one.gpu for one in platform.hosts], [one.count * one.gpus for one in platform.hosts])
-    for kind in platform.gpu_kinds:
-        rows, count = of_gpu[gpus.gpu] == kind, np.count_nonzero(of_gpu == kind)
-        waits = _waits_of(schedule, np.isin(np.arange(len(schedule)), gpus.job[rows]))
-        used, total = exact_product_sum(gpus.milli[rows], lasting[rows]), WHOLE * count * (end - begin)
-        row = {"kind": kind, "gpus": count, "gpu_utilisation": used / total if total else None}
+    """The use of GPUs of each kind, as of :func:`use_by_kind`. Arguments as of :func:`gpu_metrics`."""
+    if (held := held_gpus(ledger)) is None:
+        return []
+    kind = np.repeat([one.gpu for one in platform.hosts], [one.count * one.gpus for one in platform.hosts])
+    return use_by_kind(held, kind, schedule.span_ns, schedule.measured, schedule.start_ns - schedule.begin_ns)
+
+
+def use_by_kind(
+    held: HeldGpus, kind: Array, span_ns: Sequence[int], measured: Array, wait_ns: Array
+) -> list[dict[str, Any]]:
+    """The use of GPUs of each kind, a row for each: ``kind``; ``gpus``, their number; ``gpu_utilisation``, None without a span;
+    ``jobs``, the measured jobs that held some; ``mean_wait_ns``, None without any. ``kind``, str (D,): of each GPU.
+    ``measured``, bool (n,), ``wait_ns``, (n,): of each row of jobs; only waits of measured ones are read."""
+    (begin, end), found = span_ns, list[dict[str, Any]]()
+    lasting = held.end_ns.clip(begin, end) - held.start_ns.clip(begin, end)
+    for name in np.unique(kind).tolist():
+        rows, count = kind[held.gpu] == name, np.count_nonzero(kind == name)
+        jobs = np.unique(held.job[rows])
+        waits = wait_ns[jobs[measured[jobs]]].astype(np.int64)
+        used, total = exact_product_sum(held.milli[rows], lasting[rows]), WHOLE_GPU * count * (end - begin)
+        row = {"kind": name, "gpus": count, "gpu_utilisation": used / total if total else None}
         found.append(row | {"jobs": len(waits), "mean_wait_ns": exact_mean(waits)})
     return found
 
@@ -181,12 +190,12 @@ def gpu_fragmentation(
         free = np.diff(platform.first_core)[host] - used[:, 0]
         room = platform.host_resources[host] - used[:, 2 : 2 + len(amounts)]
         there = np.arange(len(parts)) < n_gpus[host][:, None]
-        left = (WHOLE - used[:, 2 + len(amounts) :]) * there
+        left = (WHOLE_GPU - used[:, 2 + len(amounts) :]) * there
         total, kind = left.sum(axis=1), kinds_of_hosts[host]
         whole += exact_product_sum(total, lasting) * len(requests)
         for (cores, per_unit, per_host, milli, kinds, *needs), n in zip(classes.tolist(), count.tolist(), strict=True):
             able = (left >= milli) & there
-            fits = (free >= cores) & (able.sum(axis=1) >= max(per_unit, per_host)) & ((kinds >> kind) & 1 == 1)
+            fits = (free >= cores) & (able.sum(axis=1) >= max(per_unit, per_host)) & accepts_kind(kinds, kind)
             fits &= (room >= np.array(needs, np.int64)).all(axis=1) & (per_unit + per_host > 0)
             lost = np.where(fits, (left * ~able).sum(axis=1), total)
             broken += n * exact_product_sum(lost, lasting)

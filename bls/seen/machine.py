@@ -20,7 +20,7 @@ from bls.seen.jobs import JobFacts, SeenJob
 from traces.base.columns import read_only
 from traces.compiled import Array
 from traces.intervals import intervals_of
-from traces.records.gpus import WHOLE
+from traces.records.gpus import WHOLE_GPU
 
 
 class Present:
@@ -107,7 +107,7 @@ class Present:
     @cached_property
     def free_gpus(self) -> Array:
         """Thousandths left of each GPU: int64 (D,), read-only."""
-        left, (_, gpu, milli) = np.full(self._platform.n_gpus, WHOLE), self.held_gpus
+        left, (_, gpu, milli) = np.full(self._platform.n_gpus, WHOLE_GPU), self.held_gpus
         np.subtract.at(left, gpu, milli)
         return read_only(left)
 

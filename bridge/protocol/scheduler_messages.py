@@ -9,7 +9,7 @@ from bridge.protocol.messages import Duration, Instant, JobMessage, Key, Map, Na
 from bridge.protocol.tables import SCHEDULER_TABLE
 from bridge.protocol.vocabulary import Message, Vocabulary
 from traces.base.scale import HIGHEST, LOWEST
-from traces.records.gpus import WHOLE
+from traces.records.gpus import WHOLE_GPU
 
 SCHEDULER_VERSION: Final = 5  # the version of this part of the protocol, which has its own number
 SCHEDULER_ROLE: Final = "scheduler"  # the role in the hello of a scheduler
@@ -112,7 +112,7 @@ class GpusOfJob(Map, frozen=True, kw_only=True):
 
     count: Annotated[int, Meta(ge=1, le=MAX_GPUS)]
     per: Literal["unit", "host"]
-    milli: Annotated[int, Meta(ge=1, le=WHOLE)]
+    milli: Annotated[int, Meta(ge=1, le=WHOLE_GPU)]
     kinds: tuple[_Words, ...]
 
 

@@ -14,7 +14,7 @@ from bridge.replay.host_names import expanded
 from bridge.replay.keys import BY_CORES
 from bridge.replay.messages import GPU, SHARD
 from bridge.scenarios.ready import ReadyScenario
-from traces.records.gpus import WHOLE
+from traces.records.gpus import WHOLE_GPU
 
 GpuFields = dict[str, str]  # of a request (``native/requests.c``)
 
@@ -22,7 +22,7 @@ GpuFields = dict[str, str]  # of a request (``native/requests.c``)
 def with_shares(found: Configuration, scenario: ReadyScenario) -> Configuration:
     """The slurm.conf of a platform in which GPUs can be shared, if any job requests a share."""
     gpus = None if scenario.constraints.requests is None else scenario.constraints.requests.gpus
-    if found.site or gpus is None or not (gpus.any & (gpus.milli < WHOLE)).any():
+    if found.site or gpus is None or not (gpus.any & (gpus.milli < WHOLE_GPU)).any():
         return found
     keys = found.keys | {"GresTypes": f"{found.key('GresTypes')},{SHARD}"}
     return replace(found, keys=keys, nodes=tuple(map(_shared, found.nodes)))
@@ -30,8 +30,8 @@ def with_shares(found: Configuration, scenario: ReadyScenario) -> Configuration:
 
 def _shared(node: Node) -> Node:
     gpus = sum(count for name, _, count in node.resources if name == GPU)
-    words = re.sub(r"( Gres=\S+)", rf"\1,{SHARD}:{WHOLE * gpus}", node.words) if gpus else node.words
-    return replace(node, words=words, resources=(*node.resources, *[(SHARD, "", WHOLE)] * gpus))
+    words = re.sub(r"( Gres=\S+)", rf"\1,{SHARD}:{WHOLE_GPU * gpus}", node.words) if gpus else node.words
+    return replace(node, words=words, resources=(*node.resources, *[(SHARD, "", WHOLE_GPU)] * gpus))
 
 
 def gpu_fields(scenario: ReadyScenario, found: Configuration, notes: Counter[str]) -> list[GpuFields]:
@@ -46,10 +46,10 @@ def gpu_fields(scenario: ReadyScenario, found: Configuration, notes: Counter[str
     columns, fields = np.column_stack([*asked.gpus.columns[:3], units, joined]), list[GpuFields]()
     for row, (per_unit, per_host, milli, n, of_job) in enumerate(columns.tolist()):
         kinds = asked.gpus.accepted(row, scenario.platform.gpu_kinds)
-        typed = milli == WHOLE and len(kinds) == 1
+        typed = milli == WHOLE_GPU and len(kinds) == 1
         gpus, refused = f"gres:{GPU}:{kinds[0]}" if typed else f"gres:{GPU}", ""
         one: GpuFields = {}
-        if milli < WHOLE and (per_unit or per_host):
+        if milli < WHOLE_GPU and (per_unit or per_host):
             one = {"gres_per_node": f"gres:{SHARD}:{milli}"} | ({"nodes": "1", "most_nodes": "1"} if per_unit else {})
             if found.site:
                 refused = "shares of GPUs with a slurm.conf"
@@ -84,4 +84,4 @@ def gpus_on(text: str) -> list[tuple[int, int]]:
     [(0, 1000), (3, 1000), (1, 250)]
     """
     found = [(name == SHARD, int(count), expanded(f"[{numbers}]")) for name, count, numbers in _DEVICES.findall(text)]
-    return [(int(gpu), count if is_share else WHOLE) for is_share, count, gpus in found for gpu in gpus]
+    return [(int(gpu), count if is_share else WHOLE_GPU) for is_share, count, gpus in found for gpu in gpus]

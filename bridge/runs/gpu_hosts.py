@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bls.machine.platform import Platform, accepts_kind
 from traces.compiled import Array
 from traces.holdings import cores_by_host, gpu_ends, holdings
 from traces.records.events import counted
-from traces.records.gpus import WHOLE
+from traces.records.gpus import WHOLE_GPU
 
 if TYPE_CHECKING:
     from bls.constraints.resource_requests import Requests
-    from bls.machine.platform import Platform
     from bridge.scenarios.ready import ReadyScenario
     from traces.ledger import Ledger
 
 
 def gpus_text(milli: int) -> str:
     """``1 GPU`` or ``2.5 GPUs``."""
-    return f"{milli / WHOLE:g} {'GPU' if milli <= WHOLE else 'GPUs'}"
+    return f"{milli / WHOLE_GPU:g} {'GPU' if milli <= WHOLE_GPU else 'GPUs'}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class GpuHosts:
         running = ((since < ns) & (held.end_ns > ns) & (held.job != row))[of]
         free = np.diff(machine.first_core) - np.bincount(host[running], cores[running], machine.n_hosts)
         running = (had_ns[gpus.job] < ns) & (gpu_ends(ledger) > ns) & (gpus.job != row)
-        left = WHOLE - np.bincount(gpus.gpu[running], gpus.milli[running], machine.n_gpus)
+        left = WHOLE_GPU - np.bincount(gpus.gpu[running], gpus.milli[running], machine.n_gpus)
         return free.astype(np.int64), left.astype(np.int64)
 
     def able(self, row: int) -> tuple[Array, str]:
@@ -57,7 +57,7 @@ class GpuHosts:
         kinds, groups, mask = self.platform.gpu_kinds, self.platform.hosts, -1
         if self.requests is not None and self.requests.gpus is not None:
             mask = int(self.requests.gpus.kinds[self.job[row]])
-        accepted = [kind for place, kind in enumerate(kinds) if mask >> place & 1]
+        accepted = [kind for place, kind in enumerate(kinds) if accepts_kind(mask, place)]
         able = [group.gpus > 0 and group.gpu in accepted for group in groups]
         words = "" if len(accepted) == len(kinds) > 1 else ", ".join(accepted)
         return np.repeat(able, [group.count for group in groups]), words
@@ -66,7 +66,7 @@ class GpuHosts:
         """``0 of 8 GPUs (a100)``: the free GPUs of the kinds that a job accepts."""
         able, kinds = self.able(row)
         of = able[self.ledger.machine.host_of_gpu(np.arange(len(left)))]
-        return f"{int(left[of].sum()) / WHOLE:g} of {counted(int(of.sum()), 'GPU')}" + f" ({kinds})" * bool(kinds)
+        return f"{int(left[of].sum()) / WHOLE_GPU:g} of {counted(int(of.sum()), 'GPU')}" + f" ({kinds})" * bool(kinds)
 
     def reason(self, row: int, held: int, free: Array, left: Array) -> str:
         """Why a job, which later held some thousandths of GPUs, does not fit on the hosts, as far as their cores and GPUs are
@@ -83,7 +83,7 @@ class GpuHosts:
         # The units that the GPUs of each host suffice for: with GPUs per host as many as its cores, or none.
         if per_host:
             by_gpus = np.where(of_host >= per_host, self.platform.n_cores, 0)
-        elif milli < WHOLE:
+        elif milli < WHOLE_GPU:
             by_gpus = np.bincount(host, left // milli, n_hosts).astype(np.int64)
         else:
             by_gpus = of_host // per_unit
@@ -93,7 +93,7 @@ class GpuHosts:
         idle = int(left[(by_cores == 0)[host]].sum())
         if idle and (per_host or by_gpus.sum() >= units):
             full = "full hosts" if unit == 1 else f"hosts with less than {unit} free cores"
-            return f"waits for cores: {gpus_text(idle)} {'is' if idle <= WHOLE else 'are'} idle on {full}"
+            return f"waits for cores: {gpus_text(idle)} {'is' if idle <= WHOLE_GPU else 'are'} idle on {full}"
         where = f"{counted(int(free[able].sum()), 'core')} are free on hosts with {'its kinds' if kinds else 'GPUs'}"
         if (most := int(left.max())) < milli:
             rest = f"the most left of one GPU is {most} milli"

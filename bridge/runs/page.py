@@ -204,19 +204,16 @@ def _gpus(parts: RunParts, jobs: pd.DataFrame) -> list[p.Section]:
     """The GPUs by kind, if hosts have any."""
     if (held := parts.view.gpus) is None:
         return []
-    from traces.figures.drawing.frames import final_rows  # few runs need it
+    from bls.metrics.gpus import use_by_kind  # few runs need it
+    from traces.figures.drawing.frames import final_rows
 
-    begin, end = (parts.record.get("metrics") or {}).get("utilisation_span_ns") or (0, 0)
-    busy = held.milli * np.maximum(held.end_ns.clip(begin, end) - held.start_ns.clip(begin, end), 0) / 1000
+    span_ns = (parts.record.get("metrics") or {}).get("utilisation_span_ns") or (0, 0)
     kind = np.repeat([one or "GPU" for one in held.kinds], np.diff(held.first))
-    rows, measured, wait_ns = [], final_rows(jobs), jobs["wait_ns"].to_numpy()
-    for name in np.unique(kind).tolist():
-        own, count = kind[held.gpu] == name, int((kind == name).sum())
-        used, job = busy[own].sum() / max(1, count * (end - begin)), np.unique(held.job[own])
-        waits = wait_ns[job[measured[job]]]
-        values = {"gpu_utilisation": used, "mean_gpu_wait_ns": waits.mean() if len(waits) else None}
-        numbers = (metric_of(*one).value for one in values.items())
-        rows.append([name, f"{count:,}", f"{len(np.unique(held.job_id[own])):,}", *numbers])
+    rows = []
+    for one in use_by_kind(held, kind, span_ns, final_rows(jobs), jobs["wait_ns"].to_numpy()):
+        values = {"gpu_utilisation": one["gpu_utilisation"], "mean_gpu_wait_ns": one["mean_wait_ns"]}
+        numbers = (metric_of(*value).value for value in values.items())
+        rows.append([one["kind"], f"{one['gpus']:,}", f"{one['jobs']:,}", *numbers])
     return [p.Section("gpus", "GPUs", [p.Facts(rows, ("kind", "GPUs", "jobs", "utilisation", "mean wait"))])]
 
 

@@ -11,11 +11,11 @@ import numpy as np
 
 from als.programs.program import Loop, Program
 from bls.constraints.job_constraints import JobConstraints
-from bls.machine.platform import Platform
+from bls.machine.platform import Platform, accepts_kind
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError, one_of
 from traces.compiled import Array
-from traces.records.gpus import WHOLE
+from traces.records.gpus import WHOLE_GPU
 
 
 def with_held_gpus(
@@ -43,12 +43,12 @@ def with_held_gpus(
         raise InputError(f"{where}: {kind}: no count, and no job requests GPUs; allowed: {allowed}")
     units = workload.cores // requests.unit_cores
     hosts = -(-workload.cores // max(group.cores for group in platform.hosts))  # as few as possible
-    columns = asked.per_unit * units + asked.per_host * hosts, asked.milli, asked.kinds
+    columns = asked.parts(units, hosts), asked.milli, asked.kinds
     for at in held:
         program, variants = applications[at], dict[tuple[int, ...], int]()
         for job in np.flatnonzero(place == at).tolist():
             parts, milli, kinds = (int(column[job]) for column in columns)
-            accepted = [row - 1 for k, row in enumerate(rows[at]) if row > 0 and kinds >> k & 1]
+            accepted = [row - 1 for k, row in enumerate(rows[at]) if row > 0 and accepts_kind(kinds, k)]
             slowest = min(accepted, key=lambda k: (program.workers[k].speed, k), default=0)
             driven = {k: min(parts, (int(workload.cores[job]) - 1) // program.workers[k].streams) for k in accepted}
             key = (driven[slowest], slowest, milli) if any(driven.values()) else ()
@@ -81,7 +81,7 @@ def _on_cores(program: Program) -> Program:
 
 def _variant(program: Program, n: int, slowest: int, milli: int) -> Program:
     workers = [
-        replace(kind, count=n if k == slowest else 0, speed=kind.speed * milli / WHOLE)
+        replace(kind, count=n if k == slowest else 0, speed=kind.speed * milli / WHOLE_GPU)
         for k, kind in enumerate(program.workers)
     ]
     return replace(program, workers=tuple(workers))

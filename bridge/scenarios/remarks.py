@@ -67,7 +67,7 @@ def log_words(jobs: Workload, platform: Platform | None = None, options: Iterabl
     if jobs.extras:
         from bls.constraints.gpu_requests import gpus_of_log  # many logs have no further columns
 
-        with_gpus = int(np.count_nonzero(gpus_of_log(jobs)))
+        with_gpus = 0 if (gpus := gpus_of_log(jobs)) is None else int(np.count_nonzero(gpus))
     yield from filter(None, (held_words(int(np.count_nonzero(jobs.held))), gpu_words(with_gpus, platform, options)))
     if any(one.batch.memory == "swf" for one in options) and not np.any(jobs.memory_kb > 0):
         yield f"{b.MEMORY:swf}: the log records no memory requests, so memory limits no job"

@@ -97,7 +97,18 @@ def test_the_log_states_gpus_of_the_job(tmp_path: Path, monkeypatch: pytest.Monk
         (4, 1, 0, 500, ANY),
         (1, 0, 0, 1000, ANY),
     ]
-    assert words(asked(log)) == expected
+    found = asked(log)
+    assert words(found) == expected
+    assert found.gpus is not None
+    assert [found.gpus.accepted(row, MACHINE.gpu_kinds) for row in (0, 1, 3, 4, 5)] == [
+        (),
+        ("v100",),
+        ("a100",),
+        (),
+        (),
+    ]
+    with pytest.raises(ValueError, match="row 2 accepts none of the kinds a100, v100"):  # not any
+        found.gpus.accepted(2, MACHINE.gpu_kinds)
     # A line of a file replaces what it states: job 3's kind remains, job 4 has no GPUs, job 5 has two.
     text = "job_id,gpus_per_task,gpu_milli\n3,1,200\n4,0,\n5,2,\n"
     expected[3:] = [(1, 1, 0, 200, A100), (1, 0, 0, 500, ANY), (1, 2, 0, 1000, ANY)]

@@ -6,7 +6,6 @@ import json
 import runpy
 import shutil
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,20 +18,7 @@ from bls.scheduler_options import ConstraintOptions
 from bls.workloads.workload import Workload
 
 PAGE, STUDIES = ROOT / "docs/explanation/gpu-packing.md", ROOT / "tools/studies"
-
-
-class Pack:
-    """Jobs in order of arrival; one that does not fit is rejected."""
-
-    name = "pack"
-
-    def decide(self, view: Any) -> Any:
-        trial = view.trial()
-        for job in view.waiting:
-            if trial.place(job) is None:
-                view.reject(job, "full")
-            else:
-                yield job
+STUDY = runpy.run_path(str(STUDIES / "alibaba_gpu.py"))
 
 
 def rows(path: Path) -> list[dict[str, str]]:
@@ -76,7 +62,7 @@ def test_what_fits_on_the_machine_of_alibaba(
         Workload.from_jobs([(number, number, 10**9, 1, 10**9) for number in range(1, len(tasks) + 1)]),
         Platform(hosts),
         als="recorded",
-        bls=Pack(),
+        bls=STUDY["Pack"](),
         allocator=allocator,
         constraints=ConstraintOptions(requests=str(path)),
     )

@@ -21,7 +21,7 @@ from traces.compiled import Array
 from traces.holdings import Holdings, changing, core_spans, gpu_ends, holdings, widening
 from traces.ledger import STATES, WHY, JobRecords, Ledger, TaskRecords, TransferRecords
 from traces.lifecycle import NEVER_RAN, RAN, Ending, Reason
-from traces.records.gpus import WHOLE
+from traces.records.gpus import WHOLE_GPU
 
 _LEAST = np.iinfo(np.int64).min
 
@@ -273,14 +273,14 @@ def _check_gpus(ledger: Ledger) -> None:
         return
     jobs, job, gpu, milli = ledger.jobs, gpus.job, gpus.gpu, gpus.milli
     end_ns = gpu_ends(ledger)
-    wrong = (milli < 1) | (milli > WHOLE) | (gpu < 0) | ~jobs.started[job] | (end_ns < 0)
+    wrong = (milli < 1) | (milli > WHOLE_GPU) | (gpu < 0) | ~jobs.started[job] | (end_ns < 0)
     _refuse(wrong, lambda k: f"job {jobs.job_id[job[k]]} cannot hold {milli[k]} thousandths of GPU {gpu[k]}")
     # Parts that are given back come first at an instant.
     which, instant = np.tile(gpu, 2), np.concatenate([end_ns, jobs.start_ns[job]])
     change = np.concatenate([-milli, milli])
     order = np.lexsort((change, instant, which))
     held, which, instant = np.cumsum(change[order]), which[order], instant[order]
-    _refuse(held > WHOLE, lambda k: f"jobs hold {held[k]} thousandths of GPU {which[k]} at {instant[k]} ns")
+    _refuse(held > WHOLE_GPU, lambda k: f"jobs hold {held[k]} thousandths of GPU {which[k]} at {instant[k]} ns")
 
 
 def _ever_held(ledger: Ledger) -> tuple[Holdings, Array]:

@@ -13,7 +13,7 @@ from traces.compiled import Array
 from traces.intervals import intervals_text, parse_intervals
 from traces.records.declared import RecordColumn, RecordsOfJobs, column
 
-WHOLE = 1000  #: a whole GPU in thousandths
+WHOLE_GPU = 1000  #: a whole GPU in thousandths
 _MOST = 10**8  # GPUs of a machine
 
 
@@ -51,12 +51,12 @@ class GpuRecords(RecordsOfJobs):
         for job, text in enumerate(texts):
             for word in text.split():
                 gpus, _, milli = word.partition(":")
-                if milli and not (milli.isdecimal() and 0 < int(milli) < WHOLE):
+                if milli and not (milli.isdecimal() and 0 < int(milli) < WHOLE_GPU):
                     raise InputError(f"gpu_allocation: {shown(word)}; allowed: as 0-3 or 4:250, 1 to 999 thousandths")
                 for lo, hi in parse_intervals(gpus, "gpu_allocation"):
                     if hi > _MOST:
                         raise InputError(f"gpu_allocation: GPU {hi - 1}; allowed: numbers below {_MOST}")
-                    found += [(job, gpu, int(milli or WHOLE)) for gpu in range(lo, hi)]
+                    found += [(job, gpu, int(milli or WHOLE_GPU)) for gpu in range(lo, hi)]
         return cls.of(len(texts), *np.array(found, np.int64).reshape(-1, 3).T)
 
     @classmethod
@@ -80,9 +80,9 @@ class GpuRecords(RecordsOfJobs):
 def _text(gpu: list[int], milli: list[int]) -> str:
     words, whole = list[str](), list[tuple[int, int]]()
     for one, part in zip(gpu, milli, strict=True):
-        if part == WHOLE and whole and whole[-1][1] == one:
+        if part == WHOLE_GPU and whole and whole[-1][1] == one:
             whole[-1] = (whole[-1][0], one + 1)
-        elif part == WHOLE:
+        elif part == WHOLE_GPU:
             whole.append((one, one + 1))
         else:
             words += [intervals_text(whole)] * bool(whole) + [f"{one}:{part}"]

@@ -15,6 +15,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 
+from bls.machine.platform import GPU_COLUMNS
 from bls.workloads.readers import sacct_columns as sc
 from bls.workloads.readers.lines import JobRows, number, seconds_ns, whole
 from bls.workloads.readers.sacct_dump import Dump
@@ -29,7 +30,7 @@ _FAILED = ("FAILED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "BOOT_FAIL", "DEAD
 _STATUS.update(dict.fromkeys(_FAILED, 0))
 _GOES_ON = frozenset(("PENDING", "RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "REQUEUE_HOLD", "RESIZING"))
 _NAMED = ("user", "group", "partition", "qos", "application", "account")
-_KIND = "gpu_kind"  # a further column, if a job requests GPUs of some kind
+_KIND = GPU_COLUMNS[-1]  # a further column, if a job requests GPUs of some kind
 _MOST_NAMES = 1000  # of partitions or QOS as header lines
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from traces.compiled import Array
 from traces.holdings import HeldGpus
-from traces.records.gpus import WHOLE
+from traces.records.gpus import WHOLE_GPU
 
 
 class ChartRows(NamedTuple):
@@ -48,13 +48,13 @@ def parts_of_rows(gpus: HeldGpus) -> tuple[Array, Array, Array]:
     """Return where jobs are drawn on the rows of their GPUs: rows of ``gpus``, and the lower and upper end of a part of the
     height, in thousandths; int64 (k,) each. Parts do not overlap at any time; a share may have several."""
     found = [np.zeros((3, 0), np.int64)]
-    now, held_until = -1, np.zeros(WHOLE, np.int64)
+    now, held_until = -1, np.zeros(WHOLE_GPU, np.int64)
     for row in np.lexsort((gpus.end_ns, gpus.start_ns, gpus.gpu)).tolist():
         if gpus.gpu[row] != now:
-            now, held_until = gpus.gpu[row], np.full(WHOLE, -1)
+            now, held_until = gpus.gpu[row], np.full(WHOLE_GPU, -1)
         taken = np.flatnonzero(held_until <= gpus.start_ns[row])[: gpus.milli[row]]
         held_until[taken] = gpus.end_ns[row]
-        low, high = taken[np.diff(taken, prepend=-2) > 1], taken[np.diff(taken, append=WHOLE + 1) > 1] + 1
+        low, high = taken[np.diff(taken, prepend=-2) > 1], taken[np.diff(taken, append=WHOLE_GPU + 1) > 1] + 1
         found.append(np.stack([np.full(len(low), row), low, high]))
     row, low, high = np.concatenate(found, axis=1)
     return row, low, high

@@ -19,7 +19,7 @@ from traces.figures.drawing.panels import counted, legend_above, remark, title_p
 from traces.figures.drawing.time_axis import TimeAxis, time_axis
 from traces.holdings import HeldGpus
 from traces.intervals import Intervals, check_ends, within
-from traces.records.gpus import WHOLE
+from traces.records.gpus import WHOLE_GPU
 from traces.tables import DataFrame
 
 _FONT_PT = 6.5
@@ -243,7 +243,7 @@ def _draw_gpus(
     # Draw the jobs with these ascending numbers and colours.
     held, low, high = parts_of_rows(gpus)
     there = np.isin(gpus.job_id[held], numbers) & np.isin(rows.gpu[gpus.gpu[held]], rows.place)
-    held, low, high = held[there], low[there] / WHOLE, high[there] / WHOLE
+    held, low, high = held[there], low[there] / WHOLE_GPU, high[there] / WHOLE_GPU
     row = np.searchsorted(rows.place, rows.gpu[gpus.gpu[held]])
     look: Any = {"edgecolors": "white", "linewidths": 0.3, "gid": "gpus"}
     look["facecolors"] = colours[np.searchsorted(numbers, gpus.job_id[held])]

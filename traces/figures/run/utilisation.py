@@ -11,7 +11,7 @@ from traces.figures.drawing.panels import draw_steps, remark
 from traces.figures.drawing.steps import mean, steps
 from traces.figures.drawing.time_axis import time_axis
 from traces.holdings import HeldGpus
-from traces.records.gpus import WHOLE
+from traces.records.gpus import WHOLE_GPU
 from traces.tables import DataFrame
 
 EXACT_STEPS = 1_000  #: up to this many steps each is drawn; otherwise this number of columns with their mean and range
@@ -60,7 +60,7 @@ def utilisation_figure(
     curves = [(busy, float(cores), f"busy cores\n[fraction of {cores:,}]", canvas.PALETTE[0])]
     if gpus is not None:
         used, n = steps(gpus.start_ns, gpus.end_ns, gpus.milli), int(gpus.first[-1])
-        curves.append((used, float(WHOLE * n), f"busy GPUs\n[fraction of {n:,}]", canvas.PALETTE[3]))
+        curves.append((used, float(WHOLE_GPU * n), f"busy GPUs\n[fraction of {n:,}]", canvas.PALETTE[3]))
     machine = len(curves)
     curves += [
         (steps(eligible, start, one), 1.0, "waiting jobs", canvas.PALETTE[1]),

@@ -3,6 +3,7 @@
 import numpy as np
 
 from bls.engine import state as b
+from bls.engine.features.gpus.state import requested_parts
 from bls.engine.hooks import OTHER_AMOUNTS, call_hook
 from bls.engine.job_lifecycle import under_way
 from traces.base.scale import WHOLE
@@ -129,7 +130,7 @@ def least_mw(state: b.BatchState, job: int) -> int:
 def _least_of_gpus(state: b.BatchState, job: int) -> int:
     """The same of its GPUs."""
     gpus, origin, least = state.gpus, state.jobs.origin[job], b.NEVER
-    n = gpus.per_unit[origin] * (state.jobs.cores[job] // state.jobs.unit_cores[job]) + gpus.per_host[origin]
+    n = requested_parts(gpus, origin, state.jobs.cores[job] // state.jobs.unit_cores[job], 1)
     for group in range(state.power.first_core.size - 1):
         least = min(least, gpu_mw(state, job, group, n))
     return int(least)

@@ -6,8 +6,9 @@ one, whichever GPUs it takes, so the allocator chooses the cores first. Each job
 units their parts; they are held until the job has left their host.
 """
 
+from bls.allocators.contract import accepts
 from bls.engine import state as b
-from bls.engine.features.gpus.state import GpuState
+from bls.engine.features.gpus.state import GpuState, requested_parts
 from bls.engine.hooks import HOOK
 from bls.engine.job_lifecycle import ask_allocator, cores_on_host
 from bls.engine.status import BatchStatus
@@ -42,7 +43,7 @@ def room_on_host(state: b.BatchState, job: int, host: int, units: int, _sign: in
     gpus, origin = state.gpus, state.jobs.origin[job]
     if gpus.most[origin] == 0:
         return units
-    if host < 0 or (gpus.kinds[origin] >> gpus.kind[host]) & 1 == 0:
+    if host < 0 or not accepts(gpus.kinds[origin], gpus.kind[host]):
         return 0
     parts = 0
     for gpu in range(gpus.of_host[host], gpus.of_host[host + 1]):
@@ -53,29 +54,52 @@ def room_on_host(state: b.BatchState, job: int, host: int, units: int, _sign: in
 
 
 @compiled(inner=True)
-def _on_hosts(state: b.BatchState, job: int, count: int, chosen: int) -> bool:
-    """Choose the lowest offered GPUs for a job on the ``count`` intervals at the end of the pool. If ``chosen`` is not
-    negative, its list has this number of GPUs, ascending: return whether they are as requested and offered on these hosts."""
-    gpus, jobs, origin, lists = state.gpus, state.jobs, state.jobs.origin[job], state.gpus.lists
-    lo, hi, unit = state.pool.lo[state.pool_used :], state.pool.hi[state.pool_used :], jobs.unit_cores[job]
-    k, core, missing, n, right = 0, lo[0], jobs.cores[job] // unit, gpus.first[job], True
-    stop = n + chosen
+def _parts_on(state: b.BatchState, job: int, host: int, cores: int, missing: int) -> tuple[int, int]:
+    """The units of a job, at most ``missing``, on its cores of a host, and the number of GPUs, or shares, for them."""
+    unit = state.jobs.unit_cores[job]
+    units = int(min(cores // unit, state.offered.hosts[host] // unit, missing))  # a whole host may have more cores
+    return units, requested_parts(state.gpus, state.jobs.origin[job], units, min(units, 1))
+
+
+@compiled(inner=True)
+def _choose(state: b.BatchState, job: int, count: int) -> None:
+    """Choose the lowest offered GPUs for a job on the ``count`` intervals at the end of the pool."""
+    gpus, jobs, origin = state.gpus, state.jobs, state.jobs.origin[job]
+    lo, hi = state.pool.lo[state.pool_used :], state.pool.hi[state.pool_used :]
+    k, core, missing, n = 0, lo[0], jobs.cores[job] // jobs.unit_cores[job], gpus.first[job]
     while k < count:
         host = state.host_of[core]
         cores, k, core = cores_on_host(state, lo, hi, count, k, core)
-        units = min(cores // unit, state.offered.hosts[host] // unit, missing)  # a whole host may have more cores
+        units, parts = _parts_on(state, job, host, cores, missing)
         missing -= units
-        parts = units * gpus.per_unit[origin] + min(units, 1) * gpus.per_host[origin]
-        right = right and (parts == 0 or (gpus.kinds[origin] >> gpus.kind[host]) & 1 == 1)
         for gpu in range(gpus.of_host[host], gpus.of_host[host + 1]):
             times = min(parts, _times(gpus, origin, state.offered.amounts[gpus.amount + gpu]))
-            while times > 0 and (chosen < 0 or (n < stop and lists.gpu[n] == gpu)):
-                lists.gpu[n] = gpu
+            gpus.lists.gpu[n : n + times] = gpu
+            n, parts = n + times, parts - times
+    gpus.count[job] = n - gpus.first[job]
+
+
+@compiled(inner=True)
+def _are_right(state: b.BatchState, job: int, count: int) -> bool:
+    """Whether the GPUs in a job's list, ascending, are as requested, and offered, on the hosts of these intervals."""
+    gpus, jobs, origin = state.gpus, state.jobs, state.jobs.origin[job]
+    lo, hi = state.pool.lo[state.pool_used :], state.pool.hi[state.pool_used :]
+    k, core, missing, n = 0, lo[0], jobs.cores[job] // jobs.unit_cores[job], gpus.first[job]
+    stop = n + gpus.count[job]
+    while k < count:
+        host = state.host_of[core]
+        cores, k, core = cores_on_host(state, lo, hi, count, k, core)
+        units, parts = _parts_on(state, job, host, cores, missing)
+        missing -= units
+        if parts > 0 and not accepts(gpus.kinds[origin], gpus.kind[host]):
+            return False
+        for gpu in range(gpus.of_host[host], gpus.of_host[host + 1]):
+            times = min(parts, _times(gpus, origin, state.offered.amounts[gpus.amount + gpu]))
+            while times > 0 and n < stop and gpus.lists.gpu[n] == gpu:
                 n, parts, times = n + 1, parts - 1, times - 1
-        right = right and parts == 0
-    if chosen < 0:
-        gpus.count[job] = n - gpus.first[job]
-    return right and n == stop
+        if parts > 0:
+            return False
+    return bool(n == stop)
 
 
 @compiled(HOOK)
@@ -83,7 +107,7 @@ def choose_lowest(state: b.BatchState, job: int, _begin: int, count: int, _sign:
     """Choose the lowest offered GPUs for a job on the ``stop`` intervals at the end of the pool."""
     state.gpus.count[job] = 0
     if state.gpus.most[state.jobs.origin[job]] > 0:
-        _on_hosts(state, job, count, -1)
+        _choose(state, job, count)
     return 0
 
 
@@ -110,7 +134,7 @@ def place_units(state: b.BatchState, job: int, limit: int, _stop: int, _sign: in
             more.out_gpu[place] = more.out_gpu[place - 1]
             place -= 1
         more.out_gpu[place] = gpu
-    if count > 0 and gpus.most[origin] > 0 and not _on_hosts(state, job, count, n):
+    if count > 0 and gpus.most[origin] > 0 and not _are_right(state, job, count):
         gpus.count[job] = 0
         state.placement.out_hi[0] = state.placement.out_lo[0]  # an impossible answer
     return count

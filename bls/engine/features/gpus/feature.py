@@ -10,8 +10,9 @@ from bls.engine.feature import Feature, FeatureRun, RunColumns
 from bls.engine.features.gpus.tallies import carry_tallies
 from bls.engine.status import BatchStatus
 from bls.machine.partitions import NO_LIMIT
+from traces.compiled import Array
 from traces.intervals import intervals_of
-from traces.records.gpus import WHOLE, GpuRecords
+from traces.records.gpus import WHOLE_GPU, GpuRecords
 
 _HERE = "bls.engine.features.gpus"
 _MEMO = 2**20  #: numbers in an allocator's memo, unless that is less than a row for each host
@@ -19,32 +20,38 @@ _MEMO = 2**20  #: numbers in an allocator's memo, unless that is less than a row
 
 def _requested(run: RunColumns) -> dict[str, Any]:
     chosen, platform, cores = run.chosen, run.chosen.platform, run.jobs.cores
-    asked = None if chosen.constraints.requests is None else chosen.constraints.requests.gpus
+    requests, totals, table = chosen.constraints.requests, run.state["totals"], platform.partition_table
+    asked = None if requests is None else requests.gpus
     if asked is None and not chosen.allocator.by_units:
         return {}
-    none = np.zeros(len(cores), np.int64)
-    given = (none, none, none + WHOLE, none) if asked is None else asked.columns
-    columns = dict(zip(("per_unit", "per_host", "milli", "kinds"), given, strict=True))
-    of_host, totals = np.diff(platform.first_gpu), run.state["totals"]
+    none, of_host = np.zeros(len(cores), np.int64), np.diff(platform.first_gpu)
+    per_unit, per_host, milli, kinds = (none, none, none + WHOLE_GPU, none) if asked is None else asked.columns
     hosts = np.minimum(cores, np.count_nonzero(of_host))
-    gpus = columns | {
+    gpus = {
+        "per_unit": per_unit,
+        "per_host": per_host,
+        "milli": milli,
+        "kinds": kinds,
         "of_host": platform.first_gpu,
         "host": np.repeat(np.arange(len(of_host)), of_host),
         "kind": platform.gpu_kind_of_host,
-        "most": columns["per_unit"] * (cores // run.jobs.unit_cores) + columns["per_host"] * hosts,
+        "most": per_unit * (cores // run.jobs.unit_cores) + per_host * hosts,
     }
-    table = platform.partition_table
     if min(table.max_running_gpus.min(), table.max_gpus_per_user.min()) < NO_LIMIT:
         gpus |= {"most_running": table.max_running_gpus, "most_of_user": table.max_gpus_per_user}
-    whole = np.full(platform.n_gpus, WHOLE)
+    whole = np.full(platform.n_gpus, WHOLE_GPU)
     given = {"gpus": gpus, "totals": np.insert(totals, len(totals) - run.settings["n_licences"], whole)}
     if chosen.allocator.by_classes and asked is not None:
-        units, gpus["own_class"], jobs = chosen.constraints.requests.classes
-        classes, placement = np.column_stack([jobs, units]), run.state["placement"]
-        width, n_hosts = classes.shape[1] - 3 + int(of_host.max()), len(of_host)
-        memo = np.full((max(n_hosts, min(_MEMO // width, 2 * len(classes) * n_hosts)), width), -1)
-        given["placement"] = placement._replace(more=placement.more._replace(classes=classes, memo=memo))
+        units, gpus["own_class"], jobs = requests.classes
+        given["placement"] = _with_classes(run.state["placement"], np.column_stack([jobs, units]), of_host)
     return given
+
+
+def _with_classes(placement: Any, classes: Array, of_host: Array) -> Any:
+    """The input of an allocator that reads ``HostAmounts.classes``, with room for its memo."""
+    width, n_hosts = classes.shape[1] - 3 + int(of_host.max()), len(of_host)
+    memo = np.full((max(n_hosts, min(_MEMO // width, 2 * len(classes) * n_hosts)), width), -1)
+    return placement._replace(more=placement.more._replace(classes=classes, memo=memo))
 
 
 def _most_per_core(run: FeatureRun) -> dict[str, int]:
@@ -66,9 +73,8 @@ def _carry(old: b.BatchState, new: b.BatchState) -> None:
     gpus = new.gpus
     rows = np.flatnonzero(gpus.first >= 0)
     most = gpus.most[new.jobs.origin[rows]]
-    used = old.gpus.lists.gpu.take(
-        intervals_of(gpus.first[rows], most), mode="clip"
-    )  # rooms of the last arrivals follow
+    # Rooms of the last arrivals follow.
+    used = old.gpus.lists.gpu.take(intervals_of(gpus.first[rows], most), mode="clip")
     gpus.first[rows] = np.cumsum(most) - most
     gpus.n_used = len(used)
     gpus.lists.grow(gpu_lists=len(used) + len(gpus.lists.gpu))

@@ -1,5 +1,6 @@
 """The columns of numbered GPUs."""
 
+from traces.compiled import compiled
 from traces.kernels.signatures import Ints, Ints2
 from traces.kernels.state import State, column
 
@@ -33,3 +34,9 @@ class GpuState(State):
     held: Ints = column("gpus")  # of rows; of waiting jobs they have no meaning
     running: Ints = column("partitions")  # of the jobs of each partition
     of_user: Ints2 = column("partitions", "users")  # of the jobs of each user there
+
+
+@compiled(merged=True)
+def requested_parts(gpus: GpuState, origin: int, units: int, hosts: int) -> int:
+    """The number of GPUs, or shares of one, that a job requests for units on hosts."""
+    return int(gpus.per_unit[origin] * units + gpus.per_host[origin] * hosts)

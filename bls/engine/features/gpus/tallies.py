@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bls.engine import state as b
+from bls.engine.features.gpus.state import requested_parts
 from bls.engine.hooks import HOOK, OTHER_AMOUNTS, play
 from traces.compiled import Array, compiled
 from traces.intervals import intervals_of
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 def is_beyond(state: b.BatchState, job: int, _begin: int, _stop: int, _sign: int) -> int:
     """Whether (1 or 0) a limit of GPUs keeps a job that requests some from starting."""
     gpus, jobs, origin, p = state.gpus, state.jobs, state.jobs.origin[job], state.jobs.partition[job]
-    requested = gpus.per_unit[origin] * (jobs.cores[job] // jobs.unit_cores[job]) + gpus.per_host[origin]
+    requested = requested_parts(gpus, origin, jobs.cores[job] // jobs.unit_cores[job], 1)
     if requested == 0 or gpus.most_running.size == 0:
         return 0
     left = min(gpus.most_running[p] - gpus.running[p], gpus.most_of_user[p] - gpus.of_user[p, jobs.user[job]])

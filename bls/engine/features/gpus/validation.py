@@ -4,6 +4,7 @@ import numpy as np
 
 from bls.engine import state as b
 from bls.engine.validation import BatchChecks
+from bls.machine.platform import accepts_kind
 from traces.intervals import intervals_of
 
 
@@ -16,7 +17,7 @@ def check_gpus(checks: BatchChecks) -> None:
     wrong = (first < 0) | (first + gpus.most[origin[rows]] > gpus.n_used) | (count > gpus.most[origin[rows]])
     checks.no_job((checks.are(rows[wrong]), "has no room for its GPUs"))
     owner, gpu = np.repeat(rows, count), gpus.lists.gpu[intervals_of(first, count)]
-    able = (gpus.kinds[origin[owner]] >> gpus.kind[gpus.host[gpu]]) & 1 == 1
+    able = accepts_kind(gpus.kinds[origin[owner]], gpus.kind[gpus.host[gpu]])
     checks.no_job((checks.are(owner[~able]), "has a GPU of another kind"))
     per_unit = gpus.per_unit[origin[rows]] * (jobs.cores[rows] // jobs.unit_cores[rows])
     checks.no_job(
