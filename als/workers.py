@@ -36,8 +36,8 @@ class WorkerKind(Checked, kw_only=True):
 
     A chunk of n tasks waits ``launch_ns`` on a device, then ``link_latency_ns`` and the time of n·``in_bytes`` on a link of
     ``bandwidth_gbps`` Gbit/s, then its tasks run one after another, and then n·``out_bytes`` take as long on the way back;
-    nothing is transferred if the bytes are 0. Each direction of the link carries one chunk at a time. Data on another host go over
-    the route between the hosts and the link as one transfer: the latencies add up, and the lowest bandwidth counts.
+    nothing is transferred if the bytes are 0. Each direction of the link carries one chunk at a time. Data on another host take
+    the route between the hosts and the link in one transfer: the latencies add up, and the lowest bandwidth counts.
     """
 
     noun = "workers"
@@ -313,8 +313,8 @@ class WorkerSlots:
         core_host: Array | list[int] | None = None,
         network: NetworkState = NO_NETWORK,
     ) -> Devices:
-        """Return the state for the engine; ``core_host``: host of each slot in the network, default 0. Raises InputError if there
-        are other phases or tasks, or hosts on which costs depend are not there or do not ascend."""
+        """Return the state for the engine; ``core_host``: host of each slot in the network, default 0. Raises InputError if
+        there are other phases or tasks, or hosts on which costs depend are not there or do not ascend."""
         host = np.zeros(len(self.kind), np.int64)
         if core_host is not None and on_hosts(self.kinds):
             host, last = own(core_host, np.int64), (network.n_hosts or 2**24) - 1

@@ -116,7 +116,7 @@ class Orders:
             bytes_per_gflop=scenario.bytes_per_gflop,
             program=self._texts[place],
             drives=None if drives is None else pack_int32(drives),
-            links=self._links(program, numbers),
+            placement=self._placement(program, numbers),
         )
         ahead, gone = self._ahead(row, places, start_ns), self._gone(places)
         # The range of widths that the job may request.
@@ -276,13 +276,13 @@ class Orders:
         place_held(slots, streams, rows, numbers, self._core_host, self._running.gpus(row), *self._running.gpu_places)
         return slots.kind
 
-    def _links(self, program: Program, numbers: Array) -> m.DeviceLinks | None:
-        if not program.workers:
+    def _placement(self, program: Program, numbers: Array) -> m.Placement | None:
+        if not program.workers or program.has_graph:  # with a graph, the order has the hosts anyway
             return None
         from als.workers import on_hosts  # not needed by jobs on cores
 
         known = on_hosts(program.workers)
-        return m.DeviceLinks(core_host=pack_int32(self._core_host[numbers]), network=self._network) if known else None
+        return m.Placement(core_host=pack_int32(self._core_host[numbers]), network=self._network) if known else None
 
     def answered(self, row: int, attempt: int) -> None:
         """Note that an attempt at a row was answered: the next :meth:`order` for it is for another attempt."""

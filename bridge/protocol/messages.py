@@ -132,7 +132,7 @@ class NetworkFields(Map, frozen=True, kw_only=True):
     crosstraffic: bool
 
 
-class DeviceLinks(Map, frozen=True, kw_only=True):
+class Placement(Map, frozen=True, kw_only=True):
     """The hosts that determine the links of a job's devices."""
 
     core_host: HostColumn
@@ -154,7 +154,7 @@ class Recipe(Map, frozen=True, kw_only=True):
     bytes_per_gflop: Positive
     program: ProgramText
     drives: HostColumn | None
-    links: DeviceLinks | None
+    placement: Placement | None
 
 
 class Part(Map, frozen=True, kw_only=True):

@@ -63,8 +63,8 @@ class OpenJob:
             raise BrokenRule("core_host and network: one without the other; allowed: both, or neither")
         if start.network is not None and start.core_host is not None:
             _check_hosts(start.core_host, start.network, cores)
-        if start.recipe is not None and start.recipe.links is not None:
-            _check_hosts(start.recipe.links.core_host, start.recipe.links.network, cores)
+        if start.recipe is not None and start.recipe.placement is not None:
+            _check_hosts(start.recipe.placement.core_host, start.recipe.placement.network, cores)
         if start.recipe is not None and start.recipe.drives is not None:
             check_size("drives", start.recipe.drives, 4, cores)
         if start.parts is not None:

@@ -172,8 +172,8 @@ class ApplicationPeer(JobPeer):
         places = [len(speed) - 1, *(int(unpack_int32(one.places).max(initial=0)) for one in resizes)]
         speed, workers = drawn.slots(speed)
         core_host, network = start.core_host, start.network
-        if recipe.links is not None:
-            core_host, network = recipe.links.core_host, recipe.links.network
+        if recipe.placement is not None:
+            core_host, network = recipe.placement.core_host, recipe.placement.network
         application = ApplicationSimulator(
             drawn.lengths,
             speed,
