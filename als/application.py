@@ -158,7 +158,9 @@ class ApplicationSimulator:
         whole("max_cores", room, n_cores, parts.MAX_CORES)
         devices = NO_DEVICES
         if workers is not None:
-            devices = workers.state(len(kinds), len(lengths), keep_tasks=keep_tasks)
+            devices = workers.state(
+                len(kinds), len(lengths), keep_tasks=keep_tasks, core_host=core_host, network=network
+            )
         graph = g.NO_GRAPH
         if has_graph:
             given = parts.edges_of_parts(edges, kinds, first)

@@ -12,14 +12,17 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from als.engine.devices import Devices, DeviceSlots
+from als.engine.devices import CORE, FIRST_HOST, HOST_LINK, ROUTE_ROOM, Devices, DeviceSlots
 from als.graphs.task_graph import CORES
+from als.network.routes import add_costs
+from als.network.state import NO_NETWORK, NONE, NetworkState
 from als.options import LATENCY, OVERHEAD
-from als.parameters import Checked, Positive, RealNumber, TrueOrFalse, WholeNumber
+from als.parameters import Checked, OneOf, Positive, RealNumber, TrueOrFalse, WholeNumber
 from als.streams import fill_round_keys
 from traces.base.errors import InputError, shown
 from traces.base.options import LINK_BANDWIDTH
 from traces.base.plugins import with_parameters
+from traces.base.time import MAX_NS
 from traces.compiled import Array, compiled, own
 from traces.kernels.signatures import Floats, Ints
 
@@ -33,7 +36,8 @@ class WorkerKind(Checked, kw_only=True):
 
     A chunk of n tasks waits ``launch_ns`` on a device, then ``link_latency_ns`` and the time of n·``in_bytes`` on a link of
     ``bandwidth_gbps`` Gbit/s, then its tasks run one after another, and then n·``out_bytes`` take as long on the way back;
-    nothing is transferred if the bytes are 0. Each direction of the link carries one chunk at a time.
+    nothing is transferred if the bytes are 0. Each direction of the link carries one chunk at a time. Data on another host take
+    the route between the hosts and the link in one transfer: the latencies add up, and the lowest bandwidth counts.
     """
 
     noun = "workers"
@@ -47,6 +51,10 @@ class WorkerKind(Checked, kw_only=True):
     #: bandwidth of the link in each direction, Gbit/s; by default PCI Express 4.0 with 16 lanes
     bandwidth_gbps: Annotated[float, RealNumber(LINK_BANDWIDTH.lowest, LINK_BANDWIDTH.highest)] = 252.0
     link_latency_ns: Annotated[int, WholeNumber(0, LATENCY.highest)] = 0  #: latency of a transfer
+    #: Where the data are: in the memory of the device's host, or of the application's first host.
+    data: Annotated[str, OneOf("host", "first")] = "host"
+    #: Whether each device has a link, or all devices of the kind on a host share one.
+    link: Annotated[str, OneOf("device", "host")] = "device"
     #: Chunks that a device holds at once: with 2, one chunk's transfer overlaps another's work. Each asks as a worker.
     streams: Annotated[int, WholeNumber(1, 64)] = 1
     #: Each task's work on this kind is its length times a lognormal factor with mean 1 and this standard deviation.
@@ -152,6 +160,10 @@ def kind_columns(kinds: Sequence[WorkerKind]) -> dict[str, Array]:
         "link_ns": np.array([0, *(kind.link_latency_ns for kind in kinds)]),
         "in_ns": np.array([0.0, *(kind.in_bytes for kind in kinds)]) * ns_per_byte,
         "out_ns": np.array([0.0, *(kind.out_bytes for kind in kinds)]) * ns_per_byte,
+        "byte_ns": np.array(ns_per_byte),
+        "places": np.array(
+            [0, *(FIRST_HOST * (kind.data == "first") | HOST_LINK * (kind.link == "host") for kind in kinds)]
+        ),
         "spread": np.array([0.0, *(math.sqrt(math.log1p(kind.variation**2)) for kind in kinds)]),
     }
 
@@ -217,6 +229,50 @@ def begin_devices(slots: DeviceSlots, streams: Ints, factor: Floats, on: Ints, f
         found[phase] = on[phase] if able else 1
 
 
+@compiled(inner=True)
+def _find_route(devices: Devices, kind: int, source: int, target: int, net: NetworkState) -> None:
+    """Set ``costs`` to the latency of the route between two hosts, ns, and to how many times as long as on a device's link a
+    byte takes on the slower one of both."""
+    costs = devices.costs
+    costs[:] = 0.0
+    add_costs(net, source, target, devices.keys, costs)
+    costs[0] = min(np.rint(1e9 * costs[0]), float(MAX_NS))
+    costs[1] = max(1.0, 1e9 * costs[1] / devices.byte_ns[kind])
+
+
+@compiled()
+def place_links(devices: Devices, host: Ints, net: NetworkState) -> None:
+    """Set the link of each numbered device, and the costs of transfers over it. ``host``: of each slot, ascending; a device is
+    on that of its first slot."""
+    slots, costs = devices.slots, devices.costs
+    for c in range(slots.kind.size):
+        kind, device = slots.kind[c], slots.device[c]
+        if kind == CORE or (c > 0 and slots.device[c - 1] == device):
+            continue
+        slots.link[device], before = device, c - 1
+        while devices.places[kind] & HOST_LINK != 0 and before >= 0 and host[before] == host[c]:
+            first = before == 0 or slots.device[before - 1] != slots.device[before]
+            if first and slots.kind[before] == kind:
+                slots.link[device] = slots.link[slots.device[before]]
+                break
+            before -= 1
+        slots.in_link_ns[device] = slots.out_link_ns[device] = devices.link_ns[kind]
+        slots.in_task_ns[device], slots.out_task_ns[device] = devices.in_ns[kind], devices.out_ns[kind]
+        if net.kind == NONE or devices.places[kind] & FIRST_HOST == 0 or host[c] == host[0]:
+            continue
+        _find_route(devices, kind, host[0], host[c], net)
+        slots.in_link_ns[device] += int(costs[0])
+        slots.in_task_ns[device] *= costs[1]
+        _find_route(devices, kind, host[c], host[0], net)
+        slots.out_link_ns[device] += int(costs[0])
+        slots.out_task_ns[device] *= costs[1]
+
+
+def on_hosts(kinds: Sequence[WorkerKind]) -> bool:
+    """Whether the costs of some devices depend on their hosts."""
+    return any(kind.data == "first" or kind.link == "host" for kind in kinds)
+
+
 @dataclass(frozen=True, eq=False)
 class WorkerSlots:
     """The slots of an application: cores, and streams of devices. Raises InputError if the attributes do not fit together."""
@@ -255,8 +311,24 @@ class WorkerSlots:
         """Whether a device's chunks or tasks that some kinds cannot run forbid changes of the slots."""
         return bool((self.kind > 0).any())
 
-    def state(self, n_phases: int, n_tasks: int, *, keep_tasks: bool) -> Devices:
-        """Return the state for the engine. Raises InputError if there are other phases or tasks."""
+    def state(
+        self,
+        n_phases: int,
+        n_tasks: int,
+        *,
+        keep_tasks: bool,
+        core_host: Array | list[int] | None = None,
+        network: NetworkState = NO_NETWORK,
+    ) -> Devices:
+        """Return the state for the engine; ``core_host``: host of each slot in the network, default 0. Raises InputError if
+        there are other phases or tasks, or hosts on which costs depend are not there or do not ascend."""
+        host = np.zeros(len(self.kind), np.int64)
+        if core_host is not None and on_hosts(self.kinds):
+            host, last = own(core_host, np.int64), (network.n_hosts or 2**24) - 1
+            if host.shape != self.kind.shape or (np.diff(host, prepend=0, append=last) < 0).any():
+                raise InputError(
+                    f"core_host: allowed: a host for each of {len(self.kind)} slots, ascending, 0 to {last}"
+                )
         if self.on is not None and len(self.on) != n_phases:
             raise InputError(f"workers: on: {len(self.on)} numbers; allowed: one for each of {n_phases} phases")
         here = set(self.kind.tolist())
@@ -273,12 +345,15 @@ class WorkerSlots:
             "device_phases": 0 if self.on is None else n_phases,
             "kind_tasks": 0 if self.gflop is None else self.gflop.size,
             "device_records": n_tasks if keep_tasks else 0,
+            **ROUTE_ROOM,
         }
         given: dict[str, Any] = kind_columns(self.kinds)
         given["slots"] = DeviceSlots.new(sizes, kind=self.kind, device=self.device)
         given["on"] = () if self.on is None else self.on
         given["gflop"] = () if self.gflop is None else self.gflop.ravel()
-        return Devices.new(sizes, **given)
+        found = Devices.new(sizes, **given)
+        place_links(found, host, network)
+        return found
 
 
 def with_devices(

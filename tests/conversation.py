@@ -48,7 +48,8 @@ def hello(**fields: Any) -> Hello:
 
 def recipe(**fields: Any) -> Recipe:
     tasks = {"seed": 1, "job_number": 1, "cores": 2, "n": 3, "mean_gflop": 1.0, "variation": 0.0, "program": ""}
-    work = {"total_gflop": 3.0, "core_gflop": 1.5, "speed_gflops": 1.0, "bytes_per_gflop": 1e9, "drives": None}
+    work = {"total_gflop": 3.0, "core_gflop": 1.5, "speed_gflops": 1.0, "bytes_per_gflop": 1e9}
+    work |= dict.fromkeys(("drives", "placement"))
     return Recipe(**tasks | work | fields)
 
 

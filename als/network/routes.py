@@ -56,7 +56,7 @@ def link_latency_ns(net: NetworkState, key: int) -> float:
 
 
 @compiled(inner=True)
-def _add_costs(net: NetworkState, src: int, dst: int, keys: Array, out: Array) -> None:
+def add_costs(net: NetworkState, src: int, dst: int, keys: Array, out: Array) -> None:
     """Add the costs of one transfer without contention: latency in s, s per byte."""
     n, latency, share = route(net, src, dst, keys), 0.0, math.inf
     for i in range(n):
@@ -85,11 +85,11 @@ def mean_costs(net: NetworkState, host_number: Array, n_hosts: int, keys: Array,
         for i in range(n_hosts):
             for j in range(n_hosts):
                 if i != j:
-                    _add_costs(net, host_number[i], host_number[j], keys, out)
+                    add_costs(net, host_number[i], host_number[j], keys, out)
                     pairs += 1
     else:
         for i in range(n_hosts):
-            _add_costs(net, host_number[i], host_number[(i + n_hosts // 2) % n_hosts], keys, out)
+            add_costs(net, host_number[i], host_number[(i + n_hosts // 2) % n_hosts], keys, out)
             pairs += 1
     if pairs > 0:
         out[0] /= pairs

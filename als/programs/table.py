@@ -52,6 +52,8 @@ class WorkerTable(State):
     link_ns: Ints  # as there
     in_ns: Floats  # as there
     out_ns: Floats  # as there
+    byte_ns: Floats  # as there
+    places: Ints  # as there
     spread: Floats  # as there
 
 

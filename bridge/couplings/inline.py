@@ -10,7 +10,7 @@ import numpy as np
 from als.application_faults import application_fault
 from als.engine import hooks as application_hooks
 from als.engine.dag import state as graphs
-from als.engine.devices import NO_DEVICES, Devices, DeviceSlots
+from als.engine.devices import NO_DEVICES, ROUTE_ROOM, Devices, DeviceSlots
 from als.engine.state import ApplicationState, new_state
 from als.graphs.contract import MAX_EDGES_PER_JOB
 from als.graphs.draw import new_drawing_room
@@ -174,6 +174,8 @@ def _application_room(
     resizes = rules.resizing > 0
     room, edges = programs.room(scenario.program, scenario.workload.cores)
     graph = graphs.NO_GRAPH
+    if scenario.fetches:
+        graph = graph._replace(net=scenario.network)
     if programs.has_graph:
         graph = _graph_room(programs, room, edges, widest, scenario.network, resizes)
     return new_state(
@@ -195,7 +197,7 @@ def _application_room(
             devices=programs.has_devices,
         ),
         graph=graph,
-        devices=Devices.none({"device_slots": widest}) if programs.has_devices else NO_DEVICES,
+        devices=Devices.none({"device_slots": widest} | ROUTE_ROOM) if programs.has_devices else NO_DEVICES,
         width_requests=np.zeros(len(programs.table.width_shares), np.int64) if width_requests else None,
     )
 
@@ -247,6 +249,7 @@ def new_inline_state(scenario: ReadyScenario, simulator: BatchSimulator, *, keep
         transfers=graphs.TransferColumns.new({"transfers": 2 * edges if sends else 0}),
         running=shared,
         device_slots=DeviceSlots.new({"device_slots": widest if programs.has_devices else 0}),
+        device_host=np.zeros(widest if programs.has_devices else 0, np.int64),
         device_works=np.empty(int(programs.table.work_kinds.max()) * room),
         device_on=np.zeros(len(programs.table.on) if programs.has_devices else 0, np.int64),
         gpu_rows=scenario.gpu_rows,

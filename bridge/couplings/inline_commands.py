@@ -22,7 +22,7 @@ from als.engine.scaling import apply_deferred, begin_varying, defer, look_ahead,
 from als.engine.state import GRAPH, NEVER, ApplicationState, show_slots
 from als.network.state import message_ns_in_kernels as _message_ns
 from als.programs.works import fill_works
-from als.workers import begin_devices, place_devices, place_held
+from als.workers import begin_devices, place_devices, place_held, place_links
 from bls.engine import state as b
 from bls.engine.state import BatchState
 from bridge.couplings import inline_state as i
@@ -136,11 +136,14 @@ def bind_devices(state: BatchState, inline: InlineState, job: int, n_cores: int)
     devices.streams, devices.launch_ns = workers.streams[first:stop], workers.launch_ns[first:stop]
     devices.link_ns, devices.spread = workers.link_ns[first:stop], workers.spread[first:stop]
     devices.in_ns, devices.out_ns = workers.in_ns[first:stop], workers.out_ns[first:stop]
+    devices.byte_ns, devices.places = workers.byte_ns[first:stop], workers.places[first:stop]
     slots = devices.slots
     slots.kind, slots.device = room.kind[:n], room.device[:n]
     slots.began_ns, slots.works_ns = room.began_ns[:n], room.works_ns[:n]
     slots.worked_ns, slots.done_ns = room.worked_ns[:n], room.done_ns[:n]
     slots.in_free_ns, slots.free_ns, slots.out_free_ns = room.in_free_ns[:n], room.free_ns[:n], room.out_free_ns[:n]
+    slots.in_link_ns, slots.out_link_ns, slots.link = room.in_link_ns[:n], room.out_link_ns[:n], room.link[:n]
+    slots.in_task_ns, slots.out_task_ns = room.in_task_ns[:n], room.out_task_ns[:n]
     devices.asked_ns, devices.ended_ns = devices.asked_ns[:0], devices.ended_ns[:0]
     devices.on, on = inline.device_on[:0], table.on[table.phase_first[place] : table.phase_stop[place]]
     if n > 0:
@@ -153,6 +156,9 @@ def bind_devices(state: BatchState, inline: InlineState, job: int, n_cores: int)
             place_devices(slots, devices.streams, workers.count[first:stop])
         devices.on = inline.device_on[: on.size]
         begin_devices(slots, devices.streams, workers.factor[first:stop], on, devices.on, app.speed)
+        for c in range(n):
+            inline.device_host[c] = state.host_of[app.core_number[c]]
+        place_links(devices, inline.device_host[:n], app.graph.net)
         n_works = table.work_kinds[place] * app.lengths.size
         devices.gflop = inline.device_works[:n_works]
         if n_works > 0:

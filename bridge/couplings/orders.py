@@ -116,6 +116,7 @@ class Orders:
             bytes_per_gflop=scenario.bytes_per_gflop,
             program=self._texts[place],
             drives=None if drives is None else pack_int32(drives),
+            placement=self._placement(program, numbers),
         )
         ahead, gone = self._ahead(row, places, start_ns), self._gone(places)
         # The range of widths that the job may request.
@@ -274,6 +275,14 @@ class Orders:
         streams = placing_columns(self._scenario.applications[place].workers)[0]
         place_held(slots, streams, rows, numbers, self._core_host, self._running.gpus(row), *self._running.gpu_places)
         return slots.kind
+
+    def _placement(self, program: Program, numbers: Array) -> m.Placement | None:
+        if not program.workers or program.has_graph:  # with a graph, the order has the hosts anyway
+            return None
+        from als.workers import on_hosts  # not needed by jobs on cores
+
+        known = on_hosts(program.workers)
+        return m.Placement(core_host=pack_int32(self._core_host[numbers]), network=self._network) if known else None
 
     def answered(self, row: int, attempt: int) -> None:
         """Note that an attempt at a row was answered: the next :meth:`order` for it is for another attempt."""

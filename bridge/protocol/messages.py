@@ -116,6 +116,29 @@ class Scale(Map, frozen=True, kw_only=True):
     factor: Annotated[float, Meta(ge=LOWEST, le=HIGHEST)]
 
 
+class NetworkFields(Map, frozen=True, kw_only=True):
+    """The network between the hosts of the machine."""
+
+    kind: Literal["none", "hockney", "sharing"]
+    topology: TopologyText
+    hosts: Annotated[int, Meta(ge=1, le=MAX_HOSTS)]
+    bandwidth_bytes_per_s: Positive
+    latency_ns: NotNegative
+    memory_bytes_per_s: Positive | None
+    latency_factor: NotNegative
+    bandwidth_factor: Positive
+    weight_bytes: NotNegative
+    gamma_bytes: NotNegative
+    crosstraffic: bool
+
+
+class Placement(Map, frozen=True, kw_only=True):
+    """The hosts that determine the links of a job's devices."""
+
+    core_host: HostColumn
+    network: NetworkFields
+
+
 class Recipe(Map, frozen=True, kw_only=True):
     """The data from which an application generates the job's tasks itself."""
 
@@ -131,6 +154,7 @@ class Recipe(Map, frozen=True, kw_only=True):
     bytes_per_gflop: Positive
     program: ProgramText
     drives: HostColumn | None
+    placement: Placement | None
 
 
 class Part(Map, frozen=True, kw_only=True):
@@ -141,22 +165,6 @@ class Part(Map, frozen=True, kw_only=True):
     order: Literal["index", "rank"]
     edges: Annotated[int, Meta(ge=0, le=MAX_EDGES)]
     cores: Width | None
-
-
-class NetworkFields(Map, frozen=True, kw_only=True):
-    """The network between the hosts of the machine."""
-
-    kind: Literal["none", "hockney", "sharing"]
-    topology: TopologyText
-    hosts: Annotated[int, Meta(ge=1, le=MAX_HOSTS)]
-    bandwidth_bytes_per_s: Positive
-    latency_ns: NotNegative
-    memory_bytes_per_s: Positive | None
-    latency_factor: NotNegative
-    bandwidth_factor: Positive
-    weight_bytes: NotNegative
-    gamma_bytes: NotNegative
-    crosstraffic: bool
 
 
 class Measurement(Map, frozen=True, kw_only=True):

@@ -134,8 +134,8 @@ READY: Final[tuple[Conflict, ...]] = (
     ),
     Conflict(
         has(f"{a.NETWORK} except none", lambda ready: ready.networked, _network, network="lv08"),
-        has("no task graphs", lambda ready: not ready.sends),
-        reason="no job has a task graph", allowed=a.NETWORK.default
+        has("no task graphs", lambda ready: not (ready.sends or ready.fetches)),
+        reason="no job has a task graph, or devices with data=first", allowed=a.NETWORK.default
     ),
 )
 

@@ -83,6 +83,11 @@ class ReadyScenario:
         return self.programs is not None and self.programs.has_graph and self.networked
 
     @property
+    def fetches(self) -> bool:
+        """Whether devices may get data over the network."""
+        return any(kind.data == "first" for one in self.applications for kind in one.workers)
+
+    @property
     def blind_to_switches(self) -> bool:
         """Whether the allocator is known to ignore switches."""
         known = ALLOCATORS.get(self.allocator.name)

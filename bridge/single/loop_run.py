@@ -123,6 +123,7 @@ def simulate_loop(lengths_gflop: Array, options: LoopOptions) -> LoopResult:
         part_tasks=[n] * steps,
         seed=options.seed,
         workers=workers,
+        core_host=None if workers is None else options.core_host,
     )
     returned = advance_to_end(application, speeds, base)
     columns = task_columns(application, all_lengths)

@@ -171,6 +171,9 @@ class ApplicationPeer(JobPeer):
         resizes = start.resizes or ()
         places = [len(speed) - 1, *(int(unpack_int32(one.places).max(initial=0)) for one in resizes)]
         speed, workers = drawn.slots(speed)
+        core_host, network = start.core_host, start.network
+        if recipe.placement is not None:
+            core_host, network = recipe.placement.core_host, recipe.placement.network
         application = ApplicationSimulator(
             drawn.lengths,
             speed,
@@ -184,8 +187,8 @@ class ApplicationPeer(JobPeer):
             seed=recipe.seed,
             job=recipe.job_number,
             edges=drawn.edges,
-            core_host=None if start.core_host is None else unpack_int32(start.core_host),
-            network=NO_NETWORK if start.network is None else state_of(start.network),
+            core_host=None if core_host is None else unpack_int32(core_host),
+            network=NO_NETWORK if network is None else state_of(network),
             releases=start.releases,
             max_cores=1 + max(places),
             wishes=self._drawing.wishes(recipe, start.wishes),

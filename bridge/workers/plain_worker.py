@@ -109,7 +109,9 @@ def _start(job: int, technique: str, program: str, *, changes: bool) -> m.Simula
         master=False,
         records=changes or job // 2 % 2 == 1,
         releases=False,
-        recipe=m.Recipe(job_number=job, variation=0.25 * (job % 2), program=program, drives=None, **recipe),
+        recipe=m.Recipe(
+            job_number=job, variation=0.25 * (job % 2), program=program, drives=None, placement=None, **recipe
+        ),
         until_ns=_S if changes else None,
         changes=(m.Change(at_ns=_S // 2, core=0, speed_gflops=2.0),) if changes else (),
         hints=(),

@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from reference.application import AllLost, Device, Ran, Resize, Run, TasksLeft, run, with_devices_at_the_end
+from reference.application import AllLost, Device, Ran, Resize, Route, Run, TasksLeft, run, with_devices_at_the_end
 from tables import table_rows
 
 from als.application import ApplicationSimulator
 from als.engine.state import NEVER
+from als.network import network_model, network_state
+from als.network.state import NetworkState
 from als.techniques import TECHNIQUES, technique
 from als.workers import WorkerKind, WorkerSlots, n_slots, with_devices
 from traces.base.errors import InputError, PluginError
@@ -153,6 +155,28 @@ class Happening:
 
 
 @dataclass(frozen=True)
+class Star:
+    """A star of ten hosts with a network model; latency of a route in ns, Gbit/s of a link."""
+
+    model: str
+    latency: float
+    gbps: float
+
+    def state(self) -> NetworkState:
+        given = {"hosts": 10, "bandwidth_gbps": self.gbps, "latency_ns": self.latency}
+        return network_state(network_model(self.model), "star", **given)
+
+    @property
+    def route(self) -> Route | None:
+        """The costs of a transfer; lv08 has its published factors, and a window of 4 MiB."""
+        share = self.gbps / 8
+        if self.model in ("none", "hockney"):
+            return None if self.model == "none" else (self.latency, 1 / share)
+        slow, fast = (13.01, 0.97) if self.model == "lv08" else (1.0, 1.0)
+        return slow * self.latency, 1 / (fast * min(share, 4194304 / (2 * max(self.latency, 1e-9))))
+
+
+@dataclass(frozen=True)
 class Scenario(Happening):
     """Loops and serial parts, with everything that there is."""
 
@@ -164,6 +188,9 @@ class Scenario(Happening):
     #: The kinds of the last slots, whose ``speeds`` are those of the cores that drive them; and the kinds of each phase.
     kinds: tuple[WorkerKind, ...] = ()
     on: tuple[frozenset[int], ...] = ()
+    #: Hosts of the slots, none: one; and the star between them.
+    hosts: tuple[int, ...] = ()
+    star: Star | None = None
 
     def workers(self) -> tuple[list[float], WorkerSlots | None]:
         """Speeds of the slots, and their kinds and devices."""
@@ -175,12 +202,16 @@ class Scenario(Happening):
 
     def devices(self) -> tuple[list[float], dict[int, Device]]:
         """The same for the reference."""
-        return with_devices_at_the_end(self.kinds, self.speeds)
+        return with_devices_at_the_end(self.kinds, self.speeds, self.hosts, self.star and self.star.route)
 
     def work(self) -> dict[str, Any]:
         speeds, workers = self.workers()
         given: dict[str, Any] = {"lengths_gflop": self.lengths, "core_speed_gflops": speeds, "workers": workers}
         given["phases"] = [None if name is None else technique(name) for name in self.phases]
+        if self.hosts:
+            given["core_host"] = self.hosts
+        if self.star is not None:
+            given["network"] = self.star.state()
         return given | {"wishes": self.wishes or None, "part_tasks": self.part_tasks}
 
     def expected(self) -> Run | str:
@@ -365,9 +396,21 @@ def mixed(seed: int, *, choosing: bool = False) -> Scenario:
         every = range(len(kinds) + 1)
         some = [frozenset(chance.sample(every, chance.randint(1, len(every)))) for _ in case.phases]
         on = tuple(frozenset({0}) if name is None else part for name, part in zip(case.phases, some, strict=True))
-    return replace(
+    case = replace(
         case, speeds=[chance.choice((0.5, 1.0, 1.0, 2.0)) for _ in range(n_slots_)], on=on, job=chance.randint(0, 3)
     )
+    return replace(case, **some_links(chance, kinds, n_slots_))
+
+
+def some_links(chance: Random, kinds: Sequence[WorkerKind], n: int) -> dict[str, Any]:
+    """Devices on several hosts: their links, where their data are, and perhaps a network, the latency of which may count."""
+    model = chance.choice(("none", "hockney", "hockney", "cm02", "lv08"))
+    places = [{"data": chance.choice(("host", "first")), "link": chance.choice(("device", "host"))} for _ in kinds]
+    return {
+        "kinds": tuple(replace(kind, **place) for kind, place in zip(kinds, places, strict=True)),
+        "hosts": tuple(sorted(chance.randint(0, 2) for _ in range(n))) if chance.random() < 0.8 else (),
+        "star": Star(model, chance.choice((0, 5, 1e7)), chance.choice((4.0, 16.0, 2.0))),
+    }
 
 
 @st.composite

@@ -27,6 +27,7 @@ from als.engine.state import ApplicationState
 from als.engine.validation import validate
 from als.metrics import GRAPH_METRICS
 from als.metrics.loops import LOOP_METRICS, application_metrics, by_name, finish_cov, finish_imbalance, measure
+from als.network import network_model, network_state
 from als.planners import planner
 from als.planners.contract import MAPPED
 from als.techniques import TECHNIQUES, Selection, Technique, technique, technique_kernel
@@ -125,6 +126,7 @@ def test_workers_that_are_no_cores_do_not_change() -> None:
 
 
 TWO = WorkerKind(streams=2)
+HOSTS = "core_host: allowed: a host for each of 3 slots, ascending, 0 to 3"
 
 
 @pytest.mark.parametrize(
@@ -138,6 +140,7 @@ TWO = WorkerKind(streams=2)
         (lambda: WorkerSlots((TWO,), np.array([0, 1]), np.array([-1, -1])), "workers: device: allowed: -1 for cores"),
         (lambda: WorkerSlots((TWO,), np.array([0, 1]), np.array([-1, 0])), "workers: device 0: allowed: as many slots"),
         (lambda: mixed(speeds=2), "workers: 3 slots; allowed: one for each of 2 speeds"),
+        *((lambda hosts=hosts: shared(hosts), HOSTS) for hosts in ([0, 1], [0, 1, 0], [-1, 0, 0], [0, 1, 4])),
         (lambda: mixed(on=[1, 1]), "workers: on: 2 numbers; allowed: one for each of 1 phases"),
         (lambda: mixed(on=[4]), "workers: on: phase 0: 4; allowed: bits of kinds that there are"),
         (
@@ -168,6 +171,13 @@ TWO = WorkerKind(streams=2)
 def test_workers_that_are_refused(work: Callable[[], object], words: str) -> None:
     with pytest.raises(InputError, match=f"^{words}"):
         work()
+
+
+def shared(hosts: list[int]) -> ApplicationSimulator:
+    """A core and two devices that share a link where they are on one of four hosts."""
+    network = network_state(network_model("hockney"), "full", hosts=4, bandwidth_gbps=1.0, latency_ns=1.0)
+    speed, workers = with_devices([WorkerKind(count=2, link="host")], np.ones(3))
+    return ApplicationSimulator([1.0], speed, SS, workers=workers, core_host=hosts, network=network)
 
 
 def mixed(

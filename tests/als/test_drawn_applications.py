@@ -15,9 +15,9 @@
 where there are several ("ss | serial"; a list is of several cases), and ``parts`` their numbers of tasks. A graph has
 ``edges`` ("0>1:50", with bytes), perhaps ``hosts`` of its cores, ``mapped`` places of its tasks for ``by = "cores"`` or
 ``"hosts"``, and a ``network``. ``workers`` are the kinds of the last slots (``als.workers``), and ``on`` those of each
-phase ("0 1 | 1"; 0: cores). Other keys are fields of a :class:`Scenario`. ``happens``, by instants in ns: "lost CORE",
-"speed GFLOPS CORE", and, after all else of the instant, "hint CORES", "scale FACTOR [CORES]" and
-"resize [+NUMBER[:SPEED]] [-PLACE] [cost NS]".
+phase ("0 1 | 1"; 0: cores); a loop's slots may have ``hosts``, and a ``star`` between them ([model, latency, Gbit/s]).
+Other keys are fields of a :class:`Scenario`. ``happens``, by instants in ns: "lost CORE", "speed GFLOPS CORE", and,
+after all else of the instant, "hint CORES", "scale FACTOR [CORES]" and "resize [+NUMBER[:SPEED]] [-PLACE] [cost NS]".
 
 The outcome: ``ran`` has core:start-end of each task, ``-`` if it never began; the others are :data:`OUTCOMES`. Each case also
 agrees with the slow reference.
@@ -31,7 +31,7 @@ from typing import Any
 import pytest
 import test_engine_reference as of_loops
 import test_graph_engine_reference as of_graphs
-from applications import Scenario
+from applications import Scenario, Star
 from graph_scenarios import GraphScenario, Platform
 from reference.application import Resize
 
@@ -92,6 +92,10 @@ def scenario(case: Mapping[str, Any]) -> Scenario | GraphScenario:
     if "on" in given:
         fields["on"] = tuple(frozenset(map(int, some.split())) for some in given.pop("on").split(" | "))
     if "edges" not in given:
+        if "hosts" in given:
+            fields["hosts"] = tuple(int(host) for host in given.pop("hosts").split())
+        if "star" in given:
+            fields["star"] = Star(*given.pop("star"))
         phases = [None if name == "serial" else name for name in by.split(" | ")]
         parts = [int(n) for n in given.pop("parts", str(len(tasks))).split()]
         return Scenario(tasks, cores, phases, parts, **fields, **given)

@@ -78,6 +78,8 @@ programs = st.builds(
             launch_ns=st.integers(0, 10**9),
             in_bytes=st.floats(0, 1e12),
             streams=st.integers(1, 3),
+            data=st.sampled_from(("host", "first")),
+            link=st.sampled_from(("device", "host")),
             variation=st.floats(0, 2),
         ),
         max_size=2,

@@ -46,6 +46,7 @@ from als.workers import WorkerKind
 from bls.allocators import allocator
 from bls.constraints.widths import Widths
 from bls.engine.features.releases.records import ReleaseRecords
+from bls.machine.platform import Network
 from bls.policies import ScorePolicy, account_kernel, score_kernel
 from bls.view import View
 from bridge.runs.simulation import run
@@ -136,6 +137,8 @@ class Computing:
     cost: int = 0
     device: WorkerKind | None = None
     held: tuple[WorkerKind, ...] = ()
+    #: Latency of a route, if devices get their data over a network of half their links' bandwidth.
+    route: int | None = None
 
 
 @dataclass(frozen=True)
@@ -190,6 +193,8 @@ class TwoLevelCase:
                 for number, (group, host) in enumerate(given)
             ]
             platform = replace(platform, hosts=tuple(groups))
+        if computing.route is not None:
+            platform = replace(platform, network=Network("star", bandwidth_gbps=4.0, latency_ns=computing.route))
         constraints = constraints_of(batch, platform, workload)
         if computing.resize != "none":
             constraints = replace(constraints, widths=Widths(*np.array(self.widths).T))
@@ -217,6 +222,7 @@ class TwoLevelCase:
             applications=parse_application_map(self.map(count=0), "map") if computing.phases else None,
             speeds=tuple(changing),
             resize_ns=computing.cost,
+            network="none" if computing.route is None else "hockney",
         )
         wanted = {job.number: cores_text(job.wanted) for job in batch.jobs if job.wanted is not None}
         found = ReadyScenario.of(workload, replace(platform, partitions=()), options, wanted or None)
@@ -447,7 +453,7 @@ class _Reference:
             ]
             share = (self.jobs[row].gpus or Gpus(0)).milli / 1000
             slots, devices = application.with_held_devices(
-                kinds, [self.speeds[core] for core in cores], hosts, gpus, share
+                kinds, [self.speeds[core] for core in cores], hosts, gpus, share, self.route
             )
             names = {"cores": 0} | {kind.name: k for k, kind in enumerate(kinds, 1)}
             there, on = {0, *(device.kind for device in devices.values())}, []
@@ -456,7 +462,9 @@ class _Reference:
                 on.append(some if some and phase.technique else {0})
             return given(slots, devices=devices, on=on)
         if (device := self.device(row)) is not None:
-            slots, devices = application.with_devices_at_the_end((device,), [self.speeds[core] for core in cores])
+            slots, devices = application.with_devices_at_the_end(
+                (device,), [self.speeds[core] for core in cores], [self.host_of[core] for core in cores], self.route
+            )
             of_name = {"cores": {0}, "gpu": {1}, "": {0, 1}}
             on = [{0} if phase.technique is None else of_name[phase.on] for phase in computing.phases]
             return given(slots, devices=devices, on=on)
@@ -467,6 +475,10 @@ class _Reference:
             if stop is not None or ran.end <= known:
                 return ran
             known += 4 * (known - start)
+
+    @property
+    def route(self) -> application.Route | None:
+        return None if self.case.computing.route is None else (self.case.computing.route, 2.0)
 
     def latency(self, core: int, cores: Sequence[int]) -> int:
         return self.case.computing.latency if self.host_of[core] != self.host_of[cores[0]] else 0
@@ -576,12 +588,18 @@ def _computing(chance: random.Random, mask: Collection[str], case: BatchCase) ->
             chance.choice(("", "", some[0], f"cores+{some[-1]}")) if phase.technique else "" for phase in found.phases
         ]
         phases = tuple(replace(phase, on=which) for phase, which in zip(found.phases, on, strict=True))
-        return replace(found, phases=phases, held=held)
+        return _routed(chance, replace(found, phases=phases, held=held), held, unit)
     if "devices" not in mask:
         return found
     on = [chance.choice(("", "", "gpu", "cores")) if phase.technique else "" for phase in found.phases]
     phases = tuple(replace(phase, on=some) for phase, some in zip(found.phases, on, strict=True))
-    return replace(found, phases=phases, device=_device(chance, unit))
+    device = _device(chance, unit)
+    return _routed(chance, replace(found, phases=phases, device=device), (device,), unit)
+
+
+def _routed(chance: random.Random, computing: Computing, kinds: Sequence[WorkerKind], unit: int) -> Computing:
+    fetches = any(kind.data == "first" for kind in kinds) and chance.random() < 0.8
+    return replace(computing, route=chance.choice((0, unit // 10))) if fetches else computing
 
 
 def _device(chance: random.Random, unit: int) -> WorkerKind:
@@ -596,6 +614,8 @@ def _device(chance: random.Random, unit: int) -> WorkerKind:
         link_latency_ns=chance.choice((0, unit // 20)),
         streams=chance.choice((1, 1, 2)),
         variation=chance.choice((0.0, 0.5)),
+        data=chance.choice(("host", "first")),
+        link=chance.choice(("device", "host")),
     )
 
 

@@ -17,6 +17,7 @@ from conversation import (
     network,
     outcome,
     promise,
+    recipe,
     records,
     resume,
     start,
@@ -26,7 +27,7 @@ from conversation import (
 from session_invariants import check_session
 
 from bridge.protocol import job_rules
-from bridge.protocol.messages import MAX_EDGES, Lengths, SimulateJob, WidthRange, Wish, sender_of
+from bridge.protocol.messages import MAX_EDGES, Lengths, Placement, SimulateJob, WidthRange, Wish, sender_of
 from bridge.protocol.packing import pack_float64 as f64
 from bridge.protocol.packing import pack_int32 as i32
 from bridge.protocol.packing import pack_int64 as i64
@@ -242,6 +243,15 @@ def test_contents_that_break_a_rule_are_neither_sent_nor_accepted(
         receiver.next_event()
     assert (caught.value.blame, caught.value.job) == (role, JOB)
     check_session(receiver)
+
+
+@pytest.mark.parametrize(
+    ("hosts", "words"), [([0], "core_host has 4 bytes; 2 cores need 8"), ([0, 3], "core_host goes from 0 to 3")]
+)
+def test_hosts_of_devices_are_those_of_the_network(hosts: list[int], words: str) -> None:
+    placement = Placement(core_host=i32(hosts), network=network())
+    with pytest.raises(LocalProtocolError, match=words):
+        Pair("recipe").bridge.send(start("recipe", recipe=recipe(placement=placement)))
 
 
 def test_messages_that_the_bridge_cannot_send() -> None:

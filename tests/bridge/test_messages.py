@@ -262,8 +262,11 @@ def test_the_largest_messages_fit_into_a_frame() -> None:
         scales=(said.Scale(at_ns=MAX_NS, cores=bytes(4 * said.MAX_SCALED // said.MAX_SCALES), factor=1.5),)
         * said.MAX_SCALES,
     )
+    # Hosts of cores are in one place only.
+    placed, start = start, msgspec.structs.replace(start, recipe=msgspec.structs.replace(start.recipe, placement=None))
     starts = [
         start,
+        msgspec.structs.replace(placed, network=None, core_host=None),
         msgspec.structs.replace(start, network=None, core_host=None, hints=(), resizes=(resize,) * said.MAX_RESIZES),
         msgspec.structs.replace(start, recipe=None, tasks=said.MAX_TASKS, parts=(part,) * said.MAX_PARTS),
     ]
@@ -321,8 +324,8 @@ def check_stated(name: str, stated: str, kind: inspect.Type) -> None:
 
 
 MAPS_OF_THE_PAGE = (
-    said.Recipe, said.Part, said.NetworkFields, said.Measurement, said.Change, said.Hint, said.WidthChange, said.WidthRange,
-    said.Scale,
+    said.Recipe, said.Placement, said.Part, said.NetworkFields, said.Measurement, said.Change, said.Hint, said.WidthChange,
+    said.WidthRange, said.Scale,
 )  # fmt: skip
 
 

@@ -89,7 +89,7 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Device:
-    """A slot that is a stream of a device: ``name`` is that of the device, whose streams share it and its link.
+    """A slot that is a stream of a device: ``name`` is that of the device, whose streams share it; ``wire`` that of its link.
 
     ``kind``: number of its kind, from 1. ``streams``: how many streams it has. ``launch``, ``link``: ns before a chunk; latency
     of a transfer. ``into``, ``out``: ns that a task's data take beside; 0: no transfer. ``spread``: standard deviation of the
@@ -97,6 +97,7 @@ class Device:
     """
 
     name: str
+    wire: str
     kind: int
     streams: int = 1
     launch: int = 0
@@ -116,28 +117,45 @@ class Device:
         return self.link + round(n * each)
 
 
-def with_devices_at_the_end(kinds: Sequence[Any], speeds: Sequence[float]) -> tuple[list[float], dict[int, Device]]:
-    """Speeds of the slots of a job whose last cores drive devices of these kinds, and the devices of these slots."""
+#: Of a transfer between any two hosts: latency, ns, and ns for each byte.
+Route = tuple[float, float]
+
+
+def with_devices_at_the_end(
+    kinds: Sequence[Any], speeds: Sequence[float], hosts: Sequence[int] = (), route: Route | None = None
+) -> tuple[list[float], dict[int, Device]]:
+    """Speeds of the slots of a job whose last cores drive devices of these kinds, and the devices of these slots. ``hosts``: of
+    the slots, none: one; ``route``: None if there is no network."""
     found: dict[int, Device] = {}
     slot, of_slots = len(speeds) - sum(kind.count * kind.streams for kind in kinds), list(speeds)
     for number, kind in enumerate(kinds, start=1):
         for device in range(kind.count):
+            place = (hosts[slot], hosts[0]) if hosts else (0, 0)
             for _ in range(kind.streams):
-                found[slot] = _stream(kind, number, f"{kind.name}{device}")
+                found[slot] = _stream(kind, number, f"{kind.name}{device}", place, route)
                 of_slots[slot] *= kind.speed / kind.streams
                 slot += 1
     return of_slots, found
 
 
-def _stream(kind: Any, number: int, name: str) -> Device:
-    ns = 1e9 / (kind.bandwidth_gbps * 1.25e8)
+def _stream(kind: Any, number: int, name: str, place: tuple[int, int], route: Route | None) -> Device:
+    host, first = place
+    latency, ns = kind.link_latency_ns, 1e9 / (kind.bandwidth_gbps * 1.25e8)
+    if kind.data == "first" and host != first and route is not None:
+        latency, ns = latency + round(route[0]), max(ns, route[1])
     spread = math.sqrt(math.log1p(kind.variation * kind.variation))
-    costs = kind.launch_ns, kind.link_latency_ns, kind.in_bytes * ns, kind.out_bytes * ns, spread
-    return Device(name, number, kind.streams, *costs)
+    costs = kind.launch_ns, latency, kind.in_bytes * ns, kind.out_bytes * ns, spread
+    wire = f"{kind.name} of host {host}" if kind.link == "host" else name
+    return Device(name, wire, number, kind.streams, *costs)
 
 
 def with_held_devices(
-    kinds: Sequence[Any], speeds: Sequence[float], hosts: Sequence[int], gpus: Sequence[tuple[int, str]], share: float
+    kinds: Sequence[Any],
+    speeds: Sequence[float],
+    hosts: Sequence[int],
+    gpus: Sequence[tuple[int, str]],
+    share: float,
+    route: Route | None = None,
 ) -> tuple[list[float], dict[int, Device]]:
     """The same for a job that holds parts of GPUs, (host, kind) each: as far as cores of the host are left, but not the job's
     first, each is driven by some of the last. ``hosts``: of the cores."""
@@ -153,7 +171,7 @@ def with_held_devices(
             continue
         kind = kinds[numbers[name] - 1]
         for slot in here[-kind.streams :]:
-            found[slot] = _stream(kind, numbers[name], f"{place}")
+            found[slot] = _stream(kind, numbers[name], f"{place}", (host, hosts[0]), route)
             of_slots[slot] *= kind.speed * share / kind.streams
             left.remove(slot)
     return of_slots, found
@@ -264,8 +282,9 @@ class Job(Generic[Real]):
         for at, at_ns, c, speed in self.changes:
             self.timeline[c].append((at, at_ns, speed))
         self.devices, self.on = devices or {}, list(on)
-        #: Until when each device and the two directions of its link are taken.
-        self.taken = {(device.name, what): 0 for device in self.devices.values() for what in ("in", "work", "out")}
+        #: Until when each device, and each direction of its link, is taken.
+        self.taken = {(device.name, "work"): 0 for device in self.devices.values()}
+        self.taken |= {(device.wire, way): 0 for device in self.devices.values() for way in ("in", "out")}
         self.tasks: list[Ran | None] = [None] * len(lengths)
         self.made = self.chunks = self.scheduling = self.ahead = 0
         self.chosen: dict[str, int] = {}
@@ -587,8 +606,8 @@ class Job(Generic[Real]):
         """The chunk with the times of its tasks: each step waits for the one before, and for what it needs to be free."""
         n, t = len(chunk.tasks), chunk.begin + device.launch
         if device.into:
-            t = max(t, self.taken[device.name, "in"]) + device.transfer(n, device.into)
-            self.taken[device.name, "in"] = t
+            t = max(t, self.taken[device.wire, "in"]) + device.transfer(n, device.into)
+            self.taken[device.wire, "in"] = t
         t = max(t, self.taken[device.name, "work"])
         rows, speed = [], self.timeline[core.number][0][2] * device.streams
         for task in chunk.tasks:
@@ -597,8 +616,8 @@ class Job(Generic[Real]):
             t = rows[-1].end
         self.taken[device.name, "work"] = t
         if device.out:
-            t = max(t, self.taken[device.name, "out"]) + device.transfer(n, device.out)
-            self.taken[device.name, "out"] = t
+            t = max(t, self.taken[device.wire, "out"]) + device.transfer(n, device.out)
+            self.taken[device.wire, "out"] = t
         return replace(chunk, rows=tuple(rows), done=t)
 
     def report(self, core: Core, idle: int) -> Report | None:

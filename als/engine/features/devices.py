@@ -1,6 +1,6 @@
 """Chunks of a loop on devices (``als.engine.devices``): launch, transfer in, tasks one after another, transfer out.
 
-The two directions of a device's link, and the device, serve its chunks in the order of their assignment. So all instants of a
+The two directions of a link, and a device, serve their chunks in the order of assignment. So all instants of a
 chunk are known when it is assigned, and there is one event for each chunk, as on a core.
 """
 
@@ -56,12 +56,12 @@ def begin_on_device(state: ApplicationState, begin: int, slot: float) -> int:
     """Compute the chunk of a slot, which can begin at ``begin``; returns its end, ``MAX_NS`` beyond the end of time."""
     devices, slots, cores, c = state.devices, state.devices.slots, state.cores, int(slot)
     kind, device, first, stop = slots.kind[c], slots.device[c], cores.held_first[c], cores.held_stop[c]
-    t, n, keep = begin + devices.launch_ns[kind], stop - first, state.start_ns.size > 0
+    t, n, keep, link = begin + devices.launch_ns[kind], stop - first, state.start_ns.size > 0, slots.link[device]
     if t >= MAX_NS:
         return MAX_NS
-    if devices.in_ns[kind] > 0.0:
-        t = max(t, slots.in_free_ns[device]) + _transfer_ns(devices.link_ns[kind], devices.in_ns[kind], n)
-        slots.in_free_ns[device] = t
+    if slots.in_task_ns[device] > 0.0:
+        t = max(t, slots.in_free_ns[link]) + _transfer_ns(slots.in_link_ns[device], slots.in_task_ns[device], n)
+        slots.in_free_ns[link] = t
     slots.began_ns[c] = begin
     slots.works_ns[c] = t = max(t, slots.free_ns[device])
     gflops, shift, squares = state.speed[c] * devices.streams[kind], 0, 0.0
@@ -79,9 +79,9 @@ def begin_on_device(state: ApplicationState, begin: int, slot: float) -> int:
     if t >= MAX_NS:
         return MAX_NS
     slots.worked_ns[c] = slots.free_ns[device] = t
-    if devices.out_ns[kind] > 0.0:
-        t = max(t, slots.out_free_ns[device]) + _transfer_ns(devices.link_ns[kind], devices.out_ns[kind], n)
-        slots.out_free_ns[device] = t
+    if slots.out_task_ns[device] > 0.0:
+        t = max(t, slots.out_free_ns[link]) + _transfer_ns(slots.out_link_ns[device], slots.out_task_ns[device], n)
+        slots.out_free_ns[link] = t
     slots.done_ns[c] = t
     cores.shift_ns[c], cores.done_squares[c], cores.squares[c] = shift, 0.0, squares
     cores.work_ns[c] = t - (slots.worked_ns[c] - slots.works_ns[c])  # so that only work counts as such
