@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -94,12 +94,13 @@ def planned_with(workload: Workload, rules: Rules, constraints: JobConstraints, 
 def known_jobs(
     workload: Workload,
     platform: Platform,
-    times_ns: Sequence[Array],
+    planned_ns: Array,
+    deadline_ns: Array,
     power: PowerPlan | None,
     constraints: JobConstraints,
 ) -> KnownJobs:
-    """The jobs as policies know them, with ``times_ns``, their planned run times and deadlines."""
-    times, gpus = (workload.submit_ns, *times_ns), constraints.requested_gpus(workload.cores)
+    """The jobs as policies know them, with their planned run times and deadlines."""
+    times, gpus = (workload.submit_ns, planned_ns, deadline_ns), constraints.requested_gpus(workload.cores)
     groups = (workload.user, workload.group, workload.queue, workload.partition, workload.qos)
     core_mw = _core_mw(platform, len(workload), power)
     found = KnownJobs(

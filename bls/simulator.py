@@ -118,7 +118,7 @@ class BatchSimulator(RunningJobs):
         deadline_ns.flags.writeable = False  # policies may read it
         self.planned_ns = planned_with(workload, rules, constraints, seed)
         self.planned_ns.flags.writeable = False
-        known = known_jobs(workload, platform, (self.planned_ns, deadline_ns), power, constraints)
+        known = known_jobs(workload, platform, self.planned_ns, deadline_ns, power, constraints)
         if rules.predicted:
             policy = contract.by_prediction(policy)
         self._scoring: Scoring | None = None
