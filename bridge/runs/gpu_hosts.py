@@ -25,6 +25,25 @@ def gpus_text(milli: int) -> str:
     return f"{milli / WHOLE:g} {'GPU' if milli <= WHOLE else 'GPUs'}"
 
 
+def jobs_with_undriven_gpus(ready: ReadyScenario, ledger: Ledger) -> int:
+    """The number of jobs that held GPUs of a kind that their program uses, but too few cores on the same host to drive all."""
+    gpus, machine, requests = ledger.gpus, ledger.machine, ready.constraints.requests
+    if gpus is None or requests is None or requests.gpus is None or ready.gpu_rows.max(initial=0) == 0:
+        return 0
+    found, jobs, origin = 0, ledger.jobs, ready.workload.rows_of(ledger.jobs.job_id)
+    place = ready.application[origin]
+    for row in np.flatnonzero((ready.gpu_rows[place, 0] >= 0) & (np.diff(gpus.first) > 0)).tolist():
+        held, ends = slice(*gpus.first[row : row + 2]), slice(*jobs.allocation_first[row : row + 2])
+        spans = zip(jobs.allocation_lo[ends].tolist(), jobs.allocation_hi[ends].tolist(), strict=True)
+        core = np.concatenate([np.arange(lo, hi) for lo, hi in spans])[: jobs.cores[row]]
+        drivers = np.bincount(machine.host_of(core[1:]), minlength=machine.n_hosts)  # the first core drives none
+        parts = gpus.milli[held] // requests.gpus.milli[origin[row]]
+        parts = np.bincount(machine.host_of_gpu(gpus.gpu[held]), parts, machine.n_hosts)
+        streams = np.array([0, *(kind.streams for kind in ready.applications[place[row]].workers)])
+        found += bool((parts * streams[ready.gpu_rows[place[row]][ready.platform.gpu_kind_of_host]] > drivers).any())
+    return found
+
+
 @dataclass(frozen=True, eq=False)
 class GpuHosts:
     """The hosts of a finished run, and the requests of its jobs."""
