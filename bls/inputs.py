@@ -33,6 +33,7 @@ from traces.compiled import Array, own
 from traces.intervals import parse_intervals
 
 if TYPE_CHECKING:
+    from bls.constraints.resource_requests import Requests
     from bls.power.plan import PowerPlan
 
 
@@ -91,13 +92,40 @@ def planned_with(workload: Workload, rules: Rules, constraints: JobConstraints, 
 
 
 def known_jobs(
-    workload: Workload, platform: Platform, planned_ns: Array, deadline_ns: Array, power: PowerPlan | None, gpus: Array
+    workload: Workload,
+    platform: Platform,
+    planned_ns: Array,
+    deadline_ns: Array,
+    power: PowerPlan | None,
+    constraints: JobConstraints,
 ) -> KnownJobs:
-    """The jobs as policies know them, with their planned run times and deadlines, and thousandths of requested GPUs."""
-    times = (workload.submit_ns, planned_ns, deadline_ns)
+    """The jobs as policies know them, with their planned run times and deadlines."""
+    times, gpus = (workload.submit_ns, planned_ns, deadline_ns), constraints.requested_gpus(workload.cores)
     groups = (workload.user, workload.group, workload.queue, workload.partition, workload.qos)
     core_mw = _core_mw(platform, len(workload), power)
-    return KnownJobs(workload.job_id, *times, workload.cores, *groups, platform.n_cores, core_mw, gpus, platform.n_gpus)
+    found = KnownJobs(
+        workload.job_id, *times, workload.cores, *groups, platform.n_cores, core_mw, gpus, platform.n_gpus
+    )
+    return replace(found, gpu_mw=gpu_mw(platform, constraints.requests, gpus, power)) if gpus.any() else found
+
+
+def gpu_mw(
+    platform: Platform, asked: Requests | None, gpus: Array, power: PowerPlan | None, *, above_idle: bool = False
+) -> Array:
+    """``KnownJobs.gpu_mw``, int64 (n,), or with ``above_idle`` what remains of it without that of idle GPUs."""
+    if asked is None or asked.gpus is None or not gpus.any():
+        return np.zeros_like(gpus)
+    least = np.full(len(gpus), MAX_NS)
+    for place, group in enumerate(platform.hosts):
+        if group.gpus == 0 or group.power is None:
+            continue
+        watts: Array | int = group.power.gpu_states_w[0][1] if group.power.gpu_states else 0
+        if power is not None and power.classes is not None and not power.predicts:
+            watts = power.classes.gpu_w[power.classes.kind, 0, place]
+        able = asked.gpus.kinds >> platform.gpu_kinds.index(group.gpu) & 1
+        more = watts - above_idle * int(group.power.gpu_idle_w)
+        least = np.where(able == 1, np.minimum(least, more), least)
+    return np.asarray(gpus * np.where(least < MAX_NS, least, 0))
 
 
 def _core_mw(platform: Platform, n_jobs: int, power: PowerPlan | None) -> Array:
@@ -107,7 +135,11 @@ def _core_mw(platform: Platform, n_jobs: int, power: PowerPlan | None) -> Array:
         return np.empty(0, np.int64)
     from bls.power.table import MOST_MW  # not needed by most runs
 
-    if sum(group.count * group.cores * mw for group, mw in zip(platform.hosts, active_mw, strict=True)) > MOST_MW:
+    gpu_w = [
+        max((w for _, w in group.power.gpu_states_w), default=0) for group in platform.hosts if group.power is not None
+    ]
+    of_hosts = zip(platform.hosts, active_mw, gpu_w, strict=True)
+    if sum(group.count * (group.cores * mw + 1000 * group.gpus * w) for group, mw, w in of_hosts) > MOST_MW:
         return np.empty(0, np.int64)
     if power is None or power.classes is None or power.predicts:
         return np.full(n_jobs, platform.mean_over_cores(active_mw), np.int64)

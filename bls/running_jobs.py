@@ -68,6 +68,7 @@ class RunView:
     constraints: JobConstraints  # where and when jobs may run
     deadline_ns: Array  # int64 (n,): deadlines of the workload's jobs, instants
     core_mw: Array  # int64 (n,): the draw of a core of each job at full speed, mW, -1 unknown
+    gpu_more_mw: Array  # int64 (n,): the draw above idle of the GPUs of each job at full speed, mW, 0 without GPUs
     signals: Signals | None  # cost and emissions of energy over time
 
     @cached_property

@@ -23,7 +23,7 @@ from bls.engine.hooks import ROLES
 from bls.engine.initial_state import new_state
 from bls.engine.signatures import ACCOUNT, DECIDE, SCORE, wall_clock
 from bls.engine.status import FAULTS, FULL, BatchStatus
-from bls.inputs import check_rules, deadlines_ns, given_for, known_jobs, planned_with
+from bls.inputs import check_rules, deadlines_ns, given_for, gpu_mw, known_jobs, planned_with
 from bls.machine.platform import Platform
 from bls.metrics.schedule import NO_DOWNTIME, Downtime
 from bls.observers import AnyObserver, Observers
@@ -118,8 +118,7 @@ class BatchSimulator(RunningJobs):
         deadline_ns.flags.writeable = False  # policies may read it
         self.planned_ns = planned_with(workload, rules, constraints, seed)
         self.planned_ns.flags.writeable = False
-        gpus = constraints.requested_gpus(workload.cores)
-        known = known_jobs(workload, platform, self.planned_ns, deadline_ns, power, gpus)
+        known = known_jobs(workload, platform, self.planned_ns, deadline_ns, power, constraints)
         if rules.predicted:
             policy = contract.by_prediction(policy)
         self._scoring: Scoring | None = None
@@ -138,7 +137,8 @@ class BatchSimulator(RunningJobs):
         parts = workload, platform, policy, allocator, rules, constraints, known, self._scoring
         given = given_for(*parts, recorded=recorded, requested=requested, power=power, loses=loses)
         given.settings["logs"] = int(self.is_seen)
-        of_jobs, signals = (deadline_ns, known.core_mw), None if power is None else power.signals
+        of_gpus = gpu_mw(platform, constraints.requests, known.gpus, power, above_idle=True)
+        of_jobs, signals = (deadline_ns, known.core_mw, of_gpus), None if power is None else power.signals
         super().__init__(new_state(given), workload, platform, allocator, rules, constraints, *of_jobs, signals)
         self.state.outages.goes_on = int(self._may_go_on())
         self._pause_ns = b.NEVER

@@ -1,7 +1,8 @@
 """Requests of jobs for the numbered GPUs of hosts: of each task, of each host, or of the whole job (docs/reference/inputs.md).
 
 A task is a unit of the job. GPUs of the whole job are given to equal parts of it, each on one host: as many as possible, or one
-for each node if the log states nodes that divide units and GPUs.
+for each node if the log states nodes that divide units and GPUs. If these divide the GPUs only, and there would be fewer parts
+than nodes, the GPUs of a node become those of each host.
 """
 
 from collections.abc import Callable, Mapping
@@ -163,6 +164,9 @@ def gpu_requests(
     nodes = np.maximum(workload.extras.get("nodes", nothing), 1)
     by_node = (nodes > 1) & (units % nodes == 0) & (of_job % nodes == 0)
     parts = np.where(by_node, nodes, np.gcd(units, np.maximum(of_job, 1)))
+    # Parts that nodes of the log did not hold: its nodes do not divide the units, and there are fewer parts than nodes.
+    by_host = (of_job > 0) & (parts < nodes) & (of_job % nodes == 0)
+    per_host, of_job = np.where(by_host, of_job // nodes, per_host), np.where(by_host, 0, of_job)
     joined = np.where(of_job > 0, units // parts, 1)
     per_unit = np.where(of_job > 0, of_job // parts, per_task)
 

@@ -68,13 +68,17 @@ class KnownJobs:
     # requested GPUs, in thousandths: their sum; of requests per host, those of one host; 0 if the column is not given
     gpus: Array = field(default_factory=_not_said)
     n_gpus: int = 0  # GPUs of the machine
+    # power of the requested GPUs at full speed while they work for the job, mW, of the accepted kind that draws least; 0 if it
+    # requests none, or their power is unknown. With estimates of power it is the power of the platform.
+    gpu_mw: Array = field(default_factory=_not_said)
 
     def __post_init__(self) -> None:
         for name in ("user", "group", "queue", "partition", "qos", "core_mw"):
             if len(getattr(self, name)) != len(self.job_id):
                 object.__setattr__(self, name, read_only(np.full(len(self.job_id), -1, np.int64)))
-        if len(self.gpus) != len(self.job_id):
-            object.__setattr__(self, "gpus", read_only(np.zeros(len(self.job_id), np.int64)))
+        for name in ("gpus", "gpu_mw"):
+            if len(getattr(self, name)) != len(self.job_id):
+                object.__setattr__(self, name, read_only(np.zeros(len(self.job_id), np.int64)))
 
 
 @runtime_checkable

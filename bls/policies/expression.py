@@ -361,4 +361,4 @@ def prepared(program: ExpressionCode, jobs: KnownJobs, name: str) -> tuple[Array
     if (jobs.core_mw < 0).any():
         allowed = f"one whose hosts have all [hosts.power] (docs/reference/power.md), as {PLATFORM:demand-response}"
         raise InputError(f"{BLS:{name}}: the platform lacks the power of its hosts; allowed: {allowed}")
-    return np.concatenate([(jobs.cores * jobs.core_mw / 1000)[None], gpus]), memory
+    return np.concatenate([((jobs.cores * jobs.core_mw + jobs.gpu_mw) / 1000)[None], gpus]), memory

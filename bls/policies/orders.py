@@ -3,8 +3,8 @@
 - fcfs, first come, first served: the earliest submit first.
 - edf, earliest deadline first: submit + slack × estimate. The two-level paper says only "minimum deadline".
 - sjf, ljf and saf: shortest job, longest job and smallest area first, by requested run times and cores.
-- least-power, most-power and least-energy: by the power of the requested cores at full speed that the scheduler knows, and by
-  this power × the requested run time.
+- least-power, most-power and least-energy: by the power of the requested cores and GPUs at full speed that the scheduler
+  knows, and by this power × the requested run time.
 - reject: no job runs; each is rejected in the pass after its arrival, to measure the cost of the simulator. This is the
   "Reject" dispatcher of AccaSim (Galleguillos et al., Cluster Computing 2020, doi:10.1007/s10586-019-02905-5).
 """

@@ -96,9 +96,10 @@ class _Columns:
 
     @cached_property
     def more_mw(self) -> Array:
-        """Estimated power of each job at full speed above idle cores: its cores × the mean of the machine, mW; -1 unknown."""
+        """Estimated power of each job at full speed above idle: its cores × the mean of the machine, and its GPUs of the
+        accepted kind that draws least, mW; -1 unknown."""
         each = self._facts.more_mw[self.origin]
-        return read_only(np.where(each < 0, -1, each * self.cores))
+        return read_only(np.where(each < 0, -1, each * self.cores + self._facts.gpu_more_mw[self.origin]))
 
     @cached_property
     def units(self) -> Array:

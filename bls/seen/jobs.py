@@ -69,6 +69,7 @@ class JobFacts:
         self._workload, self._constraints, self.platform = run.workload, run.constraints, run.platform
         #: The number of jobs of the workload (later rows are later attempts), and columns of all jobs.
         self.n_jobs, self.deadlines_ns, self.more_mw = len(run.workload), run.deadline_ns, run.more_mw
+        self.gpu_more_mw = run.gpu_more_mw
         asked, names = run.constraints.requests, (run.platform.resource_names, run.platform.licence_names)
         nothing: list[Array] = [np.broadcast_to(np.int64(0), (self.n_jobs, len(each))) for each in names]
         #: Whether a job may have requests besides cores; the resources per unit, int64 (n, R), the licences, (n, L),

@@ -168,6 +168,11 @@ def _say_run(result: Any, same: list[tuple[str, str]]) -> None:
         say(words)
     if missing := result.notes.missing_dependencies:
         say(f"jobs that name a preceding job that is not simulated, and do not wait for it: {missing}")
+    if result.ledger.gpus is not None:
+        from bridge.runs.gpu_hosts import jobs_with_undriven_gpus
+
+        if idle := jobs_with_undriven_gpus(result.scenario, result.ledger):
+            say(f"jobs with idle GPUs, since too few of their cores remain on the host to drive them: {idle}")
     print(lined_up(result.summary() + same))
 
 

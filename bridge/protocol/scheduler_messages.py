@@ -208,6 +208,7 @@ class Decide(Message, frozen=True, kw_only=True):
     decision: _Count
     now_ns: Instant
     free_cores: Annotated[int, Meta(ge=0, le=MAX_MACHINE_CORES)]
+    free_gpus: Annotated[bytes, Meta(max_length=8 * MAX_INTERVALS)]
     power_left_mw: _Whole | None
     woken: bool
 

@@ -282,11 +282,7 @@ class StoredRun(WithCosts):
         """The part of idle GPUs that a random job cannot use; the workload and the files of requests are read again."""
         ledger = self._ledger(tasks=False)
         ready = self._unchanged(ledger)
-        until_ns, outages = int(ledger.jobs.end_ns.max()), ready.constraints.outages
-        while outages is not None and outages.known_until_ns <= until_ns:
-            outages = outages.extend()
-        ready = replace(ready, constraints=replace(ready.constraints, outages=outages))
-        return gpu_fragmentation_of(ready, ledger, ready.for_one_run().batch_simulator().downtime(until_ns))
+        return gpu_fragmentation_of(ready, ledger, _downtime(ready, ledger))
 
     @property
     def gpu_hosts(self) -> GpuHosts:
@@ -296,7 +292,8 @@ class StoredRun(WithCosts):
 
         ledger = self._ledger(tasks=False)
         try:
-            return GpuHosts.of(self._unchanged(ledger), ledger)
+            ready = self._unchanged(ledger)
+            return GpuHosts.of(ready, ledger, _downtime(ready, ledger))
         except InputError:
             platform = platform_of(self.record.get("platform"), f"{self.folder / 'run.json'}: platform")
             return GpuHosts(ledger, platform, None, ledger.jobs.job_id)
@@ -358,6 +355,15 @@ def requested_gpus(ready: ReadyScenario) -> Requests:
     if requests is None or requests.gpus is None:
         raise InputError("gpu_fragmentation: no job of this run can request numbered GPUs")
     return requests
+
+
+def _downtime(ready: ReadyScenario, ledger: Ledger) -> Downtime:
+    # Up to the last end, of a run whose workload and files were read again.
+    until_ns, outages = int(ledger.jobs.end_ns.max()), ready.constraints.outages
+    while outages is not None and outages.known_until_ns <= until_ns:
+        outages = outages.extend()
+    ready = replace(ready, constraints=replace(ready.constraints, outages=outages))
+    return ready.for_one_run().batch_simulator().downtime(until_ns)
 
 
 def gpu_fragmentation_of(ready: ReadyScenario, ledger: Ledger, downtime: Downtime) -> float:

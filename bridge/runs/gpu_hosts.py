@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bls.machine.platform import Platform, accepts_kind
+from bls.metrics.schedule import NO_DOWNTIME, Downtime
 from traces.compiled import Array
 from traces.holdings import cores_by_host, gpu_ends, holdings
 from traces.records.events import counted
@@ -24,6 +25,25 @@ def gpus_text(milli: int) -> str:
     return f"{milli / WHOLE_GPU:g} {'GPU' if milli <= WHOLE_GPU else 'GPUs'}"
 
 
+def jobs_with_undriven_gpus(ready: ReadyScenario, ledger: Ledger) -> int:
+    """The number of jobs that held GPUs of a kind that their program uses, but too few cores on the same host to drive all."""
+    gpus, machine, requests = ledger.gpus, ledger.machine, ready.constraints.requests
+    if gpus is None or requests is None or requests.gpus is None or ready.gpu_rows.max(initial=0) == 0:
+        return 0
+    found, jobs, origin = 0, ledger.jobs, ready.workload.rows_of(ledger.jobs.job_id)
+    place = ready.application[origin]
+    for row in np.flatnonzero((ready.gpu_rows[place, 0] >= 0) & (np.diff(gpus.first) > 0)).tolist():
+        held, ends = slice(*gpus.first[row : row + 2]), slice(*jobs.allocation_first[row : row + 2])
+        spans = zip(jobs.allocation_lo[ends].tolist(), jobs.allocation_hi[ends].tolist(), strict=True)
+        core = np.concatenate([np.arange(lo, hi) for lo, hi in spans])[: jobs.cores[row]]
+        drivers = np.bincount(machine.host_of(core[1:]), minlength=machine.n_hosts)  # the first core drives none
+        parts = gpus.milli[held] // requests.gpus.milli[origin[row]]
+        parts = np.bincount(machine.host_of_gpu(gpus.gpu[held]), parts, machine.n_hosts)
+        streams = np.array([0, *(kind.streams for kind in ready.applications[place[row]].workers)])
+        found += bool((parts * streams[ready.gpu_rows[place[row]][ready.platform.gpu_kind_of_host]] > drivers).any())
+    return found
+
+
 @dataclass(frozen=True, eq=False)
 class GpuHosts:
     """The hosts of a finished run, and the requests of its jobs."""
@@ -32,15 +52,22 @@ class GpuHosts:
     platform: Platform
     requests: Requests | None  # of the jobs of the workload; None: unknown
     job: Array  # int64 (rows of the ledger's jobs,): the row of ``requests`` of each
+    away: Downtime = NO_DOWNTIME  # when hosts were down, in maintenance or drained
 
     @classmethod
-    def of(cls, ready: ReadyScenario, ledger: Ledger) -> GpuHosts:
-        """Return those of a finished run of a scenario."""
-        return cls(ledger, ready.platform, ready.constraints.requests, ready.workload.rows_of(ledger.jobs.job_id))
+    def of(cls, ready: ReadyScenario, ledger: Ledger, downtime: Downtime) -> GpuHosts:
+        """Return those of a finished run of a scenario; ``downtime`` does not include drains."""
+        job, outages = ready.workload.rows_of(ledger.jobs.job_id), ready.constraints.outages
+        if outages is not None and (drained := outages.drained) is not None:
+            host = np.repeat(np.arange(drained.n_hosts), np.diff(drained.first))
+            columns = zip(vars(downtime).values(), (host, 0 * host, drained.down_ns, drained.up_ns), strict=True)
+            downtime = Downtime(*map(np.concatenate, columns))
+        return cls(ledger, ready.platform, ready.constraints.requests, job, downtime)
 
     def free(self, ns: int, row: int, had_ns: Array) -> tuple[Array, Array]:
         """The free cores of each host, and the thousandths left of each GPU: after the ends of an instant, before its starts,
-        and without the job of a row. ``had_ns``: the instant at which each job had its cores."""
+        and without the job of a row; nothing of hosts where no job may start. ``had_ns``: the instant at which each job had its
+        cores."""
         ledger, gpus, machine = self.ledger, self.ledger.gpus, self.ledger.machine
         assert gpus is not None
         held = holdings(ledger)
@@ -50,6 +77,8 @@ class GpuHosts:
         free = np.diff(machine.first_core) - np.bincount(host[running], cores[running], machine.n_hosts)
         running = (had_ns[gpus.job] < ns) & (gpu_ends(ledger) > ns) & (gpus.job != row)
         left = WHOLE_GPU - np.bincount(gpus.gpu[running], gpus.milli[running], machine.n_gpus)
+        away = self.away.host[(self.away.down_ns <= ns) & ((self.away.up_ns > ns) | (self.away.up_ns < 0))]
+        free[away], left[np.isin(machine.host_of_gpu(np.arange(machine.n_gpus)), away)] = 0, 0
         return free.astype(np.int64), left.astype(np.int64)
 
     def able(self, row: int) -> tuple[Array, str]:

@@ -466,7 +466,7 @@ class Result(WithCosts):
             job = JobWords.of(self.ledger.jobs.job_id, self.notes.names).one(job, "job")
         passes = self.notes.decision_columns if len(self.decisions) else None
         ledger = self.ledger
-        hosts = None if ledger.gpus is None else GpuHosts.of(self.scenario, ledger)
+        hosts = None if ledger.gpus is None else GpuHosts.of(self.scenario, ledger, self.notes.downtime)
         return job_story(self.stored_jobs, job, ledger.machine.n_cores, passes, ledger.events, hosts=hosts)
 
     @property

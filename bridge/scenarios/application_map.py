@@ -1,8 +1,8 @@
 """Application maps: TOML files that state which program each job runs, by the log's data about the job.
 
 The format is described in docs/reference/applications.md. The first application that matches a job is the job's. A loop
-without ``als``, ``lengths`` or a number of tasks has those of the run; an application without ``allowed``, ``power`` or
-``memory_bound`` follows the run's options.
+without ``als``, ``lengths`` or a number of tasks has those of the run; an application without ``allowed``, ``power``,
+``memory_bound`` or ``gpu_share`` follows the run's options.
 """
 
 import os
@@ -27,8 +27,9 @@ from traces.kernels.signatures import Floats, Ints
 DEFAULT = "default"  #: the name under which the jobs that no application matches are counted
 ALLOWED = "allowed"  #: the key that states whether jobs may be slowed to save power
 
-#: The keys of the power of jobs and of the part of their time that does not depend on speed; and their largest values.
-DRAWS = {"power": 10, "memory_bound": 1}
+#: The keys of the power of jobs, of the part of their time that does not depend on speed, and of the part of the rest that they
+#: spend on GPUs; and their largest values.
+DRAWS = {"power": 10, "memory_bound": 1, "gpu_share": 1}
 
 #: The properties by which jobs are matched, each a column of the workload.
 COLUMNS = ("application", "user", "group", "queue", "partition", "cores")
@@ -84,7 +85,7 @@ class MappedJobs:
     match: Match
     program: Program
     allowed: bool | None = None  # whether these jobs may be slowed to save power; None: by the run's options
-    # given values of ``power`` and ``memory_bound`` (``bls.power.job_power``), parts per billion
+    # given values of ``DRAWS`` (``bls.power.job_power``), parts per billion
     draws: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -183,7 +184,7 @@ class ApplicationMap:
         place : ndarray of int64, shape (n,)
             As :meth:`assign` returns it.
         key : str
-            ``power`` or ``memory_bound``.
+            A key of ``DRAWS``.
         otherwise : ndarray of int64, shape (n,)
             For jobs whose application does not have it, parts per billion.
 

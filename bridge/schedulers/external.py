@@ -19,7 +19,7 @@ from bridge.protocol.session import ProtocolError
 from bridge.protocol.tables import ConnectionState
 from bridge.schedulers.line import Address, Interrupted, Line, Silence, meet
 from bridge.schedulers.process import SchedulerProcess, words_of
-from bridge.schedulers.telling import in_mw, machine_of, messages_of
+from bridge.schedulers.telling import free_gpus, in_mw, machine_of, messages_of
 from traces.base.errors import InputError, PeerError, PluginError, TwolevelError, printable, shown
 
 log = logging.getLogger("twolevel.bridge")
@@ -120,6 +120,7 @@ class ExternalScheduler:
                 decision=line.session.book.decision + 1,
                 now_ns=view.now_ns,
                 free_cores=view.free_cores,
+                free_gpus=free_gpus(view),
                 power_left_mw=in_mw(view.power_left_w),
                 woken=view.woken,
             )

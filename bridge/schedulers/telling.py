@@ -87,6 +87,16 @@ def messages_of(news: Iterable[n.AnyNews], view: View) -> Iterator[Message]:
             yield m.Ended(job=row, end_ns=one.end_ns, how=cast(m.How, one.how))
 
 
+def free_gpus(view: View) -> bytes:
+    """The thousandths left of each GPU, 0 on hosts that are down."""
+    if not view.platform.n_gpus:
+        return b""
+    left, first = view.free_gpus.copy(), view.platform.first_gpu
+    for host in view.down:
+        left[first[host] : first[host + 1]] = 0
+    return pack_int32(left)
+
+
 def in_mw(watts: float | None) -> int | None:
     """W in mW; the result is exact."""
     return None if watts is None else round(watts * 1000)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from refusing import refusals
 
+import bridge
 from bls.constraints.gpu_requests import with_gpus_of_log
 from bls.constraints.job_constraints import BEYOND_LIMITS, assign, constrain
 from bls.constraints.resource_requests import ASKS_TOO_MUCH, Requests, fit_requests, requests
@@ -113,6 +114,23 @@ def test_the_log_states_gpus_of_the_job(tmp_path: Path, monkeypatch: pytest.Monk
     text = "job_id,gpus_per_task,gpu_milli\n3,1,200\n4,0,\n5,2,\n"
     expected[3:] = [(1, 1, 0, 200, A100), (1, 0, 0, 500, ANY), (1, 2, 0, 1000, ANY)]
     assert words(asked(log, text)) == expected
+
+
+def test_nodes_that_divide_only_the_gpus_of_a_job() -> None:
+    """Three cores with two GPUs on two nodes are no single part, which hosts of one GPU could not hold."""
+    machine, log = Platform((HostGroup(3, 2, 8.0, gpus=1, gpu="v100"),)), jobs(3, 3, 9, 3, 5)
+    log = with_columns(log, gpus=[2, 2, 6, 3, 4], nodes=[2, 1, 2, 2, 4], gpu_milli=[-1] * 5, gpu_kind=[-1] * 5)
+    expected = [
+        (1, 0, 1, 1000, 1),  # one on each host
+        (3, 2, 0, 1000, 1),  # one node had both
+        (3, 2, 0, 1000, 1),  # three parts, more than nodes
+        (1, 1, 0, 1000, 1),  # two nodes do not divide three GPUs
+        (1, 0, 1, 1000, 1),
+    ]
+    assert words(requests(log, machine)) == expected
+    one = with_columns(jobs(3), gpus=[2], nodes=[2])
+    found = bridge.simulate(one, machine, als="recorded")
+    assert found.jobs.gpu_allocation.tolist() == ["0-1"]
 
 
 def test_kinds_of_the_log_do_not_matter_if_those_of_the_machine_have_no_name() -> None:

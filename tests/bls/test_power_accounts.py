@@ -448,7 +448,10 @@ def order(result: bridge.Result) -> list[int]:
 
 
 def started_as_defined(result: bridge.Result, name: str, workload: Workload, powers: list[Fraction]) -> None:
-    keys = [int(n) * core_w(power) for n, power in zip(workload.cores, powers, strict=True)]
+    in_order(result, name, workload, [int(n) * core_w(power) for n, power in zip(workload.cores, powers, strict=True)])
+
+
+def in_order(result: bridge.Result, name: str, workload: Workload, keys: list[Fraction]) -> None:
     if name == "least-energy":
         keys = [int(r) * watts for r, watts in zip(workload.estimate_ns, keys, strict=True)]
     starts, sign = result.jobs.start_ns.tolist(), -1 if name == "most-power" else 1
@@ -471,6 +474,74 @@ def test_orders_by_power_as_defined(name: str) -> None:
         for text in (score, f"{score} + 0*w"):
             scored = bridge.simulate(workload, UNLIKE_HOSTS, bls=f"expr:{text}", als="recorded", power=said)
             assert scored.jobs.start_ns.tolist() == found.jobs.start_ns.tolist()
+    assert others > 2
+
+
+#: The same cores; host 0 has GPUs of kind a, host 1 of kind b, host 2 none. Whole W of each kind: idle, at work.
+GPU_W = {"a": (10, 35), "b": (30, 50)}
+WITH_GPUS = Platform(
+    tuple(
+        replace(
+            group,
+            count=1,
+            gpus=2 if kind else 0,
+            gpu=kind,
+            power=replace(group.power, gpu_idle_w=idle, gpu_states=states),
+        )
+        for group, kind in zip((*UNLIKE_HOSTS.hosts, UNLIKE_HOSTS.hosts[1]), ("a", "b", ""), strict=True)
+        for idle, states in [(GPU_W[kind][0], [(1, GPU_W[kind][1])]) if kind else (0, ())]
+    )
+)
+
+
+class _Power:
+    """Keeps what is known of the power of waiting jobs."""
+
+    name = "power"
+
+    def __init__(self) -> None:
+        self.more: dict[int, tuple[int, float | None]] = {}
+
+    def decide(self, view: Any) -> Any:
+        columns = view.waiting_columns
+        for job, more in zip(columns.jobs, columns.more_mw.tolist(), strict=True):
+            self.more[job.job_id] = more, view.power_of(job)
+        return list(view.waiting)[:1] if view.free_cores == view.n_cores else []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_orders_by_power_count_the_gpus_that_jobs_request(name: str, tmp_path: Path) -> None:
+    """Of the accepted kind that draws least at work, or above idle; a power limit adds the cores of the hosts of that kind."""
+    others, path = 0, tmp_path / "gpus.csv"
+    for seed in range(4):
+        workload, powers = drawn_queue(seed)
+        chance, gpu_w, more_mw, limit_w = random.Random(seed), [], [], []
+        lines = ["job_id,gpus_per_host,gpus_per_task,gpu_milli,gpu_kind\n"]
+        for number, cores, power in zip(workload.job_id.tolist(), workload.cores.tolist(), powers, strict=True):
+            asked, kinds = chance.choice((("1,,", 1), (",1,", cores), (",1,300", Fraction(3, 10) * cores))), "a|b"
+            if cores <= 2:
+                kinds = chance.choice(("a", "b", "a|b"))
+                lines.append(f"{number},{asked[0]},{kinds}\n")
+            n = asked[1] if cores <= 2 else 0
+            above = {kind: floor((work - idle) * power + Fraction(1, 2)) for kind, (idle, work) in GPU_W.items()}
+            able = kinds.split("|")
+            gpu_w.append(n * min(GPU_W[kind][0] + above[kind] for kind in able))
+            more_mw.append(cores * (1000 * core_w(power) - 16_625) + 1000 * n * min(above[kind] for kind in able))
+            a, b = (floor(mw * power + Fraction(1, 2)) for mw in (50_000, 20_000))
+            on = {"a": cores * a + 1000 * n * above["a"], "b": cores * b + 1000 * n * above["b"]}
+            limit_w.append(float(min(on[kind] for kind in able) / 1000))
+        path.write_text("".join(lines))
+        given = {"job_id": workload.job_id, "power": [float(power) for power in powers]}
+        said: dict[str, Any] = {"als": "recorded", "constraints": ConstraintOptions(requests=str(path))}
+        found = bridge.simulate(workload, WITH_GPUS, bls=name, power=Power(job_power=given), **said)
+        keys = [int(n) * core_w(one) + w for n, one, w in zip(workload.cores, powers, gpu_w, strict=True)]
+        in_order(found, name, workload, keys)
+        others += order(found) != order(bridge.simulate(workload, UNLIKE_HOSTS, bls=name, als="recorded"))
+        policy = _Power()
+        power = Power(job_power=given, limits=[(0, 10**15, 10**6)], fallback="hold")
+        bridge.simulate(workload, WITH_GPUS, bls=policy, power=power, **said)
+        numbers = workload.job_id.tolist()
+        assert policy.more == dict(zip(numbers, zip(map(int, more_mw), limit_w, strict=True), strict=True))
     assert others > 2
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import twolevel
 from gpu_runs import MACHINE, S, simulated
 from refusing import refusals
 
@@ -13,6 +14,7 @@ from als.graphs.readers import read_graph
 from bls.machine.platform import HostGroup, Platform
 from bls.workloads.workload import Workload
 from bridge import GraphOptions, simulate_graph
+from bridge.runs.gpu_hosts import jobs_with_undriven_gpus
 from bridge.scenarios.application_map import parse_application_map
 
 
@@ -37,22 +39,41 @@ def test_programs_run_on_the_gpus_that_their_jobs_hold(tmp_path: Path) -> None:
         assert (result.jobs.end_ns // S).tolist() == [10, 10, 10, 10]
         assert result.jobs.application.tolist() == ["default"] * 4
         assert result.jobs.length_gflop.tolist() == [80.0, 20.0, 10.0, 20.0]
+        assert jobs_with_undriven_gpus(result.scenario, result.ledger) == 1
+
+
+def test_the_command_counts_jobs_whose_gpus_no_core_drives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Job 1 has a core for each GPU but its first one drives none; the one of job 2 has a core."""
+    monkeypatch.chdir(tmp_path)
+    Path("map.toml").write_text('[default]\ntasks = 8\non = "a100"\nworkers.a100 = { speed = 4 }\n')
+    Path("machine.toml").write_text(KINDS.to_toml())
+    Path("log.swf").write_text("".join(f"{k} 0 0 10 2 -1 -1 2 10 -1 1 1 1 -1 1 1 -1 -1\n" for k in (1, 2)))
+    for per_host, words in (
+        (2, "jobs with idle GPUs, since too few of their cores remain on the host to drive them: 1"),
+        (1, ""),
+    ):
+        Path("requests.csv").write_text(f"job_id,gpus_per_host,gpu_kind\n1,{per_host},a100\n2,1,a100\n")
+        said = ["run", "log.swf", "--als", "ss", "--applications", "map.toml", "--platform", "machine.toml"]
+        found = twolevel(*said, "--requests", "requests.csv", "--trace", "none", "--out", f"r{per_host}")
+        assert words in found.err
+        assert ("idle GPUs" in found.err) == bool(words)
 
 
 @pytest.mark.parametrize(
-    ("kind", "kinds", "used", "end"),
+    ("kind", "kinds", "used", "undriven"),
     [
-        ("a100|h100", "{ a100 = { speed = 4 }, h100 = { speed = 8 } }", [2, 3], 10),  # its work counts the slower kind
-        ("h100", "{ a100 = { speed = 4 }, h100 = { speed = 8 } }", [16, 17], 10),  # the loop is for others
-        ("h100", "{ a100 = { speed = 4 } }", [16, 17, 18, 19], 10),
-        ("a100", "{ a100 = { speed = 4, streams = 2 } }", [2, 3], 10),  # one GPU has no drivers
+        ("a100|h100", "{ a100 = { speed = 4 }, h100 = { speed = 8 } }", [2, 3], 0),  # its work counts the slower kind
+        ("h100", "{ a100 = { speed = 4 }, h100 = { speed = 8 } }", [16, 17], 0),  # the loop is for others
+        ("h100", "{ a100 = { speed = 4 } }", [16, 17, 18, 19], 0),
+        ("a100", "{ a100 = { speed = 4, streams = 2 } }", [2, 3], 1),  # one GPU has no drivers
     ],
 )
-def test_kinds_of_gpus_of_a_program(kind: str, kinds: str, used: list[int], end: int, tmp_path: Path) -> None:
+def test_kinds_of_gpus_of_a_program(kind: str, kinds: str, used: list[int], undriven: int, tmp_path: Path) -> None:
     asked = f"job_id,unit_cores,gpus_per_task,gpu_kind\n1,2,1,{kind}\n"
     result = applied(kinds, ONE, asked, tmp_path, platform=KINDS)
     assert sorted(result.tasks.core.unique()) == used
-    assert result.jobs.end_ns[0] == end * S
+    assert result.jobs.end_ns[0] == 10 * S
+    assert jobs_with_undriven_gpus(result.scenario, result.ledger) == undriven
 
 
 test_refused_kinds = refusals(

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 from command_line import succeeds
-from gpu_runs import JOBS, TWO_KINDS, simulated
+from gpu_runs import JOBS, TWO_KINDS, S, simulated
 
 import bridge
 from bls.machine.platform import HostGroup, Platform
 from bls.metrics.gpus import by_kind
 from bls.metrics.schedule import Schedule
-from bls.scheduler_options import Rules
+from bls.scheduler_options import ConstraintOptions, Rules
+from bls.workloads import read_workload
 from bls.workloads.workload import Workload
 from bridge.runs.afterwards import StoredRun
 from bridge.runs.page import parts_of_folder, parts_of_result
@@ -127,6 +128,29 @@ def test_the_story_of_a_job_with_gpus(name: str, stored: bool, tmp_path: Path, m
     Path("log.swf").write_text("".join(log[:2]))  # then requests are unknown
     without = StoredRun(Path("r")).story(3)
     assert "GPUs are free" in without
+
+
+@pytest.mark.parametrize("state", ["down", "drain"])
+def test_hosts_where_no_job_may_start_have_nothing_free(
+    state: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Job 1 has the GPUs of host 1, as host 0 is away until 9 s; then job 3 starts there."""
+    monkeypatch.chdir(tmp_path)
+    Path("fails.csv").write_text(f"host,down_s,up_s,state\n0,0,9,{state}\n1,11,12,{state}\n")
+    Path("requests.csv").write_text("job_id,gpus_per_task,gpu_kind\n1,2,a\n3,1,a\n")
+    Path("machine.toml").write_text(TWO_KINDS.to_toml())
+    Path("log.swf").write_text(
+        "".join(f"{k} {at} 0 10 1 -1 -1 1 10 -1 1 1 1 -1 1 1 -1 -1\n" for k, at in ((1, 0), (3, 2)))
+    )
+    words = ["run", "log.swf", "--als", "recorded", "--platform", "machine.toml", "--trace", "none"]
+    succeeds(*words, "--requests", "requests.csv", "--failures", "fails.csv", "--out", "r")
+    given = ConstraintOptions(requests="requests.csv", failures="fails.csv")
+    found = bridge.simulate(read_workload("log.swf"), TWO_KINDS, als="recorded", constraints=given)
+    said = found.story(3)
+    assert found.jobs.start_ns.tolist() == [0, 9 * S]
+    assert "0 of 4 GPUs (a) are free" in said
+    assert "waits for a GPU: 3 cores are free on hosts with its kinds, the most left of one GPU is 0 milli" in said
+    assert StoredRun(Path("r")).story(3) == said
 
 
 def test_gpus_that_were_given_back_early_are_free(tmp_path: Path) -> None:

@@ -422,6 +422,30 @@ def test_an_application_map_says_what_jobs_draw() -> None:
             parse_application_map(f'[[application]]\nname = "a"\n{key} = {value}\n', "m.toml")
 
 
+def test_an_application_map_says_what_part_of_their_time_jobs_spend_on_gpus(tmp_path: Path) -> None:
+    """Jobs of 100 s in a state of half the speed of cores and 0.8 of that of GPUs: 1 / 0.5 times as long with cores alone, 1 /
+    0.8 with GPUs alone, and 0.5 / 0.8 + 0.5 / 0.5 times with both. The map goes before the file; a job without GPUs has
+    none."""
+    (tmp_path / "gpus.csv").write_text("job_id,gpus_per_task\n1,1\n2,1\n3,1\n")
+    text = "".join(
+        f'[[application]]\nname = "{user}"\nmatch = {{ user = {user} }}\ngpu_share = {share}\n'
+        for user, share in ((1, 0.5), (2, 0), (4, 0.5))
+    )
+    power = HostPower(50, [(1, 100), (0.5, 70)], gpu_idle_w=40, gpu_states=[(1, 300), (0.8, 200)])
+    rows = [{"job_id": k, "user": k, "submit_s": 0, "run_s": 100, "cores": 1, "estimate_s": 100} for k in (1, 2, 3, 4)]
+    given = {"job_id": [1, 3], "gpu_share": [1, 0.25]}
+    asked = Power(limits=[(0, 9 * S, 9000.0)], fallback="submit:state=1", job_power=given)
+    found = bridge.simulate(
+        Workload.from_jobs(rows), Platform((HostGroup(1, 4, 4.0, gpus=3, power=power),)), als="static", power=asked,
+        tasks_per_core=1, variation=0.0, constraints=ConstraintOptions(requests=str(tmp_path / "gpus.csv")),
+        application=Application(applications=parse_application_map(text, "m.toml")),
+    )  # fmt: skip
+    assert found.jobs.gpu_share.tolist() == [0.5, 1e-9, 0.25, 0]
+    assert (found.jobs.end_ns / S).tolist() == pytest.approx([162.5, 200, 181.25, 200], rel=1e-7)
+    with pytest.raises(InputError, match=r"m.toml: application\[0\].gpu_share: .*; allowed: 0 to 1"):
+        parse_application_map('[[application]]\nname = "a"\ngpu_share = 2\n', "m.toml")
+
+
 def test_limits_to_parts_of_the_machine_in_every_coupling() -> None:
     workload, options = scenario(4)
     parts = [(10 * S, 200 * S, 330.0, "hosts:0-1"), (30 * S, 120 * S, 260.0, "hosts:1-2")]

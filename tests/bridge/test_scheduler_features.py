@@ -12,12 +12,13 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 from batch_features import BATCH_FEATURES, BatchFeature
+from directing import changed_toy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_scheduler_runs import rows_of_jobs
 
 import bridge
-from bls import Rules, SeenJob, View
+from bls import ConstraintOptions, Rules, SeenJob, View
 from bls.engine.features.releases.records import ReleaseRecords
 from bls.machine.platform import HostGroup, Platform
 from bls.running_jobs import moment_of
@@ -167,6 +168,27 @@ def test_a_scheduler_receives_gpus_of_hosts_requests_and_starts(tmp_path: Path) 
         times = ledger.gpus.milli[held] // milli
         given = shown[f"{job}/{ledger.jobs.attempt[row]}"][1] or []  # some never start
         assert given == np.repeat(ledger.gpus.gpu[held], times).tolist()
+
+
+def test_a_scheduler_receives_what_is_left_of_gpus(tmp_path: Path) -> None:
+    """Job 1 has both GPUs of host 0, and job 2 from 1 to 3 s a quarter of one of host 1, which is down from 5 to 15 s."""
+    (tmp_path / "gpus.csv").write_text("job_id,gpus_per_task,gpu_milli\n1,1,\n2,1,250\n")
+    (tmp_path / "fails.csv").write_text("host,down_s,up_s\n1,5,15\n")
+    shown = tmp_path / "left"
+    note = f"""def decide():
+    with open({str(shown)!r}, "a") as file:
+        print(message["now_ns"] // 10**9, *struct.unpack("<4i", message["free_gpus"]), file=file)
+"""
+    jobs = [(1, 0, 20, 2, 20), (2, 1, 2, 1, 2), (3, 2, 1, 1, 1), (4, 6, 1, 1, 1)]
+    given = ConstraintOptions(requests=str(tmp_path / "gpus.csv"), failures=str(tmp_path / "fails.csv"))
+    machine, command = Platform((HostGroup(2, 2, 4.0, gpus=2),)), changed_toy(tmp_path, {"def decide():\n": note})
+    bridge.simulate(Workload.from_jobs(jobs), machine, bls_command=command, als="recorded", constraints=given)
+    left = {}
+    for line in shown.read_text().splitlines():
+        second, *gpus = map(int, line.split())
+        left.setdefault(second, gpus)
+    expected = {0: [1000] * 4, 1: [0, 0, 1000, 1000], 2: [0, 0, 750, 1000], 6: [0, 0, 0, 0], 15: [0, 0, 1000, 1000]}
+    assert left == left | expected
 
 
 class Bookkeeper:

@@ -124,11 +124,26 @@ def submitted(**fields: Any) -> scheduler_messages.Submitted:
 
 def decide(decision: int, now_ns: int, free_cores: int) -> scheduler_messages.Decide:
     return scheduler_messages.Decide(
-        decision=decision, now_ns=now_ns, free_cores=free_cores, power_left_mw=None, woken=False
+        decision=decision,
+        now_ns=now_ns,
+        free_cores=free_cores,
+        free_gpus=pack_int32([1000, 1000]),
+        power_left_mw=None,
+        woken=False,
     )
 
 
 NOW = 5_000_000_000
+
+
+@pytest.mark.parametrize("left", [[], [1000], [1000, 1001], [-1, 0], [0, 0, 0]])
+def test_what_is_left_of_gpus_is_a_number_for_each(left: list[int]) -> None:
+    question = msgspec.structs.replace(decide(1, NOW, 4), free_gpus=pack_int32(left))
+    place = next(at for at, (_, fields) in enumerate(EXAMPLE) if fields["type"] == "decide")
+    said = f"free_gpus: {4 * len(left)} bytes; allowed: int32 from 0 to 1000 for each of 2 GPUs"
+    with pytest.raises(ProtocolError, match=said):
+        Pair(place).hear(BRIDGE, frame(SCHEDULER_MESSAGES.encode(question)))
+
 
 _WAITING = "; allowed: waiting jobs, "
 _INTERVALS = "allowed: half-open intervals, ascending and disjoint, of cores 0 to 3"

@@ -26,7 +26,7 @@ class PowerRoom:
 
     def more_w(self, row: int, n_cores: int, cores: Iterable[int] | None) -> float | None:
         """The power of a row's job on these cores, with GPUs for its units there, or on the ``n_cores`` cores with the least
-        draw."""
+        draw, on hosts whose GPUs it accepts."""
         if not self.limits:
             return None
         state, more = self._state, planned_more_mw(self._state, row)
@@ -39,6 +39,9 @@ class PowerRoom:
             gpus, origin = state.gpus, state.jobs.origin[row]
             parts = gpus.per_unit[origin] * (n // state.jobs.unit_cores[row]) + gpus.per_host[origin]
             mw = mw + parts * gpus.milli[origin] * planned_more_mw(state, row, gpus=True)[group]
+            if cores is None and parts[0] and len(group) > 1:
+                hosts = state.host_of[state.power.first_core[:-1]]
+                mw = mw[(np.diff(gpus.of_host)[hosts] > 0) & (gpus.kinds[origin] >> gpus.kind[hosts] & 1 == 1)]
         return int(mw.min() if cores is None else mw.sum()) / 1000
 
 
