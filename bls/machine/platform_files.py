@@ -110,7 +110,7 @@ def platform_text(platform: Platform) -> str:
         if "resources" in values:
             lines.append(f"resources = {_value(values['resources'])}   # of one host")
         if group.gpus:
-            lines.append(f"gpus = {group.gpus}                    # of one host")
+            lines.append(f"gpus = {group.gpus}                     # of one host")
             lines += [f"{name} = {_value(values[name])}" for name in ("gpu", "gpu_memory_gb") if name in values]
         if "power" in values:
             lines += ["[hosts.power]                # what one host draws, W"]

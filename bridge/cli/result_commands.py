@@ -275,7 +275,10 @@ def platform_command(
 
     name = "paper" if like is None else like
     log = None if name in PUBLISHED else read_workload(name)
-    machine = PUBLISHED[name]() if log is None else with_gpus_of_log(platform_for("log", log, replayed=True), log)
+    if log is None:
+        machine = PUBLISHED[name]()
+    else:
+        machine = with_gpus_of_log(platform_for("log", log, replayed=True, option="--like"), log)
     print(machine.to_toml(), end="")
 
 

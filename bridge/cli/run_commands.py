@@ -325,7 +325,7 @@ def _stream_run(target: Path, force: bool, options: Scenario, arguments: Mapping
     whole = replace(begin, n_lines=arrivals.n_lines, rejects=arrivals.rejects)
     for words in machine_words(whole, machine, platform, replayed=True):
         say(words)
-    of_blocks = held_words(arrivals.held), gpu_words(arrivals.with_gpus, machine, [options])
+    of_blocks = held_words(arrivals.held), gpu_words(arrivals.with_gpus, begin, machine, [options])
     of_log = of_blocks if some is not None else log_words(begin, machine, [options])
     for words in filter(None, of_log):
         say(words)

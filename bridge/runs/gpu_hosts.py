@@ -121,7 +121,7 @@ class GpuHosts:
             return ""
         idle = int(left[(by_cores == 0)[host]].sum())
         if idle and (per_host or by_gpus.sum() >= units):
-            full = "full hosts" if unit == 1 else f"hosts with less than {unit} free cores"
+            full = "full hosts" if unit == 1 else f"hosts with fewer than {unit} free cores"
             return f"waits for cores: {gpus_text(idle)} {'is' if idle <= WHOLE_GPU else 'are'} idle on {full}"
         where = f"{counted(int(free[able].sum()), 'core')} are free on hosts with {'its kinds' if kinds else 'GPUs'}"
         if (most := int(left.max())) < milli:

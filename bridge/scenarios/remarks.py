@@ -10,7 +10,7 @@ from bls.engine.features.limits.options import ALLOWED, FALLBACK, LIMITS, POWER_
 from bls.engine.features.prediction.options import ESTIMATES
 from bls.engine.features.widths.options import RESIZE
 from bls.estimates import recommended
-from bls.machine.platform import Platform
+from bls.machine.platform import GPU_COLUMNS, Platform
 from bls.policies import policy
 from bls.policies.contract import goes_by_estimates
 from bls.workloads.header import named_machine
@@ -68,19 +68,32 @@ def log_words(jobs: Workload, platform: Platform | None = None, options: Iterabl
         from bls.constraints.gpu_requests import gpus_of_log  # many logs have no further columns
 
         with_gpus = 0 if (gpus := gpus_of_log(jobs)) is None else int(np.count_nonzero(gpus))
-    yield from filter(None, (held_words(int(np.count_nonzero(jobs.held))), gpu_words(with_gpus, platform, options)))
+    held = held_words(int(np.count_nonzero(jobs.held)))
+    yield from filter(None, (held, gpu_words(with_gpus, jobs, platform, options), kind_words(jobs, platform)))
     if any(one.batch.memory == "swf" for one in options) and not np.any(jobs.memory_kb > 0):
         yield f"{b.MEMORY:swf}: the log records no memory requests, so memory limits no job"
 
 
-def gpu_words(jobs: int, platform: Platform | None, options: Iterable[Scenario]) -> str:
-    """A line about jobs that requested GPUs, if these are not counted; else empty."""
+def gpu_words(jobs: int, log: Workload, platform: Platform | None, options: Iterable[Scenario]) -> str:
+    """A line about the number of jobs of a log that requested GPUs, if these are not counted; else empty."""
     options, named = list(options), () if platform is None else platform.resource_names
     counted = any("gpu" in name.lower() for name in named) and options and all(one.batch.requests for one in options)
     if not jobs or counted or (platform is not None and platform.n_gpus):
         return ""
     what = f"{_jobs(jobs)} requested GPUs. They are not simulated, so too many such jobs may run at once"
-    return f"{what}; declare those of the platform's hosts (gpus), as twolevel platform --like LOG does"
+    advice = f"{what}; declare those of the platform's hosts (gpus)"
+    return advice if named_machine(log) is None else f"{advice}, as twolevel platform --like LOG does"
+
+
+def kind_words(log: Workload, platform: Platform | None) -> str:
+    """A line about kinds of GPUs that a log names and no host has; empty if there are none."""
+    known = () if platform is None else platform.gpu_kinds
+    if not any(known) or not (kinds := log.labels.get(GPU_COLUMNS[-1])):
+        return ""
+    unknown = sorted({kind for names in kinds.values() for kind in names.split("|")}.difference(known))
+    if not unknown:
+        return ""
+    return f"no host has GPUs of these kinds in the log: {listed(unknown)}; jobs that accept no other kind are omitted"
 
 
 def held_words(jobs: int) -> str:

@@ -305,9 +305,11 @@ def given_platform(platform: Platform | str | Path | None) -> Platform | None:
     return load_platform(platform) if published is None else published()
 
 
-def platform_for(platform: Platform | str | Path | None, log: Workload, *, replayed: bool) -> Platform:
+def platform_for(
+    platform: Platform | str | Path | None, log: Workload, *, replayed: bool, option: str = f"{b.PLATFORM:{_LOG}}"
+) -> Platform:
     """The machine for a log: the given one; with ``log``, or None and replayed jobs, the machine that the log describes; else
-    the paper's. Raises InputError if a file cannot be used, or with ``log`` the log describes none."""
+    the paper's. ``option`` asked for it. Raises InputError if a file cannot be used, or with ``log`` the log describes none."""
     from bls.machine.platform import Platform
     from bls.workloads.header import named_machine
 
@@ -317,8 +319,8 @@ def platform_for(platform: Platform | str | Path | None, log: Workload, *, repla
     named = named_machine(log) if replayed or platform == _LOG else None
     if named is None and platform == _LOG:
         raise InputError(
-            f"{b.PLATFORM:{_LOG}}: {log.source} names no machine (MaxProcs in its header); allowed: {_PAPER}, "
-            "or a file, as twolevel platform > FILE begins one"
+            f"{option}: {log.source} names no machine (MaxProcs in its header, cores in the [machine] of its map); "
+            f"allowed: {_PAPER}, or a file, as twolevel platform > FILE begins one"
         )
     return named or Platform()
 

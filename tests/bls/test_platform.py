@@ -82,7 +82,7 @@ def test_numbered_gpus() -> None:
         {"count": 2, "cores": 2, "speed_gflops": 3.0, "gpus": 2, "gpu": "2080.Ti"},
     ]
     assert parse_platform(made.to_toml()) == made
-    assert "gpus = 4                    # of one host" in made.to_toml()
+    assert "gpus = 4                     # of one host" in made.to_toml()
     limits = "[[partitions]]\nname = 'p'\nmax_gpus = 3\nmax_running_gpus = 0.07\nmax_gpus_per_user = 1e9\n"
     limited = parse_platform(text + limits)
     assert parse_platform(limited.to_toml()) == limited

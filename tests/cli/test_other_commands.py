@@ -449,6 +449,7 @@ def test_a_description_says_it_and_counts_waits_from_then(desk: Path) -> None:
     done = twolevel("workload", "info", "w.sacct")
     assert done.err.startswith(ONE_HELD)
     assert ONE_GPU in done.err
+    assert "--like" not in done.err  # the log names no machine
     assert (
         "recorded wait              min 0 s            median 45 s           mean 45 s           max 90 s" in done.out
     )
@@ -464,6 +465,20 @@ def test_a_stream_says_it_and_writes_the_same_table(desk: Path) -> None:
     assert ONE_GPU in said
     twolevel("run", *shared, "--out", "o")
     assert (desk / "s/jobs.parquet").read_bytes() == (desk / "o/jobs.parquet").read_bytes()
+
+
+def test_kinds_of_a_log_that_no_host_has_are_named(desk: Path) -> None:
+    (desk / "k.csv").write_text("id,submit,run,gpus,kind\n1,0,9,1,h800\n2,0,9,1,v100|k80\n3,0,9,1,\n")
+    columns = "job_id = 'id'\nsubmit = 'submit'\nrun = 'run'\ncores = 1\ngpus = 'gpus'\n"
+    kind = "[extras]\ngpu_kind = { column = 'kind', kind = 'label' }\n"
+    (desk / "k.toml").write_text(f"file = 'k.csv'\n[columns]\n{columns}{kind}[machine]\ncores = 8\n")
+    assert "as twolevel platform --like LOG does\n" in twolevel("workload", "info", "k.toml").err
+    shared = ("run", "k.toml", "--als", "recorded", "--trace", "none", "--force", "--out", "k", "--platform", "g.toml")
+    for gpu, kinds in {"gpu = 'v100'": "h800, k80", "": ""}.items():
+        (desk / "g.toml").write_text(f"[[hosts]]\ncount = 1\ncores = 8\nspeed_gflops = 1.0\ngpus = 4\n{gpu}\n")
+        said = [line for line in twolevel(*shared).err.splitlines() if line.startswith("no host has GPUs")]
+        tail = "jobs that accept no other kind are omitted"
+        assert said == [f"no host has GPUs of these kinds in the log: {kinds}; {tail}"] * bool(kinds)
 
 
 STORY = ("run", "sample", "--als", "gss", "--variation", "0.25", "--backfill", "easy", "--trace", "none")

@@ -16,7 +16,7 @@ from traces.base.errors import InputError, shown, shown_name
 from traces.base.time import MAX_NS, NS_PER_S, format_ns
 from traces.compiled import Array
 
-_LONGEST_NS = 3653 * 86_400 * NS_PER_S  # ten years: a longer duration has another unit
+LONGEST_NS = 3653 * 86_400 * NS_PER_S  # ten years: a longer duration has another unit
 
 
 def without_blanks(batch: RowBatch) -> RowBatch:
@@ -64,7 +64,7 @@ class BatchValues:
         if kind == cm.INSTANT:
             self._check_fit(name, values, MAX_NS, "more than 146 years after 1970")
         if kind == cm.DURATION:
-            longest = MAX_NS if self.map.time_zero == "given" else _LONGEST_NS  # our own tables may hold any duration
+            longest = MAX_NS if self.map.time_zero == "given" else LONGEST_NS  # our own tables may hold any duration
             self._check_fit(name, values, longest, "longer than ten years")
         return values
 
@@ -133,7 +133,7 @@ class BatchValues:
 
     def check_span(self, run: Array, derived: Array) -> None:
         """Raise InputError if a run time that is the ``derived`` end minus start shows that a start is none."""
-        wrong = derived & (run > _LONGEST_NS)
+        wrong = derived & (run > LONGEST_NS)
         if not wrong.any():
             return
         row = int(wrong.argmax())

@@ -16,6 +16,7 @@ import numpy as np
 
 from bls.workloads.readers.tables import arrays as ar
 from bls.workloads.readers.tables import column_map as cm
+from bls.workloads.readers.tables.batch_values import LONGEST_NS
 from bls.workloads.readers.tables.cells import READ
 from bls.workloads.readers.tables.named import map_text, recognised
 from bls.workloads.readers.tables.sources import RowBatch, RowTable, opened
@@ -23,6 +24,7 @@ from traces.base.errors import InputError, shown, shown_name
 from traces.compiled import Array
 
 _ROWS = 20_000  # rows that are read
+_MOST_INFINITE = 3  # numbers that may stand for no limit
 _MOST_LISTED = 60  # unused columns, and states, that are listed
 
 #: Words that a target's column has in its name, the best first; ``+`` joins words that are needed together.
@@ -309,8 +311,15 @@ class _Guess:
             unit = (
                 self._unit_of(target, name, found.value, there) if ar.is_text(array) or ar.is_number(array.type) else ""
             )
-        seconds = found.value // cm.TIME_UNITS["s"]
-        self._ns[target] = np.where(there, seconds * cm.TIME_UNITS.get(unit, cm.TIME_UNITS["s"]), -1)
+        seconds, unit_ns = found.value // cm.TIME_UNITS["s"], cm.TIME_UNITS.get(unit, cm.TIME_UNITS["s"])
+        endless = there & (seconds > LONGEST_NS // unit_ns)
+        if target == "walltime" and endless.any():  # such as 2³² − 1
+            codes, every = ar.distinct_words(array)
+            numbers = sorted({every[code] for code in codes[endless].tolist()})
+            few = len(numbers) <= _MOST_INFINITE
+            infinite += numbers if few else []
+            self._doubt(target, f"longer than ten years: {'no limit' if few else 'unit'}")
+        self._ns[target] = np.where(there & ~endless, seconds * unit_ns, -1)
         return {"unit": unit, "infinite": infinite}
 
     def _unit_of(self, target: str, name: str, value: Array, there: Array) -> str:
