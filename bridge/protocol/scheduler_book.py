@@ -14,7 +14,7 @@ from bridge.protocol.scheduler_messages import SCHEDULER_MESSAGES, SCHEDULER_ROL
 from bridge.protocol.session import Book
 from bridge.protocol.vocabulary import BrokenRule, Greeting, Message, name_of
 from traces.base.errors import shown
-from traces.records.gpus import WHOLE
+from traces.records.gpus import WHOLE_GPU
 
 _STEPS: Final = t.steps(t.SCHEDULED_JOB_TABLE)
 
@@ -140,8 +140,8 @@ class SchedulerBook(Book):
         if message.decision != self.decision + 1 or message.now_ns < self._now_ns:
             raise BrokenRule(f"decide {message.decision} at {message.now_ns} ns; expected: {self.decision + 1}, later")
         left = unpack_int32(message.free_gpus) if len(message.free_gpus) == 4 * self._n_gpus else np.array([-1])
-        if np.any((left < 0) | (left > WHOLE)):
-            allowed = f"0 to {WHOLE} for each of {self._n_gpus} GPUs"
+        if np.any((left < 0) | (left > WHOLE_GPU)):
+            allowed = f"0 to {WHOLE_GPU} for each of {self._n_gpus} GPUs"
             raise BrokenRule(f"free_gpus: {len(message.free_gpus)} bytes; allowed: int32 from {allowed}")
         self.decision, self._now_ns = message.decision, message.now_ns
 
