@@ -77,6 +77,11 @@ class WorkerKind(Checked, kw_only=True):
         return (self.count or 0) * self.streams
 
     @property
+    def places(self) -> int:
+        """``als.engine.devices.Devices.places``; 0 if its costs depend on no hosts."""
+        return FIRST_HOST * (self.data == "first") | HOST_LINK * (self.link == "host")
+
+    @property
     def changes_chunks(self) -> bool:
         """Whether a chunk on it is not just faster than on a core."""
         costs = self.launch_ns, self.in_bytes, self.out_bytes, self.variation
@@ -161,9 +166,7 @@ def kind_columns(kinds: Sequence[WorkerKind]) -> dict[str, Array]:
         "in_ns": np.array([0.0, *(kind.in_bytes for kind in kinds)]) * ns_per_byte,
         "out_ns": np.array([0.0, *(kind.out_bytes for kind in kinds)]) * ns_per_byte,
         "byte_ns": np.array(ns_per_byte),
-        "places": np.array(
-            [0, *(FIRST_HOST * (kind.data == "first") | HOST_LINK * (kind.link == "host") for kind in kinds)]
-        ),
+        "places": np.array([0, *(kind.places for kind in kinds)]),
         "spread": np.array([0.0, *(math.sqrt(math.log1p(kind.variation**2)) for kind in kinds)]),
     }
 
@@ -241,16 +244,16 @@ def _find_route(devices: Devices, kind: int, source: int, target: int, net: Netw
 
 
 @compiled()
-def place_links(devices: Devices, host: Ints, net: NetworkState) -> None:
-    """Set the link of each numbered device, and the costs of transfers over it. ``host``: of each slot, ascending; a device is
-    on that of its first slot."""
-    slots, costs = devices.slots, devices.costs
+def place_links(devices: Devices, core: Ints, host_of: Ints, net: NetworkState) -> None:
+    """Set the link of each numbered device, and the costs of transfers over it. A device is on the host of its first slot.
+    ``core``: of each slot; their hosts ascend."""
+    slots, costs, master = devices.slots, devices.costs, host_of[core[0]]
     for c in range(slots.kind.size):
         kind, device = slots.kind[c], slots.device[c]
         if kind == CORE or (c > 0 and slots.device[c - 1] == device):
             continue
-        slots.link[device], before = device, c - 1
-        while devices.places[kind] & HOST_LINK != 0 and before >= 0 and host[before] == host[c]:
+        slots.link[device], before, host = device, c - 1, host_of[core[c]]
+        while devices.places[kind] & HOST_LINK != 0 and before >= 0 and host_of[core[before]] == host:
             first = before == 0 or slots.device[before - 1] != slots.device[before]
             if first and slots.kind[before] == kind:
                 slots.link[device] = slots.link[slots.device[before]]
@@ -258,19 +261,14 @@ def place_links(devices: Devices, host: Ints, net: NetworkState) -> None:
             before -= 1
         slots.in_link_ns[device] = slots.out_link_ns[device] = devices.link_ns[kind]
         slots.in_task_ns[device], slots.out_task_ns[device] = devices.in_ns[kind], devices.out_ns[kind]
-        if net.kind == NONE or devices.places[kind] & FIRST_HOST == 0 or host[c] == host[0]:
+        if net.kind == NONE or devices.places[kind] & FIRST_HOST == 0 or host == master:
             continue
-        _find_route(devices, kind, host[0], host[c], net)
+        _find_route(devices, kind, master, host, net)
         slots.in_link_ns[device] += int(costs[0])
         slots.in_task_ns[device] *= costs[1]
-        _find_route(devices, kind, host[c], host[0], net)
+        _find_route(devices, kind, host, master, net)
         slots.out_link_ns[device] += int(costs[0])
         slots.out_task_ns[device] *= costs[1]
-
-
-def on_hosts(kinds: Sequence[WorkerKind]) -> bool:
-    """Whether the costs of some devices depend on their hosts."""
-    return any(kind.data == "first" or kind.link == "host" for kind in kinds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -323,7 +321,7 @@ class WorkerSlots:
         """Return the state for the engine; ``core_host``: host of each slot in the network, default 0. Raises InputError if
         there are other phases or tasks, or hosts on which costs depend are not there or do not ascend."""
         host = np.zeros(len(self.kind), np.int64)
-        if core_host is not None and on_hosts(self.kinds):
+        if core_host is not None and any(kind.places for kind in self.kinds):
             host, last = own(core_host, np.int64), (network.n_hosts or 2**24) - 1
             if host.shape != self.kind.shape or (np.diff(host, prepend=0, append=last) < 0).any():
                 raise InputError(
@@ -352,7 +350,7 @@ class WorkerSlots:
         given["on"] = () if self.on is None else self.on
         given["gflop"] = () if self.gflop is None else self.gflop.ravel()
         found = Devices.new(sizes, **given)
-        place_links(found, host, network)
+        place_links(found, np.arange(len(host)), host, network)
         return found
 
 

@@ -249,7 +249,6 @@ def new_inline_state(scenario: ReadyScenario, simulator: BatchSimulator, *, keep
         transfers=graphs.TransferColumns.new({"transfers": 2 * edges if sends else 0}),
         running=shared,
         device_slots=DeviceSlots.new({"device_slots": widest if programs.has_devices else 0}),
-        device_host=np.zeros(widest if programs.has_devices else 0, np.int64),
         device_works=np.empty(int(programs.table.work_kinds.max()) * room),
         device_on=np.zeros(len(programs.table.on) if programs.has_devices else 0, np.int64),
         gpu_rows=scenario.gpu_rows,

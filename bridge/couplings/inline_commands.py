@@ -156,9 +156,7 @@ def bind_devices(state: BatchState, inline: InlineState, job: int, n_cores: int)
             place_devices(slots, devices.streams, workers.count[first:stop])
         devices.on = inline.device_on[: on.size]
         begin_devices(slots, devices.streams, workers.factor[first:stop], on, devices.on, app.speed)
-        for c in range(n):
-            inline.device_host[c] = state.host_of[app.core_number[c]]
-        place_links(devices, inline.device_host[:n], app.graph.net)
+        place_links(devices, app.core_number, state.host_of, app.graph.net)
         n_works = table.work_kinds[place] * app.lengths.size
         devices.gflop = inline.device_works[:n_works]
         if n_works > 0:

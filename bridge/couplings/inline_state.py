@@ -203,7 +203,6 @@ class InlineState(State):
     transfers: TransferColumns = column()  # by job, in order of starts
     running: Running  # current application: ``shared``, a saved one, or a copy of it
     device_slots: DeviceSlots  # room for the slots of one application; empty if all workers are cores
-    device_host: Ints  # room for the host of each
     device_works: Floats  # room for the work of its tasks on each kind of workers; empty if it is everywhere the same
     device_on: Ints  # room for the kinds that take part in each of its phases
     gpu_rows: Ints2  # (programs, kinds of GPUs): as in ``ReadyScenario``

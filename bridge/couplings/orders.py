@@ -277,12 +277,9 @@ class Orders:
         return slots.kind
 
     def _placement(self, program: Program, numbers: Array) -> m.Placement | None:
-        if not program.workers or program.has_graph:  # with a graph, the order has the hosts anyway
-            return None
-        from als.workers import on_hosts  # not needed by jobs on cores
-
-        known = on_hosts(program.workers)
-        return m.Placement(core_host=pack_int32(self._core_host[numbers]), network=self._network) if known else None
+        if program.has_graph or not any(kind.places for kind in program.workers):
+            return None  # with a graph, the order has the hosts anyway
+        return m.Placement(core_host=pack_int32(self._core_host[numbers]), network=self._network)
 
     def answered(self, row: int, attempt: int) -> None:
         """Note that an attempt at a row was answered: the next :meth:`order` for it is for another attempt."""

@@ -59,12 +59,9 @@ class OpenJob:
         _check_scales(start, places)
         if start.latency_ns is not None:
             check_durations("latency_ns", start.latency_ns, cores)
-        if (start.network is None) != (start.core_host is None):
-            raise BrokenRule("core_host and network: one without the other; allowed: both, or neither")
-        if start.network is not None and start.core_host is not None:
-            _check_hosts(start.core_host, start.network, cores)
+        _check_hosts(start, cores)
         if start.recipe is not None and start.recipe.placement is not None:
-            _check_hosts(start.recipe.placement.core_host, start.recipe.placement.network, cores)
+            _check_hosts(start.recipe.placement, cores)
         if start.recipe is not None and start.recipe.drives is not None:
             check_size("drives", start.recipe.drives, 4, cores)
         if start.parts is not None:
@@ -160,12 +157,16 @@ def check_durations(name: str, column: bytes, cores: int) -> None:
         raise BrokenRule(f"{name} goes from {low} to {high}; allowed: 0 to {MAX_NS}")
 
 
-def _check_hosts(core_host: bytes, network: m.NetworkFields, cores: int) -> None:
-    check_size("core_host", core_host, 4, cores)
-    hosts = unpack_int32(core_host)
+def _check_hosts(start: m.SimulateJob | m.Placement, cores: int) -> None:
+    if (start.network is None) != (start.core_host is None):
+        raise BrokenRule("core_host and network: one without the other; allowed: both, or neither")
+    if start.network is None or start.core_host is None:
+        return
+    check_size("core_host", start.core_host, 4, cores)
+    hosts = unpack_int32(start.core_host)
     low, high = int(hosts.min()), int(hosts.max())
-    if low < 0 or high >= network.hosts:
-        raise BrokenRule(f"core_host goes from {low} to {high}; allowed: 0 to {network.hosts - 1}")
+    if low < 0 or high >= start.network.hosts:
+        raise BrokenRule(f"core_host goes from {low} to {high}; allowed: 0 to {start.network.hosts - 1}")
 
 
 def _check_parts(parts: tuple[m.Part, ...], tasks: int | None, *, graphs: bool) -> None:
