@@ -24,7 +24,7 @@ from tables import kept, table_rows
 from bls.stream import joined
 from bls.workloads import format_of, read_workload, sample_path
 from bls.workloads.columns import COLUMNS, OPTIONAL
-from bls.workloads.readers.tables import sources
+from bls.workloads.readers.tables import json_rows, sources
 from bls.workloads.readers.tables.column_map import parse_map
 from bls.workloads.readers.tables.first_map import first_map
 from bls.workloads.readers.tables.named import map_names, named_map
@@ -352,6 +352,7 @@ def test_blocks_of_json_have_the_cells_and_rejects_of_single_lines(
 
     with monkeypatch.context() as patched:
         patched.setattr(sources, "JSON_BYTES", size)
+        patched.setattr(json_rows, "_KINDS_OF", 1)
         by_blocks = found()
         patched.setattr(sources, "_parsed", lambda *_: None)
         assert found() == by_blocks
