@@ -24,7 +24,7 @@ from tables import kept, table_rows
 from bls.stream import joined
 from bls.workloads import format_of, read_workload, sample_path
 from bls.workloads.columns import COLUMNS, OPTIONAL
-from bls.workloads.readers.tables import sources
+from bls.workloads.readers.tables import json_rows, sources
 from bls.workloads.readers.tables.column_map import parse_map
 from bls.workloads.readers.tables.first_map import first_map
 from bls.workloads.readers.tables.named import map_names, named_map
@@ -303,6 +303,80 @@ def test_types_of_parquet_are_read_as_the_slow_reader_does(tmp_path: Path, data:
     if data.draw(st.booleans()):
         given_map["zone"] = "America/New_York"
     compare(tmp_path / "t.parquet", given_map)
+
+
+_JSON = st.one_of(
+    st.integers(-3, 2**65).map(str),
+    st.sampled_from(
+        ("-0", "-0.0", "1.50", "1e3", "2E-7", "1e999", "007", "NaN", "Infinity", "Inf", "true", "false", "null")
+    ),
+    st.sampled_from(
+        ('"5"', '"1.50"', '"a\\"b\\": 7, "', '"\\u00e9"', '"\\ud800"', '"a\tb"', '"x', '"-0,"', '"é}"', '":1,"')
+    ),
+    st.sampled_from(("[1, 2]", '{"a": 1}', "[]", "[[[1]]]", '{"x": {"y": {"z": {}}}}', "", "1 2", "tru")),
+)
+_KEYS = st.sampled_from(('"a"', '"b"', '"c"', '"other"', '"x \\"a"', '"\\u0061"', '"a.b"', "a"))
+
+
+@st.composite
+def json_lines(draw: st.DrawFn) -> bytes:
+    """Lines of JSON, most of which are objects of plain cells."""
+    kinds = {name: draw(st.sampled_from(("3", "2.5", "true", '"w"'))) for name in ('"a"', '"b"', '"c"')}
+    lines = []
+    for _ in range(draw(st.integers(1, 12))):
+        cells = dict(kinds)
+        if draw(st.integers(0, 3)) == 0:
+            cells[draw(_KEYS)] = draw(_JSON)
+        mark = draw(st.sampled_from((": ", ":", " :\t")))
+        line = "{" + ", ".join(f"{key}{mark}{cell}" for key, cell in cells.items()) + "}"
+        lines.append(draw(st.sampled_from((line,) * 12 + (line + line, f" {line}", f'{line},"', "", "[1]", line[:-1]))))
+    text = draw(st.sampled_from(("\n", "\n", "\r\n"))).join(lines) + draw(st.sampled_from(("", "\n")))
+    return text.encode().replace(b"w", draw(st.sampled_from((b"w", b"w", b"\xff"))))
+
+
+@settings(max_examples=600, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(text=json_lines(), size=st.sampled_from((1, 40, 1 << 20)))
+def test_blocks_of_json_have_the_cells_and_rejects_of_single_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: bytes, size: int
+) -> None:
+    (tmp_path / "t.jsonl").write_bytes(text)
+
+    def found() -> Any:
+        try:
+            with sources.opened(tmp_path / "t.jsonl", "jsonl") as table:
+                batches = list(table.batches(("a", "b", "c")))
+        except InputError as error:
+            return error.text
+        columns = {name: [str(cell) for one in batches for cell in one.columns[name].to_pylist()] for name in "abc"}
+        return [row for one in batches for row in one.line.tolist()], columns, table.n_rejected, table.rejected
+
+    with monkeypatch.context() as patched:
+        patched.setattr(sources, "JSON_BYTES", size)
+        patched.setattr(json_rows, "_KINDS_OF", 1)
+        by_blocks = found()
+        patched.setattr(sources, "_parsed", lambda *_: None)
+        assert found() == by_blocks
+
+
+@pytest.mark.parametrize(
+    ("cell", "texts"),
+    [
+        ("9007199254740993", [b"9007199254740993"]),
+        ("36893488147419103232", [b"36893488147419103232"]),
+        ("1.50", [b"1.50"]),
+        ('"1.50"', [b"1.50"]),
+        ("1e999", [b"1e999"]),
+        ("true", [b"true"]),
+        ("null", [None]),
+        ("-0", None),
+        ("[1]", None),
+        ("01", None),
+        ('1}\n{"a": 1} {"a": 2', None),
+    ],
+)
+def test_plain_cells_of_json_are_parsed_in_blocks(cell: str, texts: list[bytes | None] | None) -> None:
+    found = sources._parsed(f'{{"a": {cell}, "b": [1]}}\n'.encode(), ["a"])
+    assert (found and found["a"].to_pylist()) == texts
 
 
 # Published logs.

@@ -6,11 +6,14 @@ last element of the list at ``a``. On the way through a list without an index, a
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from typing import Any, BinaryIO
+
+import numpy as np
 
 from bls.workloads.columns import KEPT, RejectedLine
 from bls.workloads.workload import MALFORMED
@@ -20,6 +23,8 @@ from traces.base.given_file import parse_json
 MOST_JSON_BYTES = 1 << 30  #: longest JSON text that is one value, and so in memory as a whole
 _LOOKED_AT = 1000  # rows whose keys become the table's columns
 _LONGEST_LINE = 1 << 26
+_KINDS_OF = 100  # lines that show which columns have whole numbers
+_SCALAR = rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|true|false"
 _STEP = re.compile(r"([^.\[\]]+)|\[(-?[0-9]{1,6})\]")
 
 _DECODER = json.JSONDecoder(
@@ -69,18 +74,64 @@ def _paths(row: Row, within: str = "") -> Iterator[str]:
             yield from _paths(value, f"{within}{key}.")
 
 
-def records_of_lines(text: BinaryIO, source: str) -> Iterator[tuple[int, Any]]:
-    """The values of lines, with their numbers; lines that are no JSON as texts."""
-    line = 0
-    while data := text.readline(_LONGEST_LINE):
-        line += 1
-        if len(data) == _LONGEST_LINE:
+def blocks_of_lines(text: BinaryIO, size: int) -> Iterator[tuple[int, bytes]]:
+    """Whole lines of about ``size`` bytes, after the number of the first."""
+    first = 1
+    while data := text.read(size):
+        if not data.endswith(b"\n"):
+            data += text.readline(_LONGEST_LINE)
+        yield first, data
+        first += int(np.count_nonzero(np.frombuffer(data, np.uint8) == ord("\n")))
+
+
+def records_of_lines(first: int, data: bytes, source: str) -> Iterator[tuple[int, Any]]:
+    """The values of lines, with their numbers from ``first`` on; lines that are no JSON as texts."""
+    for line, one in enumerate(io.BytesIO(data), first):
+        if len(one) >= _LONGEST_LINE:
             raise InputError(f"{source}: line {line}: longer than {_LONGEST_LINE} bytes; allowed: one object per line")
-        if not data.isspace():
+        if not one.isspace():
             try:
-                yield line, _DECODER.decode(data.decode().strip())
+                yield line, _DECODER.decode(one.decode().strip())
             except (ValueError, RecursionError):
-                yield line, data.decode("utf-8", "replace").strip()
+                yield line, one.decode("utf-8", "replace").strip()
+
+
+def plain_lines(data: bytes) -> int:
+    """Number of lines if each starts and ends as an object and Arrow would find what Python's parser finds, else 0."""
+    if not data.startswith(b"{") or not data.endswith((b"}", b"\n")) or len(data) >= _LONGEST_LINE:
+        return 0
+    text = np.frombuffer(data, np.uint8)
+    ends = np.flatnonzero(text == ord("\n"))
+    starts = ends[: len(ends) - data.endswith(b"\n")] + 1
+    last = np.where(text[ends - 1] == ord("\r"), text[ends - 2], text[ends - 1])
+    if (last != ord("}")).any() or (text[starts] != ord("{")).any():
+        return 0
+    # Arrow reads -0 as 0, takes Inf as a number, and has no limit to the depth of objects and lists.
+    signs = np.flatnonzero(text[:-2] == ord("-"))
+    if np.isin(text[signs + 2][text[signs + 1] == ord("0")], tuple(b" \t,}")).any() or b"Inf" in data:
+        return 0
+    is_nested = np.count_nonzero(text == ord("}")) > len(starts) + 1 or b"[" in data
+    if is_nested and any(deep in data for deep in (b"[[", b"}}}}", b"}]}]")):
+        return 0
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return 0
+    return len(starts) + 1
+
+
+def quoted(data: bytes, names: Iterable[str]) -> bytes:
+    """Lines with the numbers and truth values of some keys as texts, as they are written."""
+    keys = b"|".join(re.escape(json.dumps(name, ensure_ascii=False)).encode() for name in names)
+    return re.sub(rb"((?:%s)\s*:\s*)(%s)(?=[\s,}])" % (keys, _SCALAR), rb'\1"\2"', data) if keys else data
+
+
+def whole_numbers(data: bytes, names: list[str]) -> tuple[list[str], list[str]]:
+    """The columns that have only whole numbers in the first lines, and those with other numbers or truth values."""
+    rows = [json.loads(line) for line in islice(io.BytesIO(data), _KINDS_OF)]
+    kinds = {name: {type(row[name]) for row in rows if row.get(name) is not None} for name in names}
+    whole = [name for name in names if kinds[name] == {int}]
+    return whole, [name for name in names if name not in whole and kinds[name] & {int, float, bool}]
 
 
 def records_of_text(text: BinaryIO, source: str, key: str) -> Iterable[tuple[int, Any]]:

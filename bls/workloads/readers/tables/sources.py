@@ -12,7 +12,7 @@ import os
 from array import array as numbers_array
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from itertools import chain
+from itertools import chain, tee
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -20,7 +20,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bls.workloads.columns import KEPT, RejectedLine
-from bls.workloads.readers.tables.json_rows import JsonRows, Row, cells_of, records_of_lines, records_of_text, root_of
+from bls.workloads.readers.tables.json_rows import (
+    JsonRows,
+    Row,
+    blocks_of_lines,
+    cells_of,
+    plain_lines,
+    quoted,
+    records_of_lines,
+    records_of_text,
+    root_of,
+    whole_numbers,
+)
 from bls.workloads.readers.tables.named import header_names, separator_of
 from bls.workloads.workload import MALFORMED
 from traces.base.errors import InputError, one_of, parse_real, printable, shown, shown_name
@@ -29,10 +40,12 @@ from traces.compiled import Array
 
 MOST_COLUMNS = 10_000  #: largest number of columns of a table
 BLOCK_BYTES = 1 << 21  #: bytes of CSV that are parsed in one step; also the longest row
-BATCH_ROWS = 1 << 16  #: rows of a batch of Parquet or JSON
+JSON_BYTES = 1 << 23  #: bytes of lines of JSON that are parsed in one step
+BATCH_ROWS = 1 << 16  #: rows of a batch of Parquet, or of JSON that is one list
 _PARQUET_BUFFER = 1 << 16  # bytes of a column of Parquet that are read in one step
 _LONGEST_HEADER = 1 << 24
 _PARQUET = b"PAR1"
+_LAST = "\0end\0"  # the first cell of a row that follows those of CSV, and is not of their number of cells
 _LONGEST = 200
 
 
@@ -69,6 +82,23 @@ class _Reading(io.RawIOBase):
         return self._file.readinto(memoryview(buffer))
 
 
+class _WithLast:
+    """A text that a given row follows, on a new line."""
+
+    closed = False
+
+    def __init__(self, text: Any, row: bytes) -> None:
+        self._text, self._row, self._end = text, row, b"\n"
+
+    def read(self, n: int) -> bytes:
+        data: bytes = self._text.read(n)
+        if not data and self._row:
+            data = self._row if self._end in (b"\r", b"\n") else b"\n" + self._row
+            self._row = b""
+        self._end = data[-1:]
+        return data
+
+
 @contextmanager
 def opened(
     path: str | os.PathLike[str], form: str = "", separator: str = "", header: tuple[str, ...] = (), records: str = ""
@@ -90,8 +120,7 @@ def opened(
             yield _Parquet(source)
         elif form in ("json", "jsonl") or (not form and start[:1] in (b"{", b"[")):
             is_lines = form == "jsonl" or (not form and start[:1] == b"{" and not records)
-            found = records_of_lines(text, source) if is_lines else records_of_text(text, source, records)
-            yield _Json(found, source)
+            yield _JsonLines(text, source) if is_lines else _Json(records_of_text(text, source, records), source)
         else:
             yield _Csv(text, source, separator, header)
 
@@ -132,14 +161,14 @@ def _check_width(names: tuple[str, ...], source: str) -> None:
 
 
 @contextmanager
-def _arrow_errors(form: str, source: str) -> Iterator[None]:
+def _arrow_errors(form: str, source: str, row: int = 0) -> Iterator[None]:
     try:
         yield
     except InputError:
         raise
     except (pa.ArrowException, OSError, ValueError) as error:
         if "straddl" in str(error):
-            what = f"a row is longer than {BLOCK_BYTES:,} bytes: perhaps a quotation mark is not closed"
+            what = f"row {row} is longer than {BLOCK_BYTES:,} bytes: perhaps a quotation mark is not closed"
             raise InputError(f"{source}: not usable {form}: {what}") from None
         said = printable(str(error).split("\n", 1)[0])[:_LONGEST]
         raise InputError(f"{source}: not usable {form}, perhaps truncated: {said}") from None
@@ -152,6 +181,7 @@ class _Csv:
         self.rejected: list[RejectedLine] = []
         self.n_rejected = 0
         self._bad = numbers_array("q")
+        self._is_whole = False  # whether the row that follows the last was found, and is not within a cell
         self._first = 1  # number of the first row
         while text.peek(1)[:1] == b"#":
             self.comments.append(text.readline(_LONGEST_HEADER).decode("utf-8", "replace").rstrip("\r\n"))
@@ -187,13 +217,14 @@ class _Csv:
         names = list(wanted)
         unique = [name if self.names.count(name) == 1 else f"\0{place}" for place, name in enumerate(self.names)]
         done, last = 0, self._first - 1
-        with _arrow_errors("CSV", self._source):
+        with _arrow_errors("CSV", self._source, last + 1):
             if not self._text.peek(1):
                 return
             decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
+            text = _WithLast(self._text, f"{_LAST}{self.separator * len(unique)}\n".encode())
             reader = arrow_csv.open_csv(
                 # Arrow cannot report a row that is not UTF-8.
-                pa.TransformInputStream(pa.PythonFile(self._text, "r"), lambda block: decoder.decode(block).encode()),
+                pa.TransformInputStream(pa.PythonFile(text, "r"), lambda block: decoder.decode(block).encode()),
                 read_options=arrow_csv.ReadOptions(use_threads=False, block_size=BLOCK_BYTES, column_names=unique),
                 parse_options=arrow_csv.ParseOptions(
                     delimiter=self.separator,
@@ -206,15 +237,23 @@ class _Csv:
                 ),
             )
         while True:
-            with _arrow_errors("CSV", self._source):
+            latest = max([last, *self._bad[-1:]])
+            with _arrow_errors("CSV", self._source, latest + 1):
                 rows = next(reader, None)
             if rows is None:
+                if not self._is_whole:
+                    row = max([last, *self._bad[-1:]])
+                    what = f"row {row}: a quotation mark is not closed, so that the cell has all the rows after it"
+                    raise InputError(f"{self._source}: {what}")
                 return
             line, done = self._numbers(len(rows), last, done)
             last = int(line[-1]) if len(line) else last
             yield RowBatch(dict(zip(names, rows.columns, strict=True)), line)
 
     def _skip(self, row: Any) -> str:
+        if row.text.startswith(_LAST):
+            self._is_whole = True
+            return "skip"
         line = int(row.number) + self._first - 1
         self._bad.append(line)
         self.n_rejected += 1
@@ -318,3 +357,53 @@ class _Json(JsonRows):
             )
         except ValueError:
             return pa.array(lists, pa.list_(pa.string()))
+
+
+class _JsonLines(_Json):
+    """One object per line. Arrow parses blocks of lines; a block that it cannot parse exactly is parsed line by line."""
+
+    def __init__(self, text: Any, source: str) -> None:
+        start, self._blocks = tee(blocks_of_lines(text, JSON_BYTES))
+        super().__init__(chain.from_iterable(records_of_lines(*block, source) for block in start), source)
+        # These rows only gave the names, and are read again. Blocks are kept as long as the rows have an iterator of them.
+        self._rows, self.rejected, self.n_rejected = chain(), [], 0
+
+    def batches(self, wanted: Iterable[str]) -> Iterator[RowBatch]:
+        """The rows, with some of the columns."""
+        names = list(wanted)
+        for first, data in self._blocks:
+            columns = _parsed(data, names)
+            if columns is not None:
+                yield RowBatch(columns, first + np.arange(len(next(iter(columns.values())))))
+            elif rows := list(self._checked(records_of_lines(first, data, self._source))):
+                lines = [line for line, _ in rows]
+                found = {name: self._column([row for _, row in rows], name, lines) for name in names}
+                yield RowBatch(found, np.array(lines, np.int64))
+
+
+def _parsed(data: bytes, names: list[str]) -> dict[str, Any] | None:
+    """The columns of lines with plain cells, as texts; None if the lines have to be parsed one by one."""
+    import pyarrow.json as arrow_json
+
+    n = plain_lines(data)
+    if not n or any(root_of(name) != name for name in names):
+        return None
+    try:
+        kinds = [whole_numbers(data, names), ([], names)]
+    except (ValueError, RecursionError):
+        return None
+    for whole, others in kinds:
+        text = quoted(data, others)
+        schema = pa.schema([(name, pa.int64() if name in whole else pa.string()) for name in names])
+        try:
+            table = arrow_json.read_json(
+                pa.BufferReader(text),
+                arrow_json.ReadOptions(use_threads=False, block_size=len(text) + 1),
+                arrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore"),
+            )
+        except pa.ArrowException:
+            continue
+        # Several objects in a line make more rows.
+        if len(table) == n:
+            return {name: table[name].combine_chunks().cast(pa.string()).cast(pa.binary()) for name in names}
+    return None
