@@ -132,7 +132,8 @@ def test_gpus_of_nodes_limit_the_units_there() -> None:
     assert places.earliest(replace(asking(2, 1, per_node=3), able=bits(1)), everywhere, 100) == (1000, bits(1))
     assert places.earliest(replace(asking(2, 2, per_unit=3), able=bits(1)), everywhere, 100) is None
     places.end(one)
-    assert places.free_gpus == [2, 4, 0, 2]
+    places.take(asking(3, 3, per_node=2), {0: 2, 3: 1})
+    assert places.free_gpus == [0, 4, 0, 0]
 
 
 @pytest.mark.parametrize("seed", range(3))
