@@ -10,6 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from bls.constraints.gpu_requests import GpuRequests
 from bls.running_jobs import RunView
 from bls.seen.jobs import JobFacts, SeenJob
 from bls.seen.machine import Present
@@ -121,6 +122,12 @@ class _Columns:
     def licences(self) -> Array:
         """Requested licences: int64 (n, L), in the order of ``view.platform.licence_names``."""
         return read_only(self._facts.licences[self.origin])
+
+    @cached_property
+    def gpu_requests(self) -> GpuRequests | None:
+        """Requests for numbered GPUs, in this order; None if no job of the run can request any."""
+        asked = self._facts.gpu_requests
+        return None if asked is None else asked.take(self.origin)
 
 
 class WaitingColumns(_Columns):

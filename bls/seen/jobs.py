@@ -77,6 +77,7 @@ class JobFacts:
         self.asks = asked is not None
         self.per_unit, self.licences = nothing if asked is None else [asked.per_unit, asked.licences]
         self.gpus = run.constraints.requested_gpus(run.workload.cores)
+        self.gpu_requests = None if asked is None else asked.gpus
         self._numbers = numbers  # of the rows, ascending; None: a row is its own number
 
     def number(self, row: int) -> int:

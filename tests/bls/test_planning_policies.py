@@ -67,6 +67,76 @@ def test_units_lie_where_the_cards_are_and_all_jobs_run(model: str, search: str,
             assert (left >= 0).all()
 
 
+SEARCHED = [(model, search) for model in MODELS for search in ("hinted", "paper", "lns", "list")]
+
+
+@pytest.mark.parametrize(("model", "search"), SEARCHED)
+def test_whole_gpus_are_counted_as_amounts_are(model: str, search: str, tmp_path: Path) -> None:
+    """The slower reference of numbered GPUs: the same numbers of GPUs as mere amounts of hosts."""
+    workload, asked = jobs_with_cards(3, tmp_path)
+    rows = [line.split(",") for line in asked.read_text().splitlines()[1:]]
+    found = []
+    for column, group in (
+        ("gpus_per_task", HostGroup(2, 4, 4.0, gpus=2)),
+        ("gpu", HostGroup(2, 4, 4.0, resources={"gpu": 2})),
+    ):
+        lines = [f"job_id,unit_cores,{column}", *(f"{job},{unit},{gpu}" for job, unit, gpu, _ in rows)]
+        asked.write_text("\n".join(lines) + "\n")
+        platform = Platform((group, HostGroup(2, 4, 4.0)))
+        bls = f"{model}:search={search},which=all"
+        found.append(bridge.simulate(workload, platform, bls=bls, als="recorded", requests=asked).jobs)
+    names = ["start_ns", "end_ns", "allocation"]
+    assert found[0][names].equals(found[1][names])
+
+
+@pytest.mark.parametrize(("model", "search"), SEARCHED)
+def test_kinds_and_shares_of_gpus_are_never_held_twice(model: str, search: str, tmp_path: Path) -> None:
+    kinds = ((2, "a"), (2, "a"), (1, "b"), (0, ""))
+    platform = Platform(tuple(HostGroup(1, 4, 4.0, gpus=gpus, gpu=kind) for gpus, kind in kinds))
+    chance, lines = (
+        np.random.default_rng(SEARCHED.index((model, search))),
+        ["job_id,unit_cores,gpus,gpu_milli,gpu_kind"],
+    )
+    lines[0] = lines[0].replace("gpus", "gpus_per_task")
+    jobs, submit = [], 0
+    for number in range(1, 31):
+        submit += int(chance.choice([0, 1, 4]))
+        kind, milli = str(chance.choice(["", "a", "a|b", "b"])), int(chance.choice([1000, 1000, 600, 300]))
+        most = 1 if milli < 1000 or kind == "b" else 2
+        unit, units, gpus = (
+            int(chance.integers(1, 3)),
+            1 if kind == "b" else int(chance.integers(1, 3)),
+            chance.integers(most + 1),
+        )
+        jobs.append((number, submit, int(chance.integers(1, 12)), unit * units, int(chance.integers(1, 20))))
+        lines.append(f"{number},{unit},{gpus},{milli},{kind}" if gpus else f"{number},{unit},,,")
+    asked = tmp_path / "asked.csv"
+    asked.write_text("\n".join(lines) + "\n")
+    for which in ("fits", "all"):
+        bls = f"{model}:search={search},which={which}"
+        result = bridge.simulate(Workload.from_jobs(jobs), platform, bls=bls, als="recorded", requests=asked)
+        check_ledger(result.ledger)
+        assert (result.jobs.state == "completed").all()
+        kind = np.repeat([name for _, name in kinds], [number for number, _ in kinds])
+        gpus = result.ledger.gpus
+        for row, line in enumerate(lines[1:]):
+            accepted = line.split(",")[-1].split("|")
+            held = gpus.gpu[gpus.first[row] : gpus.first[row + 1]]
+            assert accepted == [""] or set(kind[held]) <= set(accepted)
+
+
+def test_a_start_waits_if_no_single_gpu_is_left(tmp_path: Path) -> None:
+    """Of both GPUs 400 thousandths are left, which the models add up; job 3 needs 500 of one, and job 4 only 300."""
+    asked = tmp_path / "asked.csv"
+    asked.write_text("job_id,gpus_per_task,gpu_milli\n1,1,600\n2,1,600\n3,1,500\n4,1,300\n")
+    jobs = Workload.from_jobs([(1, 0, 10, 1, 10), (2, 0, 20, 1, 20), (3, 1, 5, 1, 5), (4, 2, 5, 1, 5)])
+    platform = Platform((HostGroup(1, 4, 4.0, gpus=2),))
+    for model in MODELS:
+        result = bridge.simulate(jobs, platform, bls=model, als="recorded", requests=asked)
+        check_ledger(result.ledger)
+        assert (result.jobs.start_ns // NS_PER_S).tolist() == [0, 0, 10, 2]
+
+
 def test_plans_are_recorded_with_their_pass(tmp_path: Path) -> None:
     result = simulated("pcp20:which=all", 4, tmp_path)
     passes = result.decisions
@@ -150,6 +220,10 @@ def test_features_outside_the_models_are_refused_in_one_line(tmp_path: Path) -> 
     asked.write_text("job_id,matlab\n2,1\n", encoding="utf-8")
     licensed = Platform((HostGroup(2, 4, 4.0),), licences={"matlab": 2})
     assert "job 2 requests licences" in refused(platform=licensed, constraints=ConstraintOptions(requests=asked))
+    asked.write_text("job_id,gpus_per_host\n2,1\n", encoding="utf-8")
+    with_gpus = Platform((HostGroup(2, 4, 4.0, gpus=1),))
+    several = refused(platform=with_gpus, constraints=ConstraintOptions(requests=asked))
+    assert "GPUs per host of job 2, of several units" in several
     windows = tmp_path / "windows.toml"
     windows.write_text('[[maintenance]]\nname = "cooling"\nbegin = 5\nend = 9\nhosts = "0"\n', encoding="utf-8")
     assert "reservations and maintenance" in refused(constraints=ConstraintOptions(windows=str(windows)))

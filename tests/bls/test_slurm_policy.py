@@ -4,6 +4,8 @@ That its starts are Slurm's is found out in ``tests/bridge/test_slurm_cycle.py``
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -109,6 +111,31 @@ def test_cores_come_from_one_node_if_one_of_the_best_set_suffices() -> None:
     assert places.now(job(2, 14), everywhere) is None
 
 
+def test_gpus_of_nodes_limit_the_units_there() -> None:
+    # 4 cores each, and 2, 4, 0 and 2 GPUs.
+    places, everywhere = ConsTres([4] * 4, [2, 4, 0, 2]), bits(*range(4))
+
+    def asking(number: int, cores: int, **gpus: int) -> SlurmJob:
+        return replace(job(number, cores), able=bits(0, 1, 3), **gpus)
+
+    assert places.now(asking(1, 4, per_unit=1), everywhere) == {1: 4}  # most of the GPUs that it can use are there
+    assert places.now(asking(1, 4, per_unit=1, unit=2), everywhere) == {3: 4}  # the tightest set of nodes
+    assert places.now(asking(1, 1, per_unit=2), everywhere) == {3: 1}
+    assert places.now(asking(1, 4, per_unit=2, unit=2), everywhere) == {1: 4}
+    assert places.now(asking(1, 9, per_unit=1), everywhere) is None
+    assert places.now(asking(1, 8, per_node=2), everywhere) == {0: 4, 1: 4}
+    one = asking(1, 2, per_unit=2)
+    one.end_s = 1000
+    places.take(one, {1: 2})
+    assert places.free_gpus == [2, 0, 0, 2]
+    assert places.now(asking(2, 1, per_node=3), everywhere) is None
+    assert places.earliest(replace(asking(2, 1, per_node=3), able=bits(1)), everywhere, 100) == (1000, bits(1))
+    assert places.earliest(replace(asking(2, 2, per_unit=3), able=bits(1)), everywhere, 100) is None
+    places.end(one)
+    places.take(asking(3, 3, per_node=2), {0: 2, 3: 1})
+    assert places.free_gpus == [0, 4, 0, 0]
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_fcfs_equals_ours_if_all_jobs_are_considered_at_once(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -142,6 +169,21 @@ def test_parameters_that_cannot_be_are_refused_by_name(text: str, words: str) ->
 def test_unsupported_features_are_refused(options: dict[str, object], words: str) -> None:
     with pytest.raises(InputError, match=words):
         bridge.simulate(Workload.from_jobs([(1, 0, 10, 1, 10)]), machine(2, 1), bls="slurm", als="recorded", **options)
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ("gpus_per_task,gpu_milli\n1,1,500\n", "job 1 requests 500 thousandths of a GPU; allowed: whole GPUs"),
+        ("unit_cores\n1,2\n", "job 1 requests more than cores; allowed: jobs of single cores, or with whole GPUs"),
+    ],
+)
+def test_shares_of_gpus_and_units_without_gpus_are_refused(asked: str, words: str, tmp_path: Path) -> None:
+    path = tmp_path / "asked.csv"
+    path.write_text(f"job_id,{asked}")
+    jobs, platform = Workload.from_jobs([(1, 0, 10, 2, 10)]), Platform((HostGroup(2, 4, 4.0, gpus=2),))
+    with pytest.raises(InputError, match=words):
+        bridge.simulate(jobs, platform, bls="slurm", als="recorded", requests=path)
 
 
 def test_jobs_that_wait_for_others_are_refused_before_any_runs() -> None:

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from slurm_here import machine, needs_slurm
+from slurm_here import machine, needs_slurm, replayed
 from slurm_soak import KINDS, Case, differing, drawn
 
-from bls.scheduler_options import Rules
+from bls.machine.platform import HostGroup, Platform
+from bls.scheduler_options import ConstraintOptions, Rules
 from bls.workloads.selection import select
 from bls.workloads.workload import Workload
 from bridge import simulate
@@ -95,3 +96,40 @@ def test_jobs_that_run_for_too_long_are_killed_when_slurm_looks(tmp_path: Path) 
     assert len(killed) > 5
     # Half a second before a whole minute, or half a minute, after the first submit, which is at 20 s.
     assert ((killed.end_ns - 20_000_000_000) % 30_000_000_000 == 14_500_000_000).all()
+
+
+def _with_gpus(seed: int) -> tuple[Platform, list[tuple[int, ...]], str]:
+    """Hosts with different numbers of GPUs of two kinds, and jobs that request some of each unit, of each host, or none."""
+    rng, jobs, at = np.random.default_rng([77, seed]), list[tuple[int, ...]](), 0
+    cores, gap = int(rng.choice([4, 8])), int(rng.choice([1, 30, 120]))
+    numbers = [2, *rng.choice([0, 2, 4], int(rng.integers(1, 5))).tolist()]
+    hosts = [(n, str(rng.choice(["a", "b"])) if n else "") for n in numbers]
+    lines = ["job_id,unit_cores,gpus_per_task,gpus_per_host,gpu_kind"]
+    while len(jobs) < 30:
+        per, n, units = str(rng.choice(["unit", "host", ""])), int(rng.integers(1, 3)), int(rng.integers(1, 5))
+        unit, kind = int(rng.integers(1, 3)) if per == "unit" else 1, str(rng.choice(["", "a", "b"])) if per else ""
+        has = [number if not per or kind in ("", name) else 0 for number, name in hosts]
+        most = [{"unit": number // n, "host": cores * (number >= n), "": cores}[per] for number in has]
+        if sum(min(cores // unit, each) for each in most) < units or (kind and not any(has)):
+            continue
+        at, run = at + int(rng.exponential(gap)), int(rng.integers(1, 900))
+        jobs.append((len(jobs) + 1, at, run, units * unit, int(run * rng.uniform(1, 3)) + 60))
+        counts = [n if per == one else "" for one in ("unit", "host")]
+        lines.append(",".join(map(str, [len(jobs), unit, *counts, kind])))
+    groups = (HostGroup(1, cores, 46.875 * cores, gpus=n, gpu=kind) for n, kind in hosts)
+    return Platform(tuple(groups)), jobs, "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("scheduler", ["backfill", "builtin"])
+@pytest.mark.parametrize("seed", range(2))
+def test_starts_and_places_with_gpus_are_those_of_slurm(seed: int, scheduler: str, tmp_path: Path) -> None:
+    platform, jobs, lines = _with_gpus(seed)
+    (tmp_path / "asked.csv").write_text(lines)
+    asked = {"constraints": ConstraintOptions(requests=str(tmp_path / "asked.csv"))}
+    keys = {"SchedulerType": f"sched/{scheduler}", "PriorityType": "priority/basic"}
+    slurm = replayed(jobs, platform, tmp_path / "replay", keys=keys, **asked).result.jobs
+    how = {"bls": f"slurm:scheduler={scheduler}", "als": "recorded", "rules": Rules(kill_at_walltime=True)}
+    ours = simulate(Workload.from_jobs(jobs), platform=platform, **how, **asked).jobs
+    names = ["start_ns", "allocation", "gpu_allocation"]
+    both = slurm.merge(ours, on="job_id", suffixes=("", "_ours"))
+    assert [both[name].tolist() for name in names] == [both[f"{name}_ours"].tolist() for name in names]

@@ -213,6 +213,7 @@ FILES = {
     "fails.csv": "host,down_s,up_s\n0,1,2\n",
     "licences.csv": "job_id,solver\n1,1\n",
     "gpus.csv": "job_id,gpus_per_task\n1,1\n",
+    "gpus-per-host.csv": "job_id,gpus_per_host\n2,1\n",
     "units.csv": "job_id,unit_cores\n1,2\n",
     "windows.toml": '[[maintenance]]\nname = "m"\nbegin = "500s"\nend = "900s"\nhosts = "1"\n',
     "applications.toml": "[default]\ntasks = 3\n",

@@ -26,7 +26,7 @@ class PlanningPolicy(Parameters):
 
     name: str = "pcp20"  # ``hcp19``, ``cp-classes``, ``pcp19`` or ``pcp20``
 
-    unaware_of: ClassVar = ("allocator", "partitions", "windows", "licences", "gpus", "switches", "power")
+    unaware_of: ClassVar = ("allocator", "partitions", "windows", "licences", "gpus per host", "switches", "power")
 
     def __post_init__(self) -> None:
         try:

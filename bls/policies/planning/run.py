@@ -7,9 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from bls.cp.dispatch import DispatchPlan, dispatch
+from bls.constraints.gpu_requests import GpuRequests
+from bls.cp.dispatch import DispatchPlan, PlannedStart, dispatch
 from bls.cp.instance import Instance, Prices
 from bls.cp.scheduling import cp_model
+from bls.machine.platform import Platform
 from bls.policies.planning.planner import PlanningPolicy
 from bls.seen.columns import RunningColumns, WaitingColumns
 from bls.seen.jobs import SeenJob
@@ -18,6 +20,7 @@ from bls.view import View
 from traces.base.time import NS_PER_S
 from traces.compiled import Array
 from traces.intervals import intervals_of
+from traces.records.gpus import WHOLE_GPU
 
 _NAMED = 8  #: number of overtaken jobs that are named for a start
 
@@ -72,9 +75,11 @@ class PlannedRun:
             self._wake(view, found)
         if not found.starts:
             return
-        past = _gone_past(found, waiting)
+        past, gpus = _gone_past(found, waiting), _FreeGpus(view, waiting)
         is_free, first = view.is_free.copy(), view.platform.first_core.tolist()
         for start in found.starts:
+            if not gpus.take(start):
+                continue  # in total enough is left of the GPUs of a host, but not of single ones: the job waits
             each = int(waiting.unit_cores[start.place])
             cores = take_lowest(is_free, first, {node: units * each for node, units in start.units_on.items()})
             because = ", ".join(filter(None, (found.source, past.get(start.place))))
@@ -157,33 +162,91 @@ def _gone_past(found: DispatchPlan, waiting: WaitingColumns) -> dict[int, str]:
     return words
 
 
+class _FreeGpus:
+    """Thousandths that are left of each GPU. Starting jobs take the lowest GPUs, as in the engine."""
+
+    def __init__(self, view: View, waiting: WaitingColumns) -> None:
+        self._asked, self._first = waiting.gpu_requests, view.platform.first_gpu.tolist()
+        self._left = [] if self._asked is None else view.free_gpus.tolist()
+
+    def take(self, start: PlannedStart) -> bool:
+        """Take the GPUs of a job; return False, and take none, if they do not suffice."""
+        if self._asked is None:
+            return True
+        each, milli = _gpus_of_unit(self._asked)[start.place].item(), self._asked.milli[start.place].item()
+        left = list(self._left)
+        for node, units in start.units_on.items():
+            parts = each * units
+            for gpu in range(self._first[node], self._first[node + 1]):
+                taken = min(parts, left[gpu] // milli)
+                left[gpu] -= taken * milli
+                parts -= taken
+            if parts:
+                return False
+        self._left = left
+        return True
+
+
+def _gpus_of_unit(asked: GpuRequests) -> Array:
+    # GPUs per host are those of a job of one unit; others are refused.
+    return asked.per_unit + asked.per_host
+
+
+class _GpuColumns:
+    """GPUs as resources of the models: equal parts of them, whole GPUs if no job requests a share; and for each request that
+    these do not describe – of some kinds, or of a share that leaves a part of a GPU unused – the number of GPUs or shares that
+    an empty host has for it."""
+
+    def __init__(self, platform: Platform, *columns: WaitingColumns | RunningColumns) -> None:
+        count, kind = np.diff(platform.first_gpu), platform.gpu_kind_of_host
+        every, asked = (1 << len(platform.gpu_kinds)) - 1, [jobs.gpu_requests for jobs in columns]
+        rows = [np.stack([one.kinds, one.milli, _gpus_of_unit(one)], axis=1) for one in asked if one is not None]
+        found = np.concatenate(rows) if rows else np.zeros((0, 3), np.int64)
+        special = (found[:, 2] > 0) & ((found[:, 0] != every) | (WHOLE_GPU % np.maximum(found[:, 1], 1) > 0))
+        self._classes = np.unique(found[special, :2], axis=0).tolist()
+        shares = [count * (kinds >> kind & 1) * (WHOLE_GPU // milli) for kinds, milli in self._classes]
+        self.names = ("gpus", *(f"gpus {kinds} {milli}" for kinds, milli in self._classes)) if len(found) else ()
+        self._piece = np.gcd.reduce([WHOLE_GPU, *found[found[:, 2] > 0, 1]])
+        self.of_hosts = np.stack([count * WHOLE_GPU // self._piece, *shares], axis=1)[:, : len(self.names)]
+
+    def per_unit(self, jobs: WaitingColumns | RunningColumns) -> Array:
+        """Requests per unit: int64 (n, resources)."""
+        asked = jobs.gpu_requests
+        if asked is None or not self.names:
+            return np.zeros((len(jobs), len(self.names)), np.int64)
+        each = _gpus_of_unit(asked)
+        classes = [each * ((asked.kinds == kinds) & (asked.milli == milli)) for kinds, milli in self._classes]
+        return np.stack([each * asked.milli // self._piece, *classes], axis=1)
+
+
 def _instance(
     view: View, capacity: Array, waiting: WaitingColumns, running: RunningColumns, prices: Prices | None
 ) -> Instance:
     # The instance of this instant for the models; the longest running jobs are lowest on the axis of a node.
+    gpus = _GpuColumns(view.platform, waiting, running)
+    capacity = np.concatenate([capacity, gpus.of_hosts], axis=1)
     if view.down:
-        capacity = capacity.copy()
         capacity[view.down] = 0
     order = np.argsort(-running.expected_end_ns, kind="stable")
     count = np.diff(running.host_first)[order]
     at = intervals_of(running.host_first[:-1][order], count)
     return Instance.at(
         view.now_ns,
-        resources=("cores", *view.platform.resource_names),
+        resources=("cores", *view.platform.resource_names, *gpus.names),
         capacity=capacity,
         expected_end_ns=running.expected_end_ns[order],
-        held_per_unit=_per_unit(running)[order],
+        held_per_unit=_per_unit(running, gpus)[order],
         places=(np.repeat(np.arange(len(order)), count), running.host[at], running.host_units[at]),
         row=waiting.rows,
         submit_ns=waiting.submit_ns,
         estimate_ns=waiting.estimate_ns,
         units=waiting.units,
-        per_unit=_per_unit(waiting),
+        per_unit=_per_unit(waiting, gpus),
         user=waiting.user,
         draw_mw=None if prices is None else waiting.more_mw,
         prices=prices,
     )
 
 
-def _per_unit(columns: WaitingColumns | RunningColumns) -> Array:
-    return np.concatenate([columns.unit_cores[:, np.newaxis], columns.resources], axis=1)
+def _per_unit(columns: WaitingColumns | RunningColumns, gpus: _GpuColumns) -> Array:
+    return np.concatenate([columns.unit_cores[:, np.newaxis], columns.resources, gpus.per_unit(columns)], axis=1)

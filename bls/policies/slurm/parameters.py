@@ -69,7 +69,7 @@ class SlurmCycle:
     name: str = "slurm"
 
     unaware_of: ClassVar = (
-        *("allocator", "partitions", "windows", "licences", "gpus", "switches", "power", "dependencies"),
+        *("allocator", "partitions", "windows", "licences", "switches", "power", "dependencies"),
         *("failures", "coordination", "estimates", "presets", "decision costs"),
     )
 

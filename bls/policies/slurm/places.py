@@ -28,6 +28,14 @@ class SlurmJob:
     kill_ns: int = -1  # latest instant at which it is killed; -1 never
     nodes: int = 0  # its nodes, or planned nodes, as bits
     on: dict[int, int] = field(default_factory=dict)  # number of its cores on each node
+    unit: int = 1  # cores of a unit, which is on one node
+    per_unit: int = 0  # GPUs of each unit
+    per_node: int = 0  # GPUs of each of its nodes
+    able: int = -1  # nodes that have GPUs as it requests them, as bits; -1: all nodes
+
+    def gpus_with(self, cores: int) -> int:
+        """The GPUs that it has on a node where it has this number of cores."""
+        return self.per_node + cores // self.unit * self.per_unit
 
 
 def nodes_of(nodes: int) -> Iterator[int]:
@@ -130,11 +138,12 @@ class Linear(FreeNodes):
 
     def now(self, job: SlurmJob, nodes: int) -> dict[int, int] | None:
         """Best fit by sets of consecutive nodes."""
-        found = _fitting(nodes & self.free, job.cores)
+        found = _fitting(nodes & job.able & self.free, job.cores)
         return None if found is None else dict.fromkeys(nodes_of(found), 1)
 
     def earliest(self, job: SlurmJob, nodes: int, now_s: int) -> tuple[int, int] | None:
         """Running jobs end at their limits, one at a time."""
+        nodes &= job.able
         free = self.free & nodes
         if (found := _fitting(free, job.cores)) is not None:
             return now_s, found
@@ -164,12 +173,12 @@ def _fitting(free: int, wanted: int) -> int | None:
 
 
 class ConsTres(FreeNodes):
-    """``select/cons_tres`` with ``CR_Core``."""
+    """``select/cons_tres`` with ``CR_Core``, on nodes with numbers of ``cores`` and ``gpus``."""
 
-    def __init__(self, cores: Sequence[int]) -> None:
+    def __init__(self, cores: Sequence[int], gpus: Sequence[int] = ()) -> None:
         super().__init__()
-        self.free = list(cores)
-        self._cores = list(cores)
+        self._cores, self._gpus = list(cores), list(gpus) or [0] * len(cores)
+        self.free, self.free_gpus = list(self._cores), list(self._gpus)
         self._all = (1 << len(cores)) - 1
 
     def usable(self) -> int:
@@ -178,26 +187,24 @@ class ConsTres(FreeNodes):
 
     def take(self, job: SlurmJob, on: dict[int, int]) -> None:
         super().take(job, on)
-        for node, count in on.items():
-            self.free[node] -= count
+        _change(job, self.free, self.free_gpus, -1)
 
     def end(self, job: SlurmJob) -> None:
         super().end(job)
-        for node, count in job.on.items():
-            self.free[node] += count
+        _change(job, self.free, self.free_gpus, 1)
 
     def now(self, job: SlurmJob, nodes: int) -> dict[int, int] | None:
         """Best fit by sets of consecutive nodes; on one node if one suffices."""
-        return _cores_on(self.free, nodes, job.cores)
+        return _cores_on(_room(job, self.free, self.free_gpus, nodes), job.cores)
 
     def earliest(self, job: SlurmJob, nodes: int, now_s: int) -> tuple[int, int] | None:
         """Running jobs end at their limits; jobs that end within some time of each other are handled together."""
         wanted = job.cores
-        if sum(self._cores[node] for node in nodes_of(nodes)) < wanted:
+        if sum(cores for cores, _ in _room(job, self._cores, self._gpus, nodes).values()) < wanted:
             return None
-        if (found := _cores_on(self.free, nodes, wanted)) is not None:
+        if (found := self.now(job, nodes)) is not None:
             return now_s, sum(1 << node for node in found)
-        free, ends = list(self.free), self._by_end()
+        free, gpus, ends = list(self.free), list(self.free_gpus), self._by_end()
         window_s, until_s, at, goes_on = _WINDOW_S, 0, 0, bool(ends)
         while goes_on:
             last: SlurmJob | None = None
@@ -214,8 +221,7 @@ class ConsTres(FreeNodes):
                 if not until_s:
                     until_s = other.end_s + _WINDOW_S - other.end_s % _WINDOW_S
                 last = other
-                for node, count in other.on.items():
-                    free[node] += count
+                _change(other, free, gpus, 1)
                 follower = ends[at] if at < len(ends) else None
                 if follower is None:
                     goes_on = False
@@ -232,26 +238,52 @@ class ConsTres(FreeNodes):
             window_s *= 2
             while follower is not None and follower.end_s > until_s + window_s:
                 window_s *= 2
-            if (found := _cores_on(free, nodes, wanted)) is not None:
+            if (found := _cores_on(_room(job, free, gpus, nodes), wanted)) is not None:
                 end_s = last.end_s if last.end_s > now_s else max(last.end_s + _KILL_WAIT_S, now_s + 1)
                 return end_s, sum(1 << node for node in found)
         return None
 
 
-def _cores_on(free: Sequence[int], nodes: int, wanted: int) -> dict[int, int] | None:
-    left = {node: free[node] for node in nodes_of(nodes) if free[node] > 0}
+def _change(job: SlurmJob, free: list[int], gpus: list[int], sign: int) -> None:
+    # Free (sign 1) or take (-1) the cores and GPUs of a job.
+    for node, count in job.on.items():
+        free[node] += sign * count
+        gpus[node] += sign * job.gpus_with(count)
+
+
+def _room(job: SlurmJob, free: Sequence[int], gpus: Sequence[int], nodes: int) -> dict[int, tuple[int, int]]:
+    # The free cores of each of these nodes that a job can use; and its free GPUs, up to the request, if units request some.
+    room = {}
+    for node in nodes_of(nodes & job.able):
+        cores, rank = free[node], 0
+        if job.able >= 0:
+            units = cores // job.unit if gpus[node] >= job.per_node else 0
+            if job.per_unit:
+                units = min(units, gpus[node] // job.per_unit)
+                rank = min(gpus[node], job.cores // job.unit * job.per_unit)
+            # For a single unit all nodes that have room for it are equal.
+            cores = job.unit * (min(units, 1) if job.cores == job.unit else units)
+        if cores > 0:
+            room[node] = cores, rank
+    return room
+
+
+def _cores_on(room: dict[int, tuple[int, int]], wanted: int) -> dict[int, int] | None:
+    left = {node: count for node, (count, _) in room.items()}
     if sum(left.values()) < wanted:
         return None
     sets: list[list[int]] = []
-    for node, count in left.items():
-        if sets and sets[-1][2] == node:
+    for node, (count, rank) in room.items():
+        if sets and sets[-1][2:] == [node, rank]:
             sets[-1][0] += count
             sets[-1][2] = node + 1
         else:
-            sets.append([count, node, node + 1])
+            sets.append([count, node, node + 1, rank])
     found: dict[int, int] = {}
     while wanted > 0:
-        best = _best(sets, wanted)
+        # Nodes with the most GPUs that the units can use are first.
+        rank = max(one[3] for one in sets if one[0])
+        best = _best([one for one in sets if one[3] == rank], wanted)
         assert best is not None
         within = range(best[1], best[2])
         single = min((node for node in within if left[node] >= wanted), key=lambda node: left[node], default=None)

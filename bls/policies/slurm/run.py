@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import ClassVar
 
+import numpy as np
+
 from bls.options import BLS
 from bls.policies.slurm.cycle import NEVER, Threads
 from bls.policies.slurm.parameters import SlurmCycle
@@ -13,6 +15,7 @@ from bls.seen.news import JobEligible, JobEnded, JobSubmitted
 from bls.view import View
 from traces.base.errors import InputError
 from traces.base.time import NS_PER_S
+from traces.records.gpus import WHOLE_GPU
 
 
 class SlurmRun:
@@ -65,7 +68,8 @@ class SlurmRun:
         if linear and max(cores) > 1:
             hosts = f"hosts of {max(cores)} cores; allowed: hosts of one core, or cons_tres"
             raise InputError(f"batch policy {how.name}: select=linear: {hosts}")
-        places, up_ns = Linear(cores) if linear else ConsTres(cores), view.now_ns - how.lead_ns
+        self._gpus, self._kinds = np.diff(view.platform.first_gpu).tolist(), view.platform.gpu_kind_of_host.tolist()
+        places, up_ns = Linear(cores) if linear else ConsTres(cores, self._gpus), view.now_ns - how.lead_ns
         self._threads = Threads(how, places, (1 << len(cores)) - 1, up_ns, view.date_ns, self._note_start)
         return self._threads
 
@@ -73,15 +77,25 @@ class SlurmRun:
         self._starts.append((job, on, by))
 
     def _slurm_job(self, seen: SeenJob) -> SlurmJob:
-        request = seen.request
-        if request.unit_cores > 1 or any(request.resources.values()):
+        request, platform = seen.request, seen.facts.platform
+        gpus = request.gpus
+        if any(request.resources.values()) or (request.unit_cores > 1 and gpus is None):
             asks = f"job {seen.job_id} requests more than cores"
-            raise InputError(f"{BLS:{self.name}}: {asks}; allowed: jobs of single cores")
+            raise InputError(f"{BLS:{self.name}}: {asks}; allowed: jobs of single cores, or with whole GPUs")
+        if gpus is not None and gpus.milli < WHOLE_GPU:
+            asks = f"job {seen.job_id} requests {gpus.milli} thousandths of a GPU"
+            raise InputError(f"{BLS:{self.name}}: {asks}; allowed: whole GPUs")
         unit_ns = self._how.minute * NS_PER_S
         limit_s = max(1, -(-seen.walltime_ns // unit_ns)) * self._how.minute
         self._submitted += 1
         first = self._how.priority_of(seen.cores, limit_s, len(self._first) - 1, self._first[-1])
-        return SlurmJob(self._submitted, seen.row, seen.cores, limit_s, first)
+        found = SlurmJob(self._submitted, seen.row, seen.cores, limit_s, first, unit=request.unit_cores)
+        if gpus is not None:
+            found.per_unit, found.per_node = (gpus.count, 0) if gpus.per == "unit" else (0, gpus.count)
+            kinds = {k for k, kind in enumerate(platform.gpu_kinds) if not gpus.kinds or kind in gpus.kinds}
+            nodes = enumerate(zip(self._gpus, self._kinds, strict=True))
+            found.able = sum(1 << node for node, (has, kind) in nodes if has >= gpus.count and kind in kinds)
+        return found
 
     def _tell(self, view: View, threads: Threads, now_ns: int) -> None:
         ended: list[JobEnded] = []
