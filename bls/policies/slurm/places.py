@@ -253,6 +253,7 @@ def _change(job: SlurmJob, free: list[int], gpus: list[int], sign: int) -> None:
 
 def _room(job: SlurmJob, free: Sequence[int], gpus: Sequence[int], nodes: int) -> dict[int, tuple[int, int]]:
     # The free cores of each of these nodes that a job can use; and its free GPUs, up to the request, if units request some.
+    # These ranks, and that nodes are equal for a single unit, were found by comparing runs with replays.
     room = {}
     for node in nodes_of(nodes & job.able):
         cores, rank = free[node], 0
