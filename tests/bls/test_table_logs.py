@@ -369,7 +369,9 @@ def test_blocks_of_json_have_the_cells_and_rejects_of_single_lines(
         ("true", [b"true"]),
         ("null", [None]),
         ("-0", None),
+        ("-0\r", None),
         ("[1]", None),
+        ('1, "c": ' + "[ " * 100 + "]" * 100, None),
         ("01", None),
         ('1}\n{"a": 1} {"a": 2', None),
     ],
@@ -377,6 +379,12 @@ def test_blocks_of_json_have_the_cells_and_rejects_of_single_lines(
 def test_plain_cells_of_json_are_parsed_in_blocks(cell: str, texts: list[bytes | None] | None) -> None:
     found = sources._parsed(f'{{"a": {cell}, "b": [1]}}\n'.encode(), ["a"])
     assert (found and found["a"].to_pylist()) == texts
+
+
+def test_objects_in_a_column_without_a_name_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "t.jsonl").write_text('{"": {"a": 1}}\n')
+    with sources.opened(tmp_path / "t.jsonl") as table, pytest.raises(InputError, match="row 1: column  is an object"):
+        list(table.batches([""]))
 
 
 # Published logs.

@@ -23,6 +23,7 @@ from traces.base.given_file import parse_json
 MOST_JSON_BYTES = 1 << 30  #: longest JSON text that is one value, and so in memory as a whole
 _LOOKED_AT = 1000  # rows whose keys become the table's columns
 _LONGEST_LINE = 1 << 26
+_MOST_OPENED = 100  # objects and lists in a line that Arrow parses
 _KINDS_OF = 100  # lines that show which columns have whole numbers
 _SCALAR = rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|true|false"
 _STEP = re.compile(r"([^.\[\]]+)|\[(-?[0-9]{1,6})\]")
@@ -108,10 +109,10 @@ def plain_lines(data: bytes) -> int:
         return 0
     # Arrow reads -0 as 0, takes Inf as a number, and has no limit to the depth of objects and lists.
     signs = np.flatnonzero(text[:-2] == ord("-"))
-    if np.isin(text[signs + 2][text[signs + 1] == ord("0")], tuple(b" \t,}")).any() or b"Inf" in data:
+    if np.isin(text[signs + 2][text[signs + 1] == ord("0")], tuple(b" \t\r,}")).any() or b"Inf" in data:
         return 0
-    is_nested = np.count_nonzero(text == ord("}")) > len(starts) + 1 or b"[" in data
-    if is_nested and any(deep in data for deep in (b"[[", b"}}}}", b"}]}]")):
+    opened = np.flatnonzero(text | 32 == ord("{"))  # also [
+    if np.diff(np.searchsorted(opened, [0, *starts, len(text)])).max() > _MOST_OPENED:
         return 0
     try:
         data.decode()

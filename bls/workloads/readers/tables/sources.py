@@ -386,7 +386,8 @@ def _parsed(data: bytes, names: list[str]) -> dict[str, Any] | None:
     import pyarrow.json as arrow_json
 
     n = plain_lines(data)
-    if not n or any(root_of(name) != name for name in names):
+    # Arrow ignores objects whose key is empty.
+    if not n or any(not name or root_of(name) != name for name in names):
         return None
     try:
         kinds = [whole_numbers(data, names), ([], names)]
