@@ -125,6 +125,6 @@ def test_the_page_on_the_recorded_times(alibaba: Path) -> None:
     succeeds("run", *words, "--als", "recorded", "--backfill", "easy", "--out", "replay")
     metrics = json.loads(Path("replay/run.json").read_text())["metrics"]
     assert metrics["max_wait_ns"] == 0
-    assert f"uses {100 * metrics['gpu_utilisation']:.2f} % of its GPUs" in " ".join(
+    assert f"uses {100 * metrics['gpu_utilisation']:.2f} % of the GPUs" in " ".join(
         section(PAGE, "The recorded times").split()
     )
