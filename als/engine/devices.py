@@ -45,9 +45,7 @@ class Devices(State, dim="kinds"):
     streams: Ints = column(constant=True)  # streams of a device
     launch_ns: Ints = column(constant=True)  # time before a chunk's transfer in
     link_ns: Ints = column(constant=True)  # latency of a device's link
-    in_ns: Floats = column(
-        constant=True
-    )  # further time of a transfer in over it, for each task; 0: nothing is transferred
+    in_ns: Floats = column(constant=True)  # further time of a transfer in, for each task; 0: nothing is transferred
     out_ns: Floats = column(constant=True)  # the same out of the device
     byte_ns: Floats = column(constant=True)  # time of a byte on the link
     places: Ints = column(constant=True)  # where data and links are: FIRST_HOST, HOST_LINK
