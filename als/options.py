@@ -51,7 +51,8 @@ WORKERS = Option[tuple[str, ...]](
     help="Workers that are no cores, driven by the last ones, e.g. gpu:count=4,speed=20,launch=10us; may be repeated")
 NETWORK = Option(
     name="network", panel=Panel.APPLICATION, names="als.network:MODELS", default="none", metavar="MODEL",
-    help="Model of data transfers between the tasks of a graph: none, hockney, cm02, lv08")
+    help="Model of data transfers between tasks of a graph, and between a job's first host and devices: none, "
+    "hockney, cm02, lv08")
 ORDER = Choice(
     name="order", default="index", choices=("index", "rank"), what="order", metavar="HOW",
     help="Order of ready tasks: index, or rank (upward rank); not with a planner")

@@ -39,9 +39,8 @@ class MachineShape:
     numbers: Array | None = None
     #: int64 (n_hosts + 1,): host ``h`` has the GPUs ``first_gpu[h]:first_gpu[h + 1]``; None if no host has any
     first_gpu: Array | None = None
-    gpu_kinds: tuple[
-        str, ...
-    ] = ()  #: one per host, empty for a host without GPUs or a kind of theirs; () if no host has any
+    #: one per host, empty for a host without GPUs or a kind of theirs; () if no host has any
+    gpu_kinds: tuple[str, ...] = ()
 
     @property
     def n_hosts(self) -> int:

@@ -93,21 +93,16 @@ def test_whole_gpus_are_counted_as_amounts_are(model: str, search: str, tmp_path
 def test_kinds_and_shares_of_gpus_are_never_held_twice(model: str, search: str, tmp_path: Path) -> None:
     kinds = ((2, "a"), (2, "a"), (1, "b"), (0, ""))
     platform = Platform(tuple(HostGroup(1, 4, 4.0, gpus=gpus, gpu=kind) for gpus, kind in kinds))
-    chance, lines = (
-        np.random.default_rng(SEARCHED.index((model, search))),
-        ["job_id,unit_cores,gpus,gpu_milli,gpu_kind"],
-    )
-    lines[0] = lines[0].replace("gpus", "gpus_per_task")
+    chance = np.random.default_rng(SEARCHED.index((model, search)))
+    lines = ["job_id,unit_cores,gpus_per_task,gpu_milli,gpu_kind"]
     jobs, submit = [], 0
     for number in range(1, 31):
         submit += int(chance.choice([0, 1, 4]))
         kind, milli = str(chance.choice(["", "a", "a|b", "b"])), int(chance.choice([1000, 1000, 600, 300]))
         most = 1 if milli < 1000 or kind == "b" else 2
-        unit, units, gpus = (
-            int(chance.integers(1, 3)),
-            1 if kind == "b" else int(chance.integers(1, 3)),
-            chance.integers(most + 1),
-        )
+        unit = int(chance.integers(1, 3))
+        units = 1 if kind == "b" else int(chance.integers(1, 3))
+        gpus = chance.integers(most + 1)
         jobs.append((number, submit, int(chance.integers(1, 12)), unit * units, int(chance.integers(1, 20))))
         lines.append(f"{number},{unit},{gpus},{milli},{kind}" if gpus else f"{number},{unit},,,")
     asked = tmp_path / "asked.csv"

@@ -251,7 +251,7 @@ class _Csv:
             yield RowBatch(dict(zip(names, rows.columns, strict=True)), line)
 
     def _skip(self, row: Any) -> str:
-        if row.text.startswith(_LAST):
+        if row.text == _LAST + self.separator * len(self.names):
             self._is_whole = True
             return "skip"
         line = int(row.number) + self._first - 1
