@@ -1,0 +1,2 @@
+from .folder import Measurement as Measurement, MeasurementRecord as MeasurementRecord
+from .folder import read_measurement as read_measurement, write_measurement as write_measurement
