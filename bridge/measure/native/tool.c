@@ -16,6 +16,7 @@
 enum {
     DEPTH = 32,           /* nested parallel regions; deeper ones are not recorded */
     NAMES = 64,           /* addresses whose names a thread remembers */
+    BATCH = 1000,         /* events whose time is measured together */
     TASKS_BITS = 40,      /* tasks of one thread, in bits; the thread's number follows */
 };
 
@@ -25,7 +26,7 @@ enum {
 
 struct team { /* a parallel region */
     struct twolevel_record *record;
-    uint32_t id, threads, taskloops, taskloop;
+    uint32_t id, taskloops, taskloop;
 };
 
 struct member { /* one thread in a region: an implicit task */
@@ -160,10 +161,8 @@ static void on_parallel_end(ompt_data_t *parallel, ompt_data_t *task, int flags,
         return;
     thread->inner_teams--;
     struct team *team = parallel ? parallel->ptr : NULL;
-    if (team && team->record) {
-        team->record->count = team->threads;
+    if (team && team->record)
         team->record->end = twolevel_now(&thread->out);
-    }
 }
 
 static void on_implicit_task(ompt_scope_endpoint_t endpoint, ompt_data_t *parallel, ompt_data_t *task, unsigned threads,
@@ -189,8 +188,8 @@ static void on_implicit_task(ompt_scope_endpoint_t endpoint, ompt_data_t *parall
         member->number = (uint16_t)number;
         if (member->team) {
             member->id = member->team->id;
-            if (number == 0)
-                member->team->threads = threads;
+            if (number == 0 && member->team->record)
+                member->team->record->count = threads;
         }
         if (!thread->placed)
             place(member, twolevel_now(&thread->out));
@@ -221,7 +220,7 @@ static void on_work(ompt_work_t work, ompt_scope_endpoint_t endpoint, ompt_data_
             member->chunks.records = 0;
             member->chunks.most = 1;
         }
-        if (work != ompt_work_taskloop)
+        if (work != ompt_work_taskloop) /* whose address is within the runtime */
             name(thread, address);
         struct twolevel_record *loop = member->loop = new_record(member, now);
         if (loop) {
@@ -295,7 +294,7 @@ static uint64_t number_of(const ompt_data_t *task) { return task && (task->value
 
 static void on_task_create(ompt_data_t *creator, const ompt_frame_t *frame, ompt_data_t *task, int flags, int dependences,
                            const void *address) {
-    (void)frame, (void)dependences;
+    (void)frame, (void)dependences, (void)address;
     struct thread *thread = present();
     struct member *member = innermost(thread);
     if (!(flags & ompt_task_explicit))
@@ -312,13 +311,8 @@ static void on_task_create(ompt_data_t *creator, const ompt_frame_t *frame, ompt
         record->end = record->begin;
         record->ordinal = TASKS;
         record->count = (uint32_t)flags;
-        if (member->loop && member->loop->ordinal & TASKLOOP) {
+        if (member->loop && member->loop->ordinal & TASKLOOP)
             record->ordinal = member->loop->ordinal;
-            if (address) { /* that of the loop is in the runtime */
-                name(thread, address);
-                member->loop->a = (uintptr_t)address;
-            }
-        }
         record->kind = TWOLEVEL_TASK_RECORD;
     }
 }
@@ -403,7 +397,10 @@ ompt_start_tool_result_t *ompt_start_tool(unsigned version, const char *runtime)
     return &result;
 }
 
-/* For Python: ns of one event and of one read of the clock; 0: no files can be written. */
+static double least(double one, double other) { return one < other ? one : other; }
+
+/* For Python: ns of one event and of one read of the clock, in the fastest of several batches, as others are disturbed; 0: no
+   files can be written. */
 int twolevel_costs(const char *given, int n, double *event_ns, double *read_ns) {
     if (!set_folder(given))
         return 0;
@@ -416,16 +413,20 @@ int twolevel_costs(const char *given, int n, double *event_ns, double *read_ns) 
     on_work(ompt_work_loop_dynamic, ompt_scope_begin, &parallel, &task, (uint64_t)n, NULL);
     if (!task.ptr)
         return 0;
-    int64_t begin = twolevel_clock();
-    for (int k = 0; k < n; k++) {
-        chunk.start = (uint64_t)k;
-        on_dispatch(&parallel, &task, ompt_dispatch_ws_loop_chunk, instance);
+    *event_ns = *read_ns = 1e18;
+    for (int k = 0; k < n; k += BATCH) {
+        int64_t begin = twolevel_clock();
+        for (int event = 0; event < BATCH; event++) {
+            chunk.start = (uint64_t)(k + event);
+            on_dispatch(&parallel, &task, ompt_dispatch_ws_loop_chunk, instance);
+        }
+        int64_t middle = twolevel_clock();
+        for (int read = 0; read < BATCH; read++)
+            twolevel_clock();
+        int64_t end = twolevel_clock();
+        *event_ns = least(*event_ns, (double)(middle - begin) / BATCH);
+        *read_ns = least(*read_ns, (double)(end - middle) / BATCH);
     }
-    int64_t middle = twolevel_clock();
-    for (int k = 0; k < n; k++)
-        twolevel_clock();
-    *event_ns = (double)(middle - begin) / n;
-    *read_ns = (double)(twolevel_clock() - middle) / n;
     active = 0;
     return 1;
 }

@@ -1,6 +1,6 @@
 /* Times of the chunks of a loop that no OpenMP runtime executes, for twolevel measure. Two macros, no library:
 
-       #include "twolevel_measure.h"                         // C11 or C++11, Linux
+       #include "twolevel_measure.h"                         // gnu11 or C++11, Linux
 
        TWOLEVEL_LOOP("forces", 1000) {                       // in the thread that starts the loop
            …                                                 // in each thread, for each of its chunks:

@@ -1,0 +1,70 @@
+"""The command ``twolevel measure``, which measures the loops and tasks of a real program."""
+
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+
+from bridge.options.bundles import argument, bundled
+from bridge.options.declared import FORCE, OUT
+from bridge.standard_error import lined_up, say
+from traces.base.options import Option, Panel, Whole
+
+_OUT = replace(OUT, help="Folder for the measurement; it must not exist", panel=Panel.OTHER)
+_FORCE = replace(FORCE, help="Replace an existing measurement", panel=Panel.OTHER)
+_REPEAT = Whole(
+    name="repeat", default=1, lowest=1, highest=10_000, metavar="K", help="Runs for each schedule and number of threads"
+)
+_SCHEDULES: Option[str | None] = Option(
+    name="schedules",
+    default=None,
+    metavar="LIST",
+    help="Schedules of loops with schedule(runtime), e.g. 'static; dynamic,16; guided'",
+)
+_THREADS: Option[str | None] = Option(
+    name="threads", default=None, metavar="LIST", help="Numbers of threads, separated by commas, e.g. 1,2"
+)
+
+
+@bundled
+def measure_command(
+    *,
+    command: Annotated[list[str], argument("COMMAND...", "The program and its arguments, after --.")],
+    out: Annotated[str, _OUT],
+    repeat: Annotated[int, _REPEAT] = _REPEAT.default,
+    schedules: Annotated[str | None, _SCHEDULES] = _SCHEDULES.default,
+    threads: Annotated[str | None, _THREADS] = _THREADS.default,
+    force: Annotated[bool, _FORCE] = _FORCE.default,
+) -> None:
+    """Run an OpenMP program without changing it, and write when each thread executed which iterations and tasks."""
+    from bridge.measure.run import (
+        Plan,
+        measured_runs,
+        program_of,
+        read_schedules,
+        read_threads,
+        summary,
+        write_measured,
+    )
+    from bridge.runs.directory import check_target, fresh_directory, named_folder
+
+    target = named_folder(out)
+    check_target(target, force)
+    plan = Plan(
+        tuple(command),
+        read_schedules(schedules, str(_SCHEDULES)),
+        read_threads(threads, str(_THREADS)),
+        _REPEAT.check(repeat),
+    )
+    program_of(plan.command)
+    done = measured_runs(plan)
+    with fresh_directory(target, force) as folder:
+        write_measured(done, folder)
+    for line in done.record.remarks:
+        say(line)
+    say(f"measurement: {target}")
+    print(lined_up(summary(done)))
+    if done.failed:
+        more = f" (and {len(done.failed) - 1} more runs)" if len(done.failed) > 1 else ""
+        say(f"twolevel: {done.failed[0]}{more}; what was measured until then is in {target}")
+        raise typer.Exit(1)
