@@ -148,7 +148,7 @@ class Lognormal(Spread):
         return LengthModel(self.name, _lognormal_length, (s,), cov=cov, source="its definition")
 
 
-def _weibull_shape(cov: float) -> float:
+def weibull_shape(cov: float) -> float:
     """The shape k with this coefficient of variation: Γ(1 + 2/k) / Γ(1 + 1/k)² = 1 + cov², by bisection of ln k."""
     wanted, low, high = math.log1p(cov * cov), math.log(0.05), math.log(1e9)
     while True:
@@ -180,7 +180,7 @@ class Weibull(Spread):
     def model(self, cov: float) -> LengthModel:
         if cov < 1e-6:  # the difference of the logarithms of Γ is lost in rounding
             return equal_lengths(self.name)
-        power = 1.0 / _weibull_shape(cov)
+        power = 1.0 / weibull_shape(cov)
         params = (power, math.exp(-math.lgamma(1.0 + power)))
         return LengthModel(self.name, _weibull_length, params, cov=cov, source="Weibull 1951")
 

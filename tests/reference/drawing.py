@@ -51,7 +51,7 @@ def uniform(word: int) -> float:
 
 
 def draws(name: str, stream: Iterator[int], mean: Callable[[], float], **given: float) -> Iterator[float]:
-    """Lengths of a distribution, one after the other, before those that are not above 0 are left out; each has the mean that there is then."""
+    """Lengths of a distribution, one after another, also those that are not above 0; each has the mean that there is then."""
     if name == "normal":
         for word in stream:
             yield mean() + given["cov"] * mean() * normal(word)
