@@ -1,5 +1,6 @@
 """The folder of a measurement: its record and its tables, whose columns are declared here only."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -179,9 +180,10 @@ def write_measurement(folder: Path, record: MeasurementRecord, tables: Mapping[s
     write_record(folder / RECORD, {"format": FORMAT, **vars(record)})
 
 
-def read_measurement(folder: Path) -> Measurement:
+def read_measurement(folder: str | os.PathLike[str]) -> Measurement:
     """Read a measurement. Raises InputError if the folder has none, or a table is not valid; the message names the file,
     column and row."""
+    folder = Path(folder)
     record = read_measurement_record(folder)
     frames = {name: _read(folder, name) for name in TABLES}
     _check_references(folder, frames)

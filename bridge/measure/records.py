@@ -25,7 +25,7 @@ RECORD_TYPE: Final = np.dtype(
         ("count", "<u4"),
     ]
 )
-_HEADER_TYPE: Final = np.dtype(
+HEADER_TYPE: Final = np.dtype(
     [
         ("magic", "<u8"),
         ("records", "<u8"),
@@ -58,6 +58,7 @@ class Findings:
     forks: int = 0  # OpenMP events in forked processes
     unfinished: int = 0  # chunks and tasks that had not ended when the program did
     merged: int = 0  # chunks in rows of several
+    own: int = 0  # instances of loops of our macros
     nested: int = 0  # parallel regions within others
     empty: list[str] = field(default_factory=list)  # parallel regions without loops and tasks that the runtime saw
     partly: dict[str, tuple[int, int]] = field(
@@ -104,7 +105,7 @@ def _files(folder: Path, found: Findings) -> Iterator[tuple[int, Array]]:
         content = np.fromfile(path, RECORD_TYPE)
         if not len(content):
             continue
-        header = content[:1].view(_HEADER_TYPE)[0]
+        header = content[:1].view(HEADER_TYPE)[0]
         if header["magic"] != MAGIC:
             continue  # the process was killed before it had written anything
         found.lost += int(header["lost"])
@@ -131,17 +132,18 @@ class _Names:
             for (binary, base), named in symbols.items():
                 lines = source_lines(binary, base, list(named))
                 for (address, symbol), (function, place) in zip(named.items(), lines, strict=True):
-                    offset = f"{address - base:#x}"
-                    name = place or function or symbol or f"{Path(binary).name}+{offset}"
-                    self._known[pid, address] = name, offset
+                    offset = f"+{address - base:#x}"
+                    name = place or function or symbol or f"{Path(binary).name}{offset}"
+                    self._known[pid, address] = name, "" if place else offset
 
     def of(self, addresses: list[tuple[int, int]]) -> dict[tuple[int, int], str]:
-        """Return the names of addresses, (process, address); equal ones are followed by the address in the file."""
+        """Return the names of addresses, (process, address). Equal ones that are no lines are followed by the address in the
+        file; of one line, compilers make several addresses."""
         known = {one: self._known.get(one, (hex(one[1]), "")) for one in addresses}
         several = defaultdict[str, set[str]](set)
         for name, offset in known.values():
             several[name].add(offset)
-        return {one: f"{name}+{offset}" if len(several[name]) > 1 else name for one, (name, offset) in known.items()}
+        return {one: f"{name}{offset}" if len(several[name]) > 1 else name for one, (name, offset) in known.items()}
 
     def loop(self, pid: int, number: int) -> str:
         """Return the name of a loop of our macros."""
@@ -180,8 +182,12 @@ class _Reading:
         loops, regions = self._loops()
         tables = {"loops": loops, "chunks": self._chunks(chunks[ended], loops), "waits": self._waits()}
         tables |= self._tasks()
+        seen = np.bincount(tables["chunks"]["loop"], tables["chunks"]["iterations"], len(loops["loop"]))
+        loops["iterations"] = np.maximum(loops["iterations"], seen.astype(np.int64))  # 0 if our macros do not know it
         if not (found.unfinished or found.lost):
-            self._find_missing(tables["chunks"], loops, regions)
+            for loop in np.flatnonzero(seen < loops["iterations"]).tolist():
+                name = regions[int(loops["region"][loop])][0]
+                found.partly.setdefault(name, (int(seen[loop]), int(loops["iterations"][loop])))
         self._affinity()
         return RunTables(regions, tables, found)
 
@@ -214,6 +220,7 @@ class _Reading:
         threads = np.ones(n, np.int64)
         threads[team >= 0] = records["count"][team[team >= 0]]
         own = (self._instances & 0xFFFFFFFF) == OWN
+        found.own = int(own.sum())
         for k in np.flatnonzero(own):
             threads[k] = max(1, len(np.unique(records["thread"][within[known]][place == k])))
         self._number = np.argsort(np.argsort(begin, kind="stable"), kind="stable")
@@ -299,16 +306,11 @@ class _Reading:
         order = np.lexsort((columns["begin_ns"], columns["thread"], loop))
         columns = {name: column[order] for name, column in columns.items()}
         columns["first"] = first_iterations(columns, loops["iterations"], ordinal[order])
+        # Processes of several pools have different numbers.
+        for one in np.unique(columns["loop"][columns["thread"] >= loops["threads"][columns["loop"]]]).tolist():
+            begin, end = np.searchsorted(columns["loop"], (one, one + 1))
+            columns["thread"][begin:end] = np.unique(columns["thread"][begin:end], return_inverse=True)[1]
         return columns
-
-    def _find_missing(
-        self, chunks: Mapping[str, Array], loops: Mapping[str, Array], regions: list[tuple[str, str]]
-    ) -> None:
-        # Loops of which the runtime has reported only some chunks.
-        seen = np.bincount(chunks["loop"], chunks["iterations"], len(loops["loop"])).astype(np.int64)
-        for loop in np.flatnonzero(seen < loops["iterations"]).tolist():
-            name = regions[int(loops["region"][loop])][0]
-            self._found.partly.setdefault(name, (int(seen[loop]), int(loops["iterations"][loop])))
 
     def _waits(self) -> dict[str, Array]:
         records, rows = self._records, self._kind(WAIT)

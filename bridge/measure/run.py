@@ -28,7 +28,7 @@ SCHEDULES: Final = {
     "guided": "guided",
     "auto": "",
     "trapezoidal": "other",
-    "static_steal": "other",
+    "static_steal": "dynamic",
 }
 _SCHEDULE = re.compile(r"(?:(?:non)?monotonic:)?([a-z_]+)(?:,([1-9][0-9]*))?")
 _HELP: Final = "twolevel_measure.h can measure it"
@@ -138,7 +138,9 @@ def measured_runs(plan: Plan) -> MeasuredRuns:
     tables, regions = joined(runs)
     tables["runs"] = {name: [row[name] for row in rows] for name in rows[0]}
     found = [run.findings for run in runs]
-    remarks = [*_general(found, program, has_loops=len(tables["loops"]["loop"]) > 0), *_unscheduled(tables, regions)]
+    remarks = [*_general(found, program, own=any(one.own for one in found)), *_unscheduled(tables, regions)]
+    if not len(tables["loops"]["loop"]):
+        raise InputError("; ".join(["nothing was measured", *remarks, *failed]))
     record = MeasurementRecord(
         "openmp",
         list(plan.command),
@@ -198,19 +200,19 @@ def _overhead(found: Sequence[Findings], costs: Costs) -> dict[str, Any]:
     return {"event_ns": round(costs.event_ns, 1), "events": events, "share": round(min(share, 1.0), 6)}
 
 
-def _general(found: Sequence[Findings], program: Path, *, has_loops: bool) -> list[str]:
-    # What was merged or could not be measured, one line for each kind.
+def _general(found: Sequence[Findings], program: Path, *, own: bool) -> list[str]:
+    # What was merged or could not be measured, one line for each kind. ``own``: whether our macros have measured a loop.
     def total(name: str) -> int:
         return sum(getattr(one, name) for one in found)
 
     lines = []
     if not any(one.processes for one in found):
         why = "is linked statically" if is_static(str(program)) else "has called no OpenMP runtime that is a library"
-        lines.append(f"{program.name} {why}: nothing was measured; {_HELP}")
-    elif empty := list(dict.fromkeys(name for one in found for name in one.empty)):
+        lines.append(f"{program.name} {why}; {_HELP}")
+    elif (empty := list(dict.fromkeys(name for one in found for name in one.empty))) and not own:
         inlined = "the compiler has put their schedule into the program; schedule(runtime) and twolevel_measure.h help"
         lines.append(f"parallel regions without loops of the runtime: {listed(empty)}; {inlined}")
-    elif not has_loops:
+    elif not any(one.thread_ns for one in found):
         lines.append(f"{program.name} has executed no parallel loop and no task")
     if partly := {name: counts for one in found for name, counts in one.partly.items()}:
         name, (seen, n) = next(iter(partly.items()))
@@ -223,7 +225,7 @@ def _general(found: Sequence[Findings], program: Path, *, has_loops: bool) -> li
     if lost := total("lost"):
         lines.append(f"{lost} events were lost, as a file of records had no room; run fewer iterations")
     if unfinished := total("unfinished"):
-        lines.append(f"{unfinished} chunks or tasks had not ended when the program did, and are left out")
+        lines.append(f"chunks and tasks that had not ended when the program did are left out: {unfinished}")
     if total("forks"):
         lines.append("OpenMP in a forked process was not measured; a program that it executes would be")
     if total("backward"):

@@ -63,8 +63,10 @@ struct twolevel_header {
 #define TWOLEVEL_MAGIC 0x31534d4c32575431u
 #define TWOLEVEL_BLOCK 16384u            /* records that a file grows by: a multiple of pages */
 #define TWOLEVEL_MOST (TWOLEVEL_BLOCK << 10) /* records of one file: 800 MB */
+#ifndef TWOLEVEL_WHOLE
 #define TWOLEVEL_WHOLE (1u << 20)        /* chunks of one thread in one loop that are recorded one by one … */
 #define TWOLEVEL_STEP_BITS 17            /* … and number of records, in bits, after which twice as many are merged */
+#endif
 
 struct twolevel_thread {
     struct twolevel_header *head;
