@@ -147,14 +147,12 @@ def test_tasks_have_their_dependences_creators_and_times(toy: Any) -> None:
     assert tasks.run_ns[4] <= tasks.end_ns[4] - tasks.begin_ns[4]
 
 
-def _ordered(rows: list[tuple[int, int, int, int, int]]) -> set[tuple[int, int]]:
-    # Slow: every pair of siblings with common data that may not run in any order.
+def _ordered(accesses: list[tuple[object, int, int]]) -> set[tuple[int, int]]:
+    # Slow: every pair of tasks with common data that may not run in any order.
     pairs = set()
-    for at, (creator, region, task, address, kind) in enumerate(rows):
-        for other_creator, other_region, before, other_address, other_kind in rows[:at]:
-            same = (creator, region, address) == (other_creator, other_region, other_address)
-            free = kind == other_kind and kind in (1, 4, 7)
-            if same and task != before and not free:
+    for at, (data, task, kind) in enumerate(accesses):
+        for other, before, other_kind in accesses[:at]:
+            if data == other and task != before and not (kind == other_kind and kind in (1, 4, 7)):
                 pairs.add((before, task))
     return pairs
 
@@ -168,11 +166,11 @@ def _closed(pairs: set[tuple[int, int]]) -> set[tuple[int, int]]:
 @pytest.mark.parametrize("seed", range(20))
 def test_dependences_are_those_of_every_pair_of_accesses(seed: int) -> None:
     random = np.random.default_rng(seed)
-    rows = []
+    accesses = []
     for task in range(12):
-        for address in random.choice(3, random.integers(1, 3), replace=False):
-            rows.append((int(task % 2 and -1), 0, task, int(address), int(random.choice([1, 2, 3, 4, 7]))))
-    assert _closed(set(dependences(rows))) == _closed(_ordered(rows))
+        for data in random.choice(3, random.integers(1, 3), replace=False).tolist():
+            accesses.append(((task % 2, data), task, int(random.choice([1, 2, 3, 4, 7]))))
+    assert _closed(set(dependences(accesses))) == _closed(_ordered(accesses))
 
 
 def test_runs_are_interleaved_and_loops_that_do_not_follow_the_schedule_are_named(toy: Any) -> None:
