@@ -2,6 +2,9 @@
 
 import json
 import os
+import re
+import runpy
+import shlex
 import signal
 import subprocess
 import sys
@@ -14,8 +17,10 @@ from typing import Any
 import numpy as np
 import pytest
 from command_line import Ran, succeeds, twolevel
+from pages import ROOT, blocks
 
 from bridge.measure import Measurement, measuring, read_measurement
+from bridge.measure.folder import TABLES
 from bridge.measure.in_python import MeasuredLoop
 from bridge.measure.openmp import installed_openmp
 from bridge.measure.records import dependences
@@ -24,7 +29,8 @@ from traces.base.errors import InputError
 pytestmark = pytest.mark.whole
 
 HERE = Path(__file__).parent
-HEADER = HERE.parents[1] / "bridge" / "measure" / "native"
+HEADER = ROOT / "bridge" / "measure" / "native"
+PAGE = ROOT / "docs" / "how-to" / "measure.md"
 
 
 @pytest.fixture(scope="module")
@@ -394,13 +400,27 @@ def test_the_block_is_one_loop_if_none_is_named() -> None:
         raise AssertionError
     with pytest.raises(InputError, match="measuring: no chunk was measured"), measuring("n"):
         pass
-    with (
-        pytest.raises(InputError, match="chunk: iterations: 0 is out of range"),
-        measuring("n") as m,
-    ):
-        m.chunk(0, 0)
+    with pytest.raises(InputError, match="chunk: iterations: 0 is out of range"), measuring("n") as m, m.chunk(0, 0):
+        raise AssertionError
     assert not Path("n").exists()
     assert json.loads(Path("m/measurement.json").read_text())["remarks"] == []
     with measuring("m", force=True) as m:
         _work(m, 0)
-    succeeds("doctor")
+
+
+def test_the_page_does_what_it_says() -> None:
+    Path("app.c").write_text(blocks(PAGE, "c")[0], encoding="utf-8")
+    compiling, *measurements = blocks(PAGE, "text")[0].splitlines()
+    subprocess.run(shlex.split(compiling), check=True)
+    for line in measurements:
+        succeeds(*shlex.split(line)[1:])
+    assert len(read_measurement("several").runs) == 18
+    Path("example.py").write_text(blocks(PAGE, "python")[0], encoding="utf-8")
+    runpy.run_path("example.py", run_name="__main__")
+    assert read_measurement("loops").chunks.iterations.sum() == 200
+    rows = dict(re.findall(r"^\| `(\w+)\.parquet` \|.*?\| (.*) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE))
+    said = {name: re.findall(r"`(\w+)`", text) for name, text in rows.items()}
+    assert said == {name: list(columns) for name, columns in TABLES.items()}
+    finding = shlex.split(blocks(PAGE, "text")[1])
+    found = subprocess.run([sys.executable, *finding[1:]], capture_output=True, text=True, check=True).stdout.strip()
+    assert (Path(found) / "twolevel_measure.h").is_file()
