@@ -112,9 +112,9 @@ def measuring(folder: str | os.PathLike[str], *, force: bool = False) -> Iterato
         tables["runs"] = {name: [value] for name, value in (row | {"schedule": "", "exit_status": 0}).items()}
         event_ns, read_ns = _costs()
         record = record_head("python", sys.argv, read_ns, (event_ns, found.events, found.thread_ns))
-        write_measurement(
-            target, replace(record, versions={**record.versions, "python": sys.version.split()[0]}), tables
-        )
+        versions = {**record.versions, "python": sys.version.split()[0]}
+        remarks = [f"{found.stray} chunks are left out, as they belong to no loop"] if found.stray else []
+        write_measurement(target, replace(record, versions=versions, remarks=remarks), tables)
 
 
 def _write(loop: MeasuredLoop, kind: int, begin_ns: int, a: int, b: int) -> None:

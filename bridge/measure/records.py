@@ -42,6 +42,7 @@ class Findings:
     backward: int = 0  # times at which the clock was before the last one
     forks: int = 0  # OpenMP events in forked processes
     unfinished: int = 0  # chunks and tasks that had not ended when the program did
+    stray: int = 0  # chunks outside of the loops of their process
     merged: int = 0  # chunks in rows of several
     own: int = 0  # instances of loops of our macros
     nested: int = 0  # parallel regions within others
@@ -225,7 +226,9 @@ class _Reading:
         every = self._kind(CHUNK)
         rows = every[records["end"][every] >= 0]
         unfinished = len(every) - len(rows)
+        found.stray += len(rows)
         rows, place = self._place(rows)
+        found.stray -= len(rows)
         found.unfinished += unfinished
         order = np.lexsort((records["begin"][rows], records["thread"][rows], self._number[place]))
         rows, loop = rows[order], self._number[place][order]

@@ -182,6 +182,7 @@ def _general(found: Findings, program: Path) -> list[str]:
         f"{found.merged} chunks are in rows of several: a thread had more than 2^20 chunks in one loop": found.merged,
         f"{found.lost} events were lost, as a file of records had no room; run fewer iterations": found.lost,
         f"chunks and tasks that had not ended when the program did are left out: {found.unfinished}": found.unfinished,
+        f"{found.stray} chunks are left out, as their process has begun no loop": found.stray,
         "OpenMP in a forked process was not measured; a program that it executes would be": found.forks,
         f"the clock went back {found.backward} times; these times are those of the event before": found.backward,
         "the program's clock differs from the system's; times begin with its first event": found.shifted,

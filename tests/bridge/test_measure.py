@@ -390,6 +390,15 @@ def test_loops_of_python_in_processes_and_threads(start: str) -> None:
     assert found.record.overhead["event_ns"] > 0
 
 
+def test_chunks_outside_of_a_named_loop_are_left_out_with_a_remark() -> None:
+    with measuring("m") as m, m.loop("named") as loop:
+        _work(loop, 0)
+        _work(m, 10)
+    found = read_measurement("m")
+    assert found.chunks["first"].tolist() == [0]
+    assert found.record.remarks == ["1 chunks are left out, as they belong to no loop"]
+
+
 def test_the_block_is_one_loop_if_none_is_named() -> None:
     with measuring("m") as m:
         for first in range(0, 30, 10):
