@@ -37,15 +37,8 @@ def measure_command(
     force: Annotated[bool, _FORCE] = _FORCE.default,
 ) -> None:
     """Run an OpenMP program without changing it, and write when each thread executed which iterations and tasks."""
-    from bridge.measure.run import (
-        Plan,
-        measured_runs,
-        program_of,
-        read_schedules,
-        read_threads,
-        summary,
-        write_measured,
-    )
+    from bridge.measure.folder import write_measurement
+    from bridge.measure.run import Plan, measured_runs, read_schedules, read_threads
     from bridge.runs.directory import check_target, fresh_directory, named_folder
 
     target = named_folder(out)
@@ -56,14 +49,13 @@ def measure_command(
         read_threads(threads, str(_THREADS)),
         _REPEAT.check(repeat),
     )
-    program_of(plan.command)
     done = measured_runs(plan)
     with fresh_directory(target, force) as folder:
-        write_measured(done, folder)
+        write_measurement(folder, done.record, done.tables)
     for line in done.record.remarks:
         say(line)
     say(f"measurement: {target}")
-    print(lined_up(summary(done)))
+    print(lined_up(done.summary()))
     if done.failed:
         more = f" (and {len(done.failed) - 1} more runs)" if len(done.failed) > 1 else ""
         say(f"twolevel: {done.failed[0]}{more}; what was measured until then is in {target}")

@@ -104,7 +104,7 @@ _KEYS: Final = {
     "tasks": ("run", "task"),
 }
 
-#: (table, columns, table of which they identify a row, its columns)
+#: (table, columns, other table, the columns of its rows that they identify)
 _REFERENCES: Final = (
     ("loops", ("run",), "runs", ("run",)),
     ("loops", ("region",), "regions", ("region",)),

@@ -1,7 +1,6 @@
 """Measurements of loops in Python: of joblib, multiprocessing, threads, or around calls of compiled functions."""
 
 import itertools
-import mmap
 import os
 import struct
 import sys
@@ -9,28 +8,27 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
-from bridge.measure.folder import MeasurementRecord, write_measurement
-from bridge.measure.machine import clock, machine, own_version
-from bridge.measure.records import CHUNK, HEADER_TYPE, LOOP, MAGIC, OWN, joined, run_tables
+from bridge.measure.folder import write_measurement
+from bridge.measure.machine import record_head
+from bridge.measure.records import CHUNK, HEADER_TYPE, LOOP, MAGIC, OWN, Findings, joined, run_tables
 from bridge.runs.directory import fresh_directory
 from bridge.scratch import scratch_folder
 from traces.base.errors import InputError, whole
 from traces.compiled import Array
 
 _MOST = 2**62
-_TRIED, _BATCH = 50, 20  #: batches of chunks, and of reads of the clock, whose time is measured; size of a batch
-
 _RECORD: Final = struct.Struct("<qqQQIIHHI")  #: a record of ``RECORD_TYPE``
-_BLOCK: Final = 16_384 * _RECORD.size  #: bytes by which a file grows: a multiple of pages
+_TRIED: Final = 200  #: chunks whose time is measured
 
-#: (folder of records, process, thread) → file.
-_files: "dict[tuple[str, int, int], _File]" = {}
+#: (folder of records, process, thread) → file, number of the thread.
+_files: dict[tuple[str, int, int], tuple[int, int]] = {}
+_numbers = itertools.count(1)
 
 
 @dataclass(frozen=True)
@@ -41,33 +39,17 @@ class MeasuredLoop:
     pid: int  # the process that measures
     number: int = 0  # of the loop
 
-    def chunk(self, first: int, iterations: int) -> "MeasuredChunk":
+    @contextmanager
+    def chunk(self, first: int, iterations: int) -> Iterator[None]:
         """Measure a chunk: ``with loop.chunk(first, iterations): …`` in the thread or process that executes it.
 
-        Parameters
-        ----------
-        first : int
-            Its first iteration, from 0.
-        iterations : int
-            Its number of iterations, at least 1.
+        ``first`` is its first iteration, from 0; ``iterations`` is at least 1.
         """
         first = whole("chunk: first", first, 0, _MOST)
-        return MeasuredChunk(self, first, whole("chunk: iterations", iterations, 1, _MOST))
-
-
-class MeasuredChunk:
-    """The context of one chunk, which is recorded when it ends."""
-
-    def __init__(self, loop: MeasuredLoop, first: int, iterations: int) -> None:
-        self._loop, self._first, self._iterations = loop, first, iterations
-        self._begin_ns = 0
-
-    def __enter__(self) -> None:
-        self._begin_ns = time.monotonic_ns()
-
-    def __exit__(self, *error: object) -> None:
-        end_ns = time.monotonic_ns()
-        _write(self._loop, CHUNK, (self._begin_ns, end_ns), self._first, self._iterations)
+        iterations = whole("chunk: iterations", iterations, 1, _MOST)
+        begin_ns = time.monotonic_ns()
+        yield
+        _write(self, CHUNK, begin_ns, first, iterations)
 
 
 class Measuring(MeasuredLoop):
@@ -75,24 +57,17 @@ class Measuring(MeasuredLoop):
 
     @contextmanager
     def loop(self, name: str, iterations: int = 0) -> Iterator[MeasuredLoop]:
-        """Measure one execution of a loop; chunks belong to the object that this context provides.
+        """Measure one execution of a loop; its chunks belong to the object that this context provides.
 
-        Parameters
-        ----------
-        name : str
-            The loop's name, the same each time that it is executed.
-        iterations : int
-            Its number of iterations; 0: those of its chunks.
+        ``name`` is the same each time that the loop is executed; without ``iterations`` they are those of its chunks.
         """
+        iterations = whole("loop: iterations", iterations, 0, _MOST)
         loop = MeasuredLoop(self.records, self.pid, next(_numbers))
-        _name(loop, name)
+        with (Path(self.records) / f"{self.pid}.names").open("a", encoding="utf-8") as file:
+            file.write(f"loop\t{loop.number}\t{' '.join(name.split())}\n")
         begin_ns = time.monotonic_ns()
         yield loop
-        times = begin_ns, time.monotonic_ns()
-        _write(loop, LOOP, times, 0, whole("loop: iterations", iterations, 0, _MOST))
-
-
-_numbers = itertools.count(1)
+        _write(loop, LOOP, begin_ns, 0, iterations)
 
 
 @contextmanager
@@ -126,105 +101,62 @@ def measuring(folder: str | os.PathLike[str], *, force: bool = False) -> Iterato
         begin_ns = time.monotonic_ns()
         yield measured
         end_ns = time.monotonic_ns()
-        _close(measured)
         if not any(records.glob("*.names")):
-            _name(measured, "loop")
-            _write(measured, LOOP, (begin_ns, end_ns), 0, 0)
-            _close(measured)
-        run = run_tables(records, begin_ns, end_ns)
-        if not len(run.tables["chunks"]["loop"]):
+            _write(measured, LOOP, begin_ns, 0, 0)
+        _close(measured)
+        found = Findings()
+        tables = joined([run_tables(records, begin_ns, time.monotonic_ns(), found)])
+        if not len(tables["chunks"]["loop"]):
             raise InputError("measuring: no chunk was measured; allowed: with m.chunk(first, iterations) in the block")
-        event_ns, read_ns = _costs()
-        tables, _ = joined([run])
         row = {"run": 0, "threads": 0, "repeat": 0, "begin_ns": 0, "end_ns": end_ns - begin_ns, "quiet_ns": -1}
         tables["runs"] = {name: [value] for name, value in (row | {"schedule": "", "exit_status": 0}).items()}
-        events = run.findings.events
-        share = min(1.0, event_ns * events / run.findings.thread_ns) if run.findings.thread_ns else 0.0
-        record = MeasurementRecord(
-            "python",
-            sys.argv,
-            machine(),
-            own_version() | {"python": sys.version.partition(" ")[0]},
-            clock(read_ns),
-            {"event_ns": round(event_ns, 1), "events": events, "share": round(share, 6)},
-            remarks=["chunks of no loop are left out"] if run.findings.lost else [],
-        )
-        write_measurement(target, record, tables)
+        event_ns, read_ns = _costs()
+        record = record_head("python", sys.argv, read_ns, (event_ns, found.events, found.thread_ns))
+        versions = {**record.versions, "python": sys.version.split()[0]}
+        remarks = [f"{found.stray} chunks are left out, as they belong to no loop"] if found.stray else []
+        write_measurement(target, replace(record, versions=versions, remarks=remarks), tables)
 
 
-def _name(loop: MeasuredLoop, name: str) -> None:
-    line = f"loop\t{loop.number}\t{' '.join(name.split())}\n"
-    with (Path(loop.records) / f"{loop.pid}.names").open("a", encoding="utf-8") as file:
-        file.write(line)
-
-
-def _write(loop: MeasuredLoop, kind: int, times: tuple[int, int], a: int, b: int) -> None:
+def _write(loop: MeasuredLoop, kind: int, begin_ns: int, a: int, b: int) -> None:
+    end_ns = time.monotonic_ns()
     place = loop.records, os.getpid(), threading.get_ident()
-    file = _files.get(place)
-    if file is None:
-        file = _files[place] = _File(loop)
-    file.add(*times, a, b, loop.number, OWN, kind, file.thread, 1)
+    if place not in _files:
+        _files[place] = _opened(loop)
+    file, thread = _files[place]
+    os.write(file, _RECORD.pack(begin_ns, end_ns, a, b, loop.number, OWN, kind, thread, 1))
 
 
-class _File:
-    """A thread's file of records, which is mapped into memory, so that it survives the end of the process."""
-
-    def __init__(self, loop: MeasuredLoop) -> None:
-        self.thread = 0  # number of the thread: the first that no other thread or process has
-        self._file = -1
-        while self._file < 0:
-            path = os.path.join(loop.records, f"{loop.pid}-{self.thread}.records")
-            try:
-                self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-            except FileExistsError:
-                self.thread += 1
-        self._size = 0
-        self._grow()
-        header: Array = np.zeros(1, HEADER_TYPE)
-        header["magic"], header["records"], header["pid"], header["number"] = MAGIC, _MOST, loop.pid, self.thread
-        self._block[: _RECORD.size] = header.tobytes()
-        self._at = _RECORD.size
-
-    def _grow(self) -> None:
-        # Space is reserved first, since a write to a full disk would end the process.
-        os.posix_fallocate(self._file, self._size, _BLOCK)
-        self._block = mmap.mmap(self._file, _BLOCK, offset=self._size)
-        self._size += _BLOCK
-        self._at = 0
-
-    def add(self, *values: int) -> None:
-        """Add a record."""
-        if self._at == _BLOCK:
-            self._grow()
-        _RECORD.pack_into(self._block, self._at, *values)
-        self._at += _RECORD.size
-
-    def close(self) -> None:
-        """Close the file."""
-        self._block.close()
-        os.close(self._file)
+def _opened(loop: MeasuredLoop) -> tuple[int, int]:
+    # A new file, and the number of the thread: the first that no other thread or process has.
+    for number in itertools.count():
+        path = os.path.join(loop.records, f"{loop.pid}-{number}.records")
+        try:
+            file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        except FileExistsError:
+            continue
+        break
+    header: Array = np.zeros(1, HEADER_TYPE)
+    header["magic"], header["records"], header["pid"], header["number"] = MAGIC, _MOST, loop.pid, number
+    os.write(file, header.tobytes())
+    return file, number
 
 
 def _close(loop: MeasuredLoop) -> None:
     # The files of this process; those of others are complete after each record.
     for place in [place for place in _files if place[:2] == (loop.records, os.getpid())]:
-        _files.pop(place).close()
+        os.close(_files.pop(place)[0])
 
 
 def _costs() -> tuple[float, float]:
-    # Time of a chunk's measurement, and of one read of the clock, ns; the shortest, as others are disturbed.
-    event_ns = read_ns = float("inf")
+    # Time of a chunk's measurement, and of one read of the clock, ns: the shortest, since others are disturbed.
     with scratch_folder() as folder:
-        loop = MeasuredLoop(str(folder), os.getpid())
-        for _ in range(_TRIED):
+        loop, times = MeasuredLoop(str(folder), os.getpid()), []
+        for k in range(_TRIED):
             begin_ns = time.monotonic_ns()
-            for k in range(_BATCH):
-                with loop.chunk(k, 1):
-                    pass
+            with loop.chunk(k, 1):
+                pass
             middle_ns = time.monotonic_ns()
-            for _ in range(_BATCH):
-                time.monotonic_ns()
-            end_ns = time.monotonic_ns()
-            event_ns, read_ns = min(event_ns, middle_ns - begin_ns), min(read_ns, end_ns - middle_ns)
+            times.append((middle_ns - begin_ns, time.monotonic_ns() - middle_ns))
         _close(loop)
-    return event_ns / _BATCH, read_ns / _BATCH
+    event_ns, read_ns = map(min, zip(*times, strict=True))
+    return float(event_ns), float(read_ns)

@@ -1,48 +1,38 @@
 """The machine, the clock and the versions for the record of a measurement. The name of the host is not recorded."""
 
 import os
+import re
 import time
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-CLOCK: Final = "CLOCK_MONOTONIC"
-_NS_PER_S = 1e9
+from bridge.measure.folder import MeasurementRecord
 
-
-def machine() -> dict[str, Any]:
-    """Return the processor, the number of cores that this process may use and, if readable, governor and frequency (MHz)."""
-    about = _fields(Path("/proc/cpuinfo"))
-    found: dict[str, Any] = {"cpu": about.get("model name", "unknown"), "cores": len(os.sched_getaffinity(0))}
-    scaling = Path("/sys/devices/system/cpu/cpu0/cpufreq")
-    if governor := _text(scaling / "scaling_governor"):
-        found["governor"] = governor
-    if limit := _text(scaling / "scaling_max_freq"):
-        found["highest_mhz"] = round(int(limit) / 1000)
-    if now := about.get("cpu MHz"):
-        found["frequency_mhz"] = round(float(now))
-    return found
+_SCALING = Path("/sys/devices/system/cpu/cpu0/cpufreq")
 
 
-def clock(read_ns: float) -> dict[str, Any]:
-    """Return the clock's name, resolution and cost of one read, ns."""
-    resolution_ns = round(time.clock_getres(time.CLOCK_MONOTONIC) * _NS_PER_S)
-    return {"name": CLOCK, "resolution_ns": resolution_ns, "read_ns": round(read_ns, 1)}
+def record_head(source: str, command: list[str], read_ns: float, overhead: tuple[float, int, int]) -> MeasurementRecord:
+    """Return a record with all that is known about this computer.
 
-
-def own_version() -> dict[str, str]:
-    """Return the version of this software."""
-    return {"twolevel": version("twolevel")}
-
-
-def _fields(path: Path) -> dict[str, str]:
-    # The first value of each name in lines ``name : value``.
-    found: dict[str, str] = {}
-    for line in _text(path).splitlines():
-        name, colon, value = line.partition(":")
-        if colon:
-            found.setdefault(name.strip(), value.strip())
-    return found
+    ``read_ns``: time of one read of the clock; ``overhead``: time of an event, ns, number of events, time of all threads, ns.
+    """
+    about = _text(Path("/proc/cpuinfo"))
+    machine: dict[str, Any] = {"cores": len(os.sched_getaffinity(0)), "governor": _text(_SCALING / "scaling_governor")}
+    for name, field in (("cpu", "model name"), ("frequency_mhz", "cpu MHz")):
+        found = re.search(rf"^{field}\s*: (.*)$", about, re.MULTILINE)
+        machine[name] = found[1] if found else ""
+    event_ns, events, thread_ns = overhead
+    share = min(1.0, event_ns * events / thread_ns) if thread_ns else 0.0
+    resolution_ns = round(time.clock_getres(time.CLOCK_MONOTONIC) * 1e9)
+    return MeasurementRecord(
+        source,
+        command,
+        {name: value for name, value in machine.items() if value},
+        {"twolevel": version("twolevel")},
+        {"name": "CLOCK_MONOTONIC", "resolution_ns": resolution_ns, "read_ns": round(read_ns, 1)},
+        {"event_ns": round(event_ns, 1), "events": events, "share": round(share, 6)},
+    )
 
 
 def _text(path: Path) -> str:

@@ -44,21 +44,15 @@ def installed_openmp() -> OpenMP:
     return max(found, key=lambda one: one[0])[1]
 
 
-@dataclass(frozen=True)
-class Costs:
-    """Costs of measuring on this computer."""
-
-    event_ns: float  # of one event in a loop on two threads, by which a chunk takes longer
-    read_ns: float  # of one read of the clock
-
-
 class Tool:
     """The tool, built in a folder."""
 
     def __init__(self, openmp: OpenMP, folder: Path) -> None:
         shutil.copyfile(openmp.header, folder / _HEADER)  # alone: clang's other headers are not for other compilers
         self._openmp = openmp
-        self._probe = _probe(openmp, folder)
+        used = [str(openmp.library), f"-Wl,-rpath,{openmp.library.parent}"]
+        probe = _SOURCES / "probe.c"
+        self._probe = built(probe, folder, command="measure", before=["-std=gnu11"], after=used)
         self.path = built(
             _SOURCES / "tool.c",
             folder,
@@ -88,17 +82,19 @@ class Tool:
         """Run a loop of known work, and return the time that it took, ns."""
         return int(self._functions.twolevel_spin(_SPIN_STEPS))
 
-    def costs(self, folder: Path) -> Costs:
-        """Measure the costs of measuring. ``folder``: an existing folder for temporary files."""
+    def costs(self, folder: Path) -> tuple[float, float]:
+        """Measure the time by which an event in a loop on two threads makes a chunk longer, and that of one read of the clock,
+        ns. ``folder``: an existing folder for temporary files."""
+        folder = folder / "costs"
+        folder.mkdir()
         event, read = ctypes.c_double(), ctypes.c_double()
-        known = str(folder).encode(), _EVENTS
-        if not self._functions.twolevel_costs(*known, ctypes.byref(event), ctypes.byref(read)):
+        if not self._functions.twolevel_costs(str(folder).encode(), _EVENTS, ctypes.byref(event), ctypes.byref(read)):
             raise InputError(f"{folder}: no space for records")
         both = dict(os.environ) | {"OMP_TOOL": "disabled"}, self.environment(folder, os.environ)
         times = [[self._probed(one) for one in both] for _ in range(_TURNS)]
         without, measured = map(min, zip(*times, strict=True))
-        # On a busy computer the difference may be too small: then the cost of the tool's own part counts.
-        return Costs(max(measured - without, event.value), read.value)
+        # On a busy computer the difference may be too small: then the time of the tool's own part counts.
+        return max(measured - without, event.value), read.value
 
     def _probed(self, environment: dict[str, str]) -> float:
         # The time of a chunk in a short loop, ns.
@@ -106,11 +102,6 @@ class Tool:
         words = [str(self._probe), str(_ROUNDS)]
         said = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
         return float(said.stdout) if said.returncode == 0 else 0.0
-
-
-def _probe(openmp: OpenMP, folder: Path) -> Path:
-    used = [str(openmp.library), f"-Wl,-rpath,{openmp.library.parent}"]
-    return built(_SOURCES / "probe.c", folder, command="measure", before=["-std=gnu11"], after=used)
 
 
 def compiler_of(program: str) -> str:

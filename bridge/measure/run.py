@@ -7,22 +7,22 @@ import signal
 import subprocess
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-from bridge.measure.folder import MeasurementRecord, write_measurement
-from bridge.measure.machine import clock, machine, own_version
-from bridge.measure.openmp import Costs, Tool, compiler_of, installed_openmp, is_static
-from bridge.measure.records import Findings, RunTables, joined, run_tables
+from bridge.measure.folder import MeasurementRecord
+from bridge.measure.machine import record_head
+from bridge.measure.openmp import Tool, compiler_of, installed_openmp, is_static
+from bridge.measure.records import Findings, Tables, joined, run_tables
 from bridge.scratch import scratch_folder
 from traces.base.errors import InputError, listed, parse_list, shown
 from traces.compiled import Array
 
-#: Kinds of OMP_SCHEDULE, and the kind of loop that the runtime reports for each.
-SCHEDULES: Final = {
+#: Kinds of OMP_SCHEDULE, and the kind of loop that the runtime reports for each; empty: any.
+_SCHEDULES: Final = {
     "static": "static",
     "dynamic": "dynamic",
     "guided": "guided",
@@ -31,7 +31,7 @@ SCHEDULES: Final = {
     "static_steal": "dynamic",
 }
 _SCHEDULE = re.compile(r"(?:(?:non)?monotonic:)?([a-z_]+)(?:,([1-9][0-9]*))?")
-_HELP: Final = "twolevel_measure.h can measure it"
+_INLINED: Final = "schedule(runtime) and twolevel_measure.h help"
 _MOST_THREADS: Final = 65_535
 _PATIENCE_S = 3.0  #: time that an interrupted program has before it is killed
 
@@ -51,42 +51,42 @@ class MeasuredRuns:
     """Runs that were measured."""
 
     record: MeasurementRecord
-    tables: dict[str, dict[str, Any]]
+    tables: Tables
     failed: tuple[str, ...]  # a line for each run that has failed
+
+    def summary(self) -> list[tuple[str, str]]:
+        """Return the main numbers, with their names."""
+        tables, overhead = self.tables, self.record.overhead
+        return [
+            ("runs", str(len(tables["runs"]["run"]))),
+            ("regions", listed(tables["regions"]["name"])),
+            ("instances", str(len(tables["loops"]["loop"]))),
+            ("chunks", str(int(tables["chunks"]["chunks"].sum()))),
+            ("tasks", str(len(tables["tasks"]["task"]))),
+            ("overhead", f"{overhead['share']:.2%}: {overhead['events']} events of {overhead['event_ns']} ns"),
+        ]
 
 
 def read_schedules(text: str | None, where: str) -> tuple[str, ...]:
     """Return the schedules of ``static; dynamic,1; guided``. Raises InputError if one is unknown; it begins with ``where``."""
-    found = []
-    for one in () if text is None else text.split(";"):
-        schedule = one.strip()
+    found = [] if text is None else [one.strip() for one in text.split(";")]
+    for schedule in found:
         parts = _SCHEDULE.fullmatch(schedule)
-        if parts is None or parts[1] not in SCHEDULES:
-            allowed = f"{listed(SCHEDULES)}, each optionally with a chunk size, as 'static; dynamic,16'"
+        if parts is None or parts[1] not in _SCHEDULES:
+            allowed = f"{listed(_SCHEDULES)}, each optionally with a chunk size, as 'static; dynamic,16'"
             raise InputError(f"{where}: {shown(schedule)}; allowed: {allowed}")
-        found.append(schedule)
-    if len(set(found)) < len(found):
-        raise InputError(f"{where}: {shown(text)} has a schedule twice; allowed: each once")
+        if found.count(schedule) > 1:
+            raise InputError(f"{where}: {shown(text)} has a schedule twice; allowed: each once")
     return tuple(found) or ("",)
 
 
 def read_threads(text: str | None, where: str) -> tuple[int, ...]:
     """Return the numbers of threads of ``1,2,4``. Raises InputError if one is not valid; it begins with ``where``."""
-    found = []
-    for one in () if text is None else parse_list(text, where):
+    found = [] if text is None else parse_list(text, where)
+    for one in found:
         if not one.isascii() or not one.isdigit() or not 1 <= int(one) <= _MOST_THREADS:
             raise InputError(f"{where}: {shown(one)}; allowed: numbers from 1 to {_MOST_THREADS}, separated by commas")
-        found.append(int(one))
-    return tuple(dict.fromkeys(found)) or (0,)
-
-
-def program_of(command: Sequence[str]) -> Path:
-    """Return the file of a command. Raises InputError if there is none, or it cannot be executed."""
-    found = shutil.which(command[0])
-    if found is None:
-        why = "is no program" if Path(command[0]).exists() else "is not found"
-        raise InputError(f"measure: {shown(command[0])} {why}; allowed: a program and its arguments")
-    return Path(found)
+    return tuple(dict.fromkeys(map(int, found))) or (0,)
 
 
 def measured_runs(plan: Plan) -> MeasuredRuns:
@@ -99,207 +99,125 @@ def measured_runs(plan: Plan) -> MeasuredRuns:
     InputError
         If the program or the runtime is missing, or nothing was measured in any run.
     """
-    program = program_of(plan.command)
+    name = plan.command[0]
+    program = shutil.which(name)
+    if program is None:
+        why = "is no program" if Path(name).exists() else "is not found"
+        raise InputError(f"measure: {shown(name)} {why}; allowed: a program and its arguments")
     openmp = installed_openmp()
+    found, runs, rows, failed = Findings(), list[Tables](), list[dict[str, Any]](), list[str]()
     with scratch_folder() as folder:
         tool = Tool(openmp, folder)
-        tried = folder / "costs"
-        tried.mkdir()
-        costs = tool.costs(tried)
-        runs: list[RunTables] = []
-        rows: list[dict[str, Any]] = []
-        failed: list[str] = []
-        begin_ns = time.monotonic_ns()
-        for repeat in range(plan.repeats):
-            for threads in plan.threads:
-                for schedule in plan.schedules:
-                    if rows and rows[-1]["exit_status"] < 0:
-                        break
-                    records = folder / f"run-{len(rows)}"
-                    records.mkdir()
-                    quiet_ns = tool.spin_ns()
-                    first_ns, last_ns, status = _run(plan.command, tool, records, schedule, threads)
-                    rows.append(
-                        {
-                            "run": len(rows),
-                            "schedule": schedule or os.environ.get("OMP_SCHEDULE", ""),
-                            "threads": threads,
-                            "repeat": repeat,
-                            "begin_ns": first_ns - begin_ns,
-                            "end_ns": last_ns - begin_ns,
-                            "quiet_ns": quiet_ns,
-                            "exit_status": status,
-                        }
-                    )
-                    if status:
-                        failed.append(f"run {len(rows) - 1}: {plan.command[0]} {_status_words(status)}")
-                    runs.append(run_tables(records, first_ns, last_ns))
-                    shutil.rmtree(records)
-    tables, regions = joined(runs)
+        event_ns, read_ns = tool.costs(folder)
+        each = [(repeat, n, one) for repeat in range(plan.repeats) for n in plan.threads for one in plan.schedules]
+        for run, (repeat, threads, schedule) in enumerate(each):
+            records = folder / f"run-{run}"
+            records.mkdir()
+            given = {"OMP_SCHEDULE": schedule, "OMP_NUM_THREADS": str(threads or "")}
+            environment = os.environ | {name: value for name, value in given.items() if value}
+            row: dict[str, Any] = {"run": run, "threads": threads, "repeat": repeat, "quiet_ns": tool.spin_ns()}
+            row["schedule"] = environment.get("OMP_SCHEDULE", "")
+            row["begin_ns"] = time.monotonic_ns()
+            row["exit_status"] = _status(plan.command, tool.environment(records, environment))
+            row["end_ns"] = time.monotonic_ns()
+            rows.append(row)
+            runs.append(run_tables(records, row["begin_ns"], row["end_ns"], found))
+            shutil.rmtree(records)
+            if row["exit_status"]:
+                failed.append(f"run {run}: {name} {_status_words(row['exit_status'])}")
+            if row["exit_status"] < 0:
+                break
+    tables = joined(runs)
     tables["runs"] = {name: [row[name] for row in rows] for name in rows[0]}
-    found = [run.findings for run in runs]
-    remarks = [*_general(found, program, own=any(one.own for one in found)), *_unscheduled(tables, regions)]
+    for name in ("begin_ns", "end_ns"):
+        tables["runs"][name] = [row[name] - rows[0]["begin_ns"] for row in rows]
+    remarks = [*_general(found, Path(program)), *_unscheduled(tables)]
     if not len(tables["loops"]["loop"]):
         raise InputError("; ".join(["nothing was measured", *remarks, *failed]))
-    record = MeasurementRecord(
-        "openmp",
-        list(plan.command),
-        machine(),
-        own_version() | _versions(found, program),
-        clock(costs.read_ns),
-        _overhead(found, costs),
-        found[0].affinity,
-        remarks,
+    head = record_head("openmp", list(plan.command), read_ns, (event_ns, found.events, found.thread_ns))
+    versions = {"runtime": ", ".join(sorted(found.runtimes)), "compiler": compiler_of(program)}
+    versions = {**head.versions, **{name: text for name, text in versions.items() if text}}
+    return MeasuredRuns(
+        replace(head, versions=versions, affinity=found.affinity, remarks=remarks), tables, tuple(failed)
     )
-    return MeasuredRuns(record, tables, tuple(failed))
 
 
-def _run(command: Sequence[str], tool: Tool, records: Path, schedule: str, threads: int) -> tuple[int, int, int]:
-    # Begin and end on the monotonic clock, ns, and the exit status.
-    environment = tool.environment(records, os.environ)
-    if schedule:
-        environment["OMP_SCHEDULE"] = schedule
-    if threads:
-        environment["OMP_NUM_THREADS"] = str(threads)
-    begin_ns = time.monotonic_ns()
+def _status(command: Sequence[str], environment: dict[str, str]) -> int:
+    # Run a program, and return its exit status.
     try:
         process = subprocess.Popen(command, env=environment)
     except OSError as error:
         raise InputError(f"measure: {command[0]}: {error.strerror}; allowed: a program and its arguments") from None
     try:
-        status = process.wait()
+        return process.wait()
     except BaseException:
-        process.send_signal(signal.SIGTERM)
+        process.terminate()
         try:
             process.wait(_PATIENCE_S)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
         raise
-    return begin_ns, time.monotonic_ns(), status
 
 
 def _status_words(status: int) -> str:
     if status >= 0:
         return f"ended with exit code {status}"
-    try:
-        return f"was ended by signal {-status} ({signal.Signals(-status).name})"
-    except ValueError:
-        return f"was ended by signal {-status}"
+    known = {int(one): f" ({one.name})" for one in signal.Signals}
+    return f"was ended by signal {-status}{known.get(-status, '')}"
 
 
-def _versions(found: Sequence[Findings], program: Path) -> dict[str, str]:
-    versions = {"runtime": ", ".join(sorted(set().union(*(one.runtimes for one in found))))}
-    versions["compiler"] = compiler_of(str(program))
-    return {name: text for name, text in versions.items() if text}
+def _general(found: Findings, program: Path) -> list[str]:
+    # What was merged or could not be measured, one line for each kind.
+    why = "is linked statically" if is_static(str(program)) else "has called no OpenMP runtime that is a library"
+    part, (seen, n) = next(iter(found.partly.items()), ("", (0, 0)))
+    cores = set[int]().union(*found.affinity.values())
+    facts = {
+        f"{program.name} {why}; twolevel_measure.h can measure it": not found.processes,
+        f"{program.name} has executed no parallel loop and no task": found.processes
+        and not found.thread_ns + len(found.empty),
+        f"parallel regions without loops of the runtime: {listed(found.empty)}; the compiler has put their schedule into the "
+        f"program; {_INLINED}": found.empty and not found.own,
+        f"{part}: the runtime has reported {seen} of {n} iterations; {_INLINED}": part,
+        f"{found.merged} chunks are in rows of several: a thread had more than 2^20 chunks in one loop": found.merged,
+        f"{found.lost} events were lost, as a file of records had no room; run fewer iterations": found.lost,
+        f"chunks and tasks that had not ended when the program did are left out: {found.unfinished}": found.unfinished,
+        f"{found.stray} chunks are left out, as their process has begun no loop": found.stray,
+        "OpenMP in a forked process was not measured; a program that it executes would be": found.forks,
+        f"the clock went back {found.backward} times; these times are those of the event before": found.backward,
+        "the program's clock differs from the system's; times begin with its first event": found.shifted,
+        "parallel regions are nested: a chunk or task includes the regions that it executes": found.nested,
+        f"{found.processes} processes used OpenMP; their loops are numbered together": found.processes > 1,
+        f"{len(found.affinity)} threads may use only {len(cores)} processors (OMP_PROC_BIND, taskset): "
+        f"{sorted(cores)}": len(cores) < len(found.affinity),
+    }
+    return [line for line, holds in facts.items() if holds]
 
 
-def _overhead(found: Sequence[Findings], costs: Costs) -> dict[str, Any]:
-    events, thread_ns = sum(one.events for one in found), sum(one.thread_ns for one in found)
-    share = costs.event_ns * events / thread_ns if thread_ns else 0.0
-    return {"event_ns": round(costs.event_ns, 1), "events": events, "share": round(min(share, 1.0), 6)}
-
-
-def _general(found: Sequence[Findings], program: Path, *, own: bool) -> list[str]:
-    # What was merged or could not be measured, one line for each kind. ``own``: whether our macros have measured a loop.
-    def total(name: str) -> int:
-        return sum(getattr(one, name) for one in found)
-
-    lines = []
-    if not any(one.processes for one in found):
-        why = "is linked statically" if is_static(str(program)) else "has called no OpenMP runtime that is a library"
-        lines.append(f"{program.name} {why}; {_HELP}")
-    elif (empty := list(dict.fromkeys(name for one in found for name in one.empty))) and not own:
-        inlined = "the compiler has put their schedule into the program; schedule(runtime) and twolevel_measure.h help"
-        lines.append(f"parallel regions without loops of the runtime: {listed(empty)}; {inlined}")
-    elif not any(one.thread_ns for one in found):
-        lines.append(f"{program.name} has executed no parallel loop and no task")
-    if partly := {name: counts for one in found for name, counts in one.partly.items()}:
-        name, (seen, n) = next(iter(partly.items()))
-        more = f" (and {len(partly) - 1} more)" if len(partly) > 1 else ""
-        lines.append(
-            f"{name}{more}: the runtime has reported {seen} of {n} iterations; schedule(runtime) and twolevel_measure.h help"
-        )
-    if merged := total("merged"):
-        lines.append(f"{merged} chunks are in rows of several: a thread had more than 2^20 chunks in one loop")
-    if lost := total("lost"):
-        lines.append(f"{lost} events were lost, as a file of records had no room; run fewer iterations")
-    if unfinished := total("unfinished"):
-        lines.append(f"chunks and tasks that had not ended when the program did are left out: {unfinished}")
-    if total("forks"):
-        lines.append("OpenMP in a forked process was not measured; a program that it executes would be")
-    if total("backward"):
-        lines.append(f"the clock went back {total('backward')} times; these times are those of the event before")
-    if any(one.shifted for one in found):
-        lines.append("the program's clock differs from the system's; times begin with its first event")
-    if total("nested"):
-        lines.append("parallel regions are nested: a chunk or task includes the regions that it executes")
-    if (most := max(one.processes for one in found)) > 1:
-        lines.append(f"{most} processes used OpenMP; their loops are numbered together")
-    if crowd := _crowded(found[0]):
-        lines.append(crowd)
-    return lines
-
-
-def _crowded(found: Findings) -> str:
-    cores = set().union(*found.affinity.values()) if found.affinity else set()
-    if len(cores) >= len(found.affinity):
-        return ""
-    return (
-        f"{len(found.affinity)} threads may use only {len(cores)} processors (OMP_PROC_BIND, taskset): {sorted(cores)}"
-    )
-
-
-def _unscheduled(tables: dict[str, dict[str, Any]], regions: Sequence[tuple[str, str]]) -> list[str]:
+def _unscheduled(tables: Tables) -> list[str]:
     # Loops that do not follow OMP_SCHEDULE.
-    loops, schedules = tables["loops"], tables["runs"]["schedule"]
-    if not any(schedules) or not len(loops["loop"]):
-        return []
-    largest = _largest(tables)
+    loops, schedules, names = tables["loops"], tables["runs"]["schedule"], tables["regions"]["name"]
+    columns = [loops[name].tolist() for name in ("run", "region", "schedule", "iterations", "threads")]
     others: dict[str, None] = {}
-    for row, (run, region, kind, n, threads) in enumerate(
-        zip(*(loops[name].tolist() for name in ("run", "region", "schedule", "iterations", "threads")), strict=True)
-    ):
+    for run, region, kind, n, threads, largest in zip(*columns, _largest(tables).tolist(), strict=True):
         parts = _SCHEDULE.fullmatch(schedules[run])
-        if parts is None or regions[region][1] != "loop" or kind == "taskloop" or threads < 2:
+        if parts is None or tables["regions"]["kind"][region] != "loop" or kind == "taskloop" or threads < 2:
             continue
-        expected = SCHEDULES.get(parts[1], "")
-        size = int(parts[2] or 1) if parts[1] == "dynamic" else 0
-        if (expected and kind != expected) or (size and largest[row] and largest[row] != min(size, n)):
-            others[regions[region][0]] = None
-    if not others:
-        return []
-    return [f"loops that do not follow OMP_SCHEDULE, as they have no schedule(runtime): {listed(others)}"]
+        expected = _SCHEDULES.get(parts[1], "")
+        size = min(int(parts[2] or 1), n) if parts[1] == "dynamic" else largest
+        if (expected and kind != expected) or largest not in (0, size):
+            others[names[region]] = None
+    line = f"loops that do not follow OMP_SCHEDULE, as they have no schedule(runtime): {listed(others)}"
+    return [line] if others else []
 
 
-def _largest(tables: dict[str, dict[str, Any]]) -> Array:
+def _largest(tables: Tables) -> Array:
     # The size of the largest chunk of each loop; 0 if chunks were merged, or there are none.
     loops, chunks = tables["loops"], tables["chunks"]
-    most = int(max(loops["loop"].max(), 0)) + 1
+    most = int(loops["loop"].max(initial=0)) + 1
     keys = loops["run"] * most + loops["loop"]  # in increasing order
     place = np.searchsorted(keys, chunks["run"] * most + chunks["loop"])
-    found = np.zeros(len(keys), np.int64)
+    found: Array = np.zeros(len(keys), np.int64)
     np.maximum.at(found, place, chunks["iterations"])
     found[place[chunks["chunks"] > 1]] = 0
     return found
-
-
-def write_measured(runs: MeasuredRuns, folder: Path) -> None:
-    """Write the folder of a measurement."""
-    write_measurement(folder, runs.record, runs.tables)
-
-
-def summary(runs: MeasuredRuns) -> list[tuple[str, str]]:
-    """Return the main numbers of a measurement, with their names."""
-    tables, overhead = runs.tables, runs.record.overhead
-    loops = tables["loops"]["schedule"].tolist()
-    tasks, waits = len(tables["tasks"]["task"]), len(tables["waits"]["loop"])
-    return [
-        ("runs", str(len(tables["runs"]["run"]))),
-        ("regions", listed(tables["regions"]["name"]) or "none"),
-        ("instances", str(len(loops))),
-        ("chunks", str(int(tables["chunks"]["chunks"].sum()))),
-        ("tasks", str(tasks)),
-        ("waits", str(waits)),
-        ("overhead", f"{overhead['share']:.2%}: {overhead['events']} events of {overhead['event_ns']} ns"),
-    ]

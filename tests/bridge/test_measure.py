@@ -2,6 +2,9 @@
 
 import json
 import os
+import re
+import runpy
+import shlex
 import signal
 import subprocess
 import sys
@@ -14,8 +17,10 @@ from typing import Any
 import numpy as np
 import pytest
 from command_line import Ran, succeeds, twolevel
+from pages import ROOT, blocks
 
 from bridge.measure import Measurement, measuring, read_measurement
+from bridge.measure.folder import TABLES
 from bridge.measure.in_python import MeasuredLoop
 from bridge.measure.openmp import installed_openmp
 from bridge.measure.records import dependences
@@ -24,7 +29,8 @@ from traces.base.errors import InputError
 pytestmark = pytest.mark.whole
 
 HERE = Path(__file__).parent
-HEADER = HERE.parents[1] / "bridge" / "measure" / "native"
+HEADER = ROOT / "bridge" / "measure" / "native"
+PAGE = ROOT / "docs" / "how-to" / "measure.md"
 
 
 @pytest.fixture(scope="module")
@@ -144,17 +150,15 @@ def test_tasks_have_their_dependences_creators_and_times(toy: Any) -> None:
     assert pairs == {(0, 1), (1, 2), (1, 3), (2, 4), (3, 4)}
     for before, after in pairs:
         assert tasks.end_ns[before] <= tasks.begin_ns[after]
-    assert tasks.run_ns[4] <= tasks.end_ns[4] - tasks.begin_ns[4]
+    assert tasks.run_ns[4] <= tasks.end_ns[4] - tasks.begin_ns[4] - tasks.run_ns[5]
 
 
-def _ordered(rows: list[tuple[int, int, int, int, int]]) -> set[tuple[int, int]]:
-    # Slow: every pair of siblings with common data that may not run in any order.
+def _ordered(accesses: list[tuple[object, int, int]]) -> set[tuple[int, int]]:
+    # Slow: every pair of tasks with common data that may not run in any order.
     pairs = set()
-    for at, (creator, region, task, address, kind) in enumerate(rows):
-        for other_creator, other_region, before, other_address, other_kind in rows[:at]:
-            same = (creator, region, address) == (other_creator, other_region, other_address)
-            free = kind == other_kind and kind in (1, 4, 7)
-            if same and task != before and not free:
+    for at, (data, task, kind) in enumerate(accesses):
+        for other, before, other_kind in accesses[:at]:
+            if data == other and task != before and not (kind == other_kind and kind in (1, 4, 7)):
                 pairs.add((before, task))
     return pairs
 
@@ -168,11 +172,11 @@ def _closed(pairs: set[tuple[int, int]]) -> set[tuple[int, int]]:
 @pytest.mark.parametrize("seed", range(20))
 def test_dependences_are_those_of_every_pair_of_accesses(seed: int) -> None:
     random = np.random.default_rng(seed)
-    rows = []
+    accesses = []
     for task in range(12):
-        for address in random.choice(3, random.integers(1, 3), replace=False):
-            rows.append((int(task % 2 and -1), 0, task, int(address), int(random.choice([1, 2, 3, 4, 7]))))
-    assert _closed(set(dependences(rows))) == _closed(_ordered(rows))
+        for data in random.choice(3, random.integers(1, 3), replace=False).tolist():
+            accesses.append(((task % 2, data), task, int(random.choice([1, 2, 3, 4, 7]))))
+    assert _closed(set(dependences(accesses))) == _closed(_ordered(accesses))
 
 
 def test_runs_are_interleaved_and_loops_that_do_not_follow_the_schedule_are_named(toy: Any) -> None:
@@ -386,6 +390,15 @@ def test_loops_of_python_in_processes_and_threads(start: str) -> None:
     assert found.record.overhead["event_ns"] > 0
 
 
+def test_chunks_outside_of_a_named_loop_are_left_out_with_a_remark() -> None:
+    with measuring("m") as m, m.loop("named") as loop:
+        _work(loop, 0)
+        _work(m, 10)
+    found = read_measurement("m")
+    assert found.chunks["first"].tolist() == [0]
+    assert found.record.remarks == ["1 chunks are left out, as they belong to no loop"]
+
+
 def test_the_block_is_one_loop_if_none_is_named() -> None:
     with measuring("m") as m:
         for first in range(0, 30, 10):
@@ -396,13 +409,27 @@ def test_the_block_is_one_loop_if_none_is_named() -> None:
         raise AssertionError
     with pytest.raises(InputError, match="measuring: no chunk was measured"), measuring("n"):
         pass
-    with (
-        pytest.raises(InputError, match="chunk: iterations: 0 is out of range"),
-        measuring("n") as m,
-    ):
-        m.chunk(0, 0)
+    with pytest.raises(InputError, match="chunk: iterations: 0 is out of range"), measuring("n") as m, m.chunk(0, 0):
+        raise AssertionError
     assert not Path("n").exists()
     assert json.loads(Path("m/measurement.json").read_text())["remarks"] == []
     with measuring("m", force=True) as m:
         _work(m, 0)
-    succeeds("doctor")
+
+
+def test_the_page_does_what_it_says() -> None:
+    Path("app.c").write_text(blocks(PAGE, "c")[0], encoding="utf-8")
+    compiling, *measurements = blocks(PAGE, "text")[0].splitlines()
+    subprocess.run(shlex.split(compiling), check=True)
+    for line in measurements:
+        succeeds(*shlex.split(line)[1:])
+    assert len(read_measurement("several").runs) == 18
+    Path("example.py").write_text(blocks(PAGE, "python")[0], encoding="utf-8")
+    runpy.run_path("example.py", run_name="__main__")
+    assert read_measurement("loops").chunks.iterations.sum() == 200
+    rows = dict(re.findall(r"^\| `(\w+)\.parquet` \|.*?\| (.*) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE))
+    said = {name: re.findall(r"`(\w+)`", text) for name, text in rows.items()}
+    assert said == {name: list(columns) for name, columns in TABLES.items()}
+    finding = shlex.split(blocks(PAGE, "text")[1])
+    found = subprocess.run([sys.executable, *finding[1:]], capture_output=True, text=True, check=True).stdout.strip()
+    assert (Path(found) / "twolevel_measure.h").is_file()

@@ -43,7 +43,7 @@ struct thread {
     struct member members[DEPTH];
     struct team teams[DEPTH];
     uint32_t depth, inner_teams; /* numbers of present members and teams; they may exceed DEPTH */
-    struct twolevel_record *run, *chunk; /* part of a task, chunk of a taskloop, that has begun */
+    struct twolevel_record *chunk; /* of a taskloop, that has begun */
     uint64_t tasks;
     const void *named[NAMES];
     int placed;
@@ -289,8 +289,10 @@ static void on_sync_region(ompt_sync_region_t kind, ompt_scope_endpoint_t endpoi
     }
 }
 
-/* Explicit tasks have odd numbers in their data; implicit ones have addresses. */
-static uint64_t number_of(const ompt_data_t *task) { return task && (task->value & 1) ? task->value >> 1 : 0; }
+/* The data of an explicit task is the address of its record plus one; the record of its execution follows. */
+static struct twolevel_record *record_of(const ompt_data_t *task) {
+    return task && (task->value & 1) ? (struct twolevel_record *)(uintptr_t)(task->value - 1) : NULL;
+}
 
 static void on_task_create(ompt_data_t *creator, const ompt_frame_t *frame, ompt_data_t *task, int flags, int dependences,
                            const void *address) {
@@ -302,52 +304,55 @@ static void on_task_create(ompt_data_t *creator, const ompt_frame_t *frame, ompt
     task->value = 1;
     if (!member)
         return;
-    uint64_t number = ((uint64_t)(thread->out.head->number + 1) << TASKS_BITS) + ++thread->tasks;
-    task->value = number << 1 | 1;
-    struct twolevel_record *record = new_record(member, twolevel_now(&thread->out));
-    if (record) {
-        record->a = number;
-        record->b = number_of(creator);
-        record->end = record->begin;
-        record->ordinal = TASKS;
-        record->count = (uint32_t)flags;
-        if (member->loop && member->loop->ordinal & TASKLOOP)
-            record->ordinal = member->loop->ordinal;
-        record->kind = TWOLEVEL_TASK_RECORD;
-    }
+    if (thread->out.stop - thread->out.next == 1) /* both records are in one block */
+        twolevel_add(&thread->out);
+    struct twolevel_record *record = new_record(member, twolevel_now(&thread->out)), *parent = record_of(creator);
+    if (!record || !new_record(member, 0))
+        return;
+    task->value = (uintptr_t)record + 1;
+    record->a = ((uint64_t)(thread->out.head->number + 1) << TASKS_BITS) + ++thread->tasks;
+    record->b = parent ? parent->a : 0;
+    record->ordinal = member->loop && member->loop->ordinal & TASKLOOP ? member->loop->ordinal : TASKS;
+    record->count = (uint32_t)flags;
+    record->kind = TWOLEVEL_TASK_RECORD;
 }
 
+/* The end of a task's record is the time at which it began or was resumed. */
 static void on_task_schedule(ompt_data_t *prior, ompt_task_status_t status, ompt_data_t *next) {
     struct thread *thread = present();
     struct member *member = innermost(thread);
-    if (!member)
-        return;
-    uint64_t before = number_of(prior), after = number_of(next);
-    if (!before && !after)
+    struct twolevel_record *before = record_of(prior), *after = record_of(next);
+    if (!member || (!before && !after))
         return;
     int64_t now = twolevel_now(&thread->out);
-    if (before && thread->run) {
-        thread->run->count = (uint32_t)status;
-        thread->run->end = now;
-        thread->run = NULL;
+    if (before) {
+        before[1].end = now;
+        before[1].b += (uint64_t)(now - before->end);
+        before[1].count = (uint32_t)status;
+        if (thread->chunk && (status == ompt_task_complete || status == ompt_task_cancel)) {
+            thread->chunk->end = now;
+            thread->chunk = NULL;
+        }
     }
-    if (before && thread->chunk && (status == ompt_task_complete || status == ompt_task_cancel)) {
-        thread->chunk->end = now;
-        thread->chunk = NULL;
-    }
-    if (after && (thread->run = new_record(member, now))) {
-        thread->run->a = after;
-        thread->run->kind = TWOLEVEL_RUN_RECORD;
+    if (after) {
+        after->end = now;
+        if (!after[1].begin) {
+            after[1].begin = now;
+            after[1].thread = member->number;
+            after[1].kind = TWOLEVEL_RUN_RECORD;
+        }
+        after[1].count = 0;
     }
 }
 
 static void on_dependences(ompt_data_t *task, const ompt_dependence_t *found, int n) {
     struct thread *thread = present();
     struct member *member = innermost(thread);
-    for (int k = 0; member && k < n && number_of(task); k++) {
+    struct twolevel_record *of = record_of(task);
+    for (int k = 0; member && of && k < n; k++) {
         struct twolevel_record *record = new_record(member, 0);
         if (record) {
-            record->a = number_of(task);
+            record->a = of->a;
             record->b = found[k].variable.value;
             record->count = (uint32_t)found[k].dependence_type;
             record->kind = TWOLEVEL_DATA_RECORD;

@@ -36,8 +36,8 @@ enum twolevel_kind {
     TWOLEVEL_LOOP_RECORD = 2,  /* one thread in a loop. a: address, b: iterations, count: kind of loop */
     TWOLEVEL_WAIT_RECORD = 3,  /* one thread at the barrier after a loop */
     TWOLEVEL_TEAM_RECORD = 4,  /* a parallel region. a: address, ordinal: depth, count: threads */
-    TWOLEVEL_TASK_RECORD = 5,  /* creation of a task. a: task, b: its creator or 0 */
-    TWOLEVEL_RUN_RECORD = 6,   /* part of a task's execution. a: task, count: how it ended */
+    TWOLEVEL_TASK_RECORD = 5,  /* a task, begin: its creation. a: task, b: its creator or 0 */
+    TWOLEVEL_RUN_RECORD = 6,   /* execution of the task before. b: ns without suspensions, count: 0 or how it was left */
     TWOLEVEL_DATA_RECORD = 7,  /* dependence of a task on data. a: task, b: address, count: type */
     TWOLEVEL_CORES_RECORD = 8, /* a thread's affinity. a: 64 processors, count: number of the first one */
 };
