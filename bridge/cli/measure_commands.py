@@ -37,7 +37,8 @@ def measure_command(
     force: Annotated[bool, _FORCE] = _FORCE.default,
 ) -> None:
     """Run an OpenMP program without changing it, and write when each thread executed which iterations and tasks."""
-    from bridge.measure.folder import write_measurement
+    from bridge.measure.folder import read_measurement, write_measurement
+    from bridge.measure.program import draw_lengths, measured_program, program_summary, write_program
     from bridge.measure.run import Plan, measured_runs, read_schedules, read_threads
     from bridge.runs.directory import check_target, fresh_directory, named_folder
 
@@ -52,10 +53,13 @@ def measure_command(
     done = measured_runs(plan)
     with fresh_directory(target, force) as folder:
         write_measurement(folder, done.record, done.tables)
-    for line in done.record.remarks:
+        program = measured_program(read_measurement(folder))
+        write_program(program, folder, target)
+        draw_lengths(program, folder / "lengths.png")
+    for line in [*done.record.remarks, *program.remarks]:
         say(line)
     say(f"measurement: {target}")
-    print(lined_up(done.summary()))
+    print(lined_up([*done.summary(), *program_summary(program)]))
     if done.failed:
         more = f" (and {len(done.failed) - 1} more runs)" if len(done.failed) > 1 else ""
         say(f"twolevel: {done.failed[0]}{more}; what was measured until then is in {target}")

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from bridge.measure.fit import FEWEST, LengthFit, fit_lengths
+from bridge.measure.fit import FAMILIES, FEWEST, LengthFit, fit_lengths
 from bridge.measure.folder import Measurement
 from traces.base.errors import InputError
 from traces.base.written_file import write_text
@@ -152,6 +152,8 @@ def iteration_ns(measured: Measurement, loops: DataFrame) -> tuple[Array, int]:
     n = int(loops["iterations"].iloc[0])
     rows = measured.chunks.merge(loops[["run", "loop"]], on=["run", "loop"])
     rows = rows[(rows["first"] >= 0) & (rows["first"] + rows["iterations"] <= n)]
+    if (rows["chunks"] == 1).any():
+        rows = rows[rows["chunks"] == 1]  # merged chunks need not be adjacent
     if not len(rows):
         raise InputError(f"a loop of {n} iterations has no chunks; its lengths are not known")
     event_ns = float(measured.record.overhead.get("event_ns", 0.0))
@@ -227,6 +229,38 @@ def write_program(program: MeasuredProgram, folder: Path, named: Path | None = N
             write_text(folder / f"tasks-{k}.dot", _dot(part))
     for name, fitted in (("measured", False), ("fitted", True)):
         write_text(folder / f"{name}.toml", _map(program, named or folder, names, fitted=fitted))
+
+
+def program_summary(program: MeasuredProgram) -> list[tuple[str, str]]:
+    """Return the fitted distribution of each loop in words, by its name."""
+    return [
+        (f"Υ of {part.name}", f"{_cov(part.lengths_ns):.3f}; {part.fits[0].words}")
+        for part in program.parts.values()
+        if part.fits
+    ]
+
+
+def _cov(lengths: Array) -> float:
+    return float(lengths.std() / lengths.mean())
+
+
+def draw_lengths(program: MeasuredProgram, path: Path) -> None:
+    """Draw the lengths of the loops, with the fitted densities, into a file, if there are any."""
+    from traces.figures.application.measured_lengths import MeasuredLengths, measured_lengths_figure
+    from traces.figures.drawing.canvas import save
+
+    loops = []
+    for part in program.parts.values():
+        if part.kind == "loop":
+            at, density, words = np.zeros(0), np.zeros(0), ""
+            if part.fits:
+                words = part.fits[0].words
+            if part.fits and part.fits[0].name in FAMILIES:
+                at = np.linspace(1e-3, max(2.0, float(part.lengths_ns.max() / part.lengths_ns.mean())), 500)
+                density = part.fits[0].density(at)
+            loops.append(MeasuredLengths(part.name, part.lengths_ns, words, at, density))
+    if loops:
+        save(measured_lengths_figure(loops), path)
 
 
 def _dot(part: Part) -> str:
