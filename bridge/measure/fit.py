@@ -64,7 +64,7 @@ class LengthFit:
     cov: float  # coefficient of variation, without that of the drift
     drift: float  # change of the mean along the loop, over the mean
     score: float  # mean logarithm of the density of held-out lengths over their mean
-    behind: float = 0.0  # how much less than the best score, in standard errors of the mean difference; 0: the best
+    gap: float = 0.0  # how much less than the best score, in standard errors of the mean difference; 0: the best
 
     @property
     def words(self) -> str:

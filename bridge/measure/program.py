@@ -215,7 +215,7 @@ def _graph(measured: Measurement, loops: DataFrame) -> tuple[Array, tuple[tuple[
 def write_program(program: MeasuredProgram, folder: Path, named: Path | None = None) -> None:
     """Write the program as ``measured.toml``, with the lengths as measured, and as ``fitted.toml``, with distributions.
 
-    Beside them: ``lengths-K.txt``, ns of each task of part K, or ``tasks-K.dot``; and ``fits.parquet``. The maps name the files
+    Further files: ``lengths-K.txt``, ns of each task of part K, or ``tasks-K.dot``; and ``fits.parquet``. The maps name the files
     in the folder ``named``, which the folder will be; by default as it is.
     """
     write_rows(fit_rows(program), folder / "fits.parquet")
@@ -306,5 +306,5 @@ def fit_rows(program: MeasuredProgram) -> dict[str, Any]:
         "cov": [fit.cov for _, fit in rows],
         "drift": [fit.drift for _, fit in rows],
         "score": [fit.score for _, fit in rows],
-        "behind": [fit.behind for _, fit in rows],
+        "gap": [fit.gap for _, fit in rows],
     }
