@@ -215,8 +215,8 @@ def _graph(measured: Measurement, loops: DataFrame) -> tuple[Array, tuple[tuple[
 def write_program(program: MeasuredProgram, folder: Path, named: Path | None = None) -> None:
     """Write the program as ``measured.toml``, with the lengths as measured, and as ``fitted.toml``, with distributions.
 
-    Further files: ``lengths-K.txt``, ns of each task of part K, or ``tasks-K.dot``; and ``fits.parquet``. The maps name the files
-    in the folder ``named``, which the folder will be; by default as it is.
+    Further files: ``lengths-K.txt``, ns of each task of part K, or ``tasks-K.dot``; and ``fits.parquet``. The maps name these
+    in the folder ``named``, which it will be; by default as it is.
     """
     write_rows(fit_rows(program), folder / "fits.parquet")
     names = {key: k for k, key in enumerate(program.parts)}
