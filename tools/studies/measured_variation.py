@@ -2,8 +2,9 @@
 
     python -m tools.studies.measured_variation pai-coefficient_variation.csv.gz > tools/studies/measured-variation-pai.toml
 
-The file has the coefficient of variation of the times of one mini-batch over a job's ten workers, a row for each job and a column
-for each iteration (alibaba/clusterdata, cluster-trace-gpu-v2020, mini-batch-time). A job's variation is the median over its iterations.
+The file has the coefficient of variation of the times of one mini-batch over a job's ten workers, a row for each job and a
+column for each iteration (alibaba/clusterdata, cluster-trace-gpu-v2020, mini-batch-time). A job's variation is the median over
+its iterations.
 """
 
 import gzip
