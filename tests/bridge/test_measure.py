@@ -19,7 +19,7 @@ import pytest
 from command_line import Ran, succeeds, twolevel
 from pages import ROOT, blocks
 
-from bridge.measure import Measurement, measuring, read_measurement
+from bridge.measure import MeasurementTables, measuring, read_measurement
 from bridge.measure.folder import TABLES
 from bridge.measure.in_python import MeasuredLoop
 from bridge.measure.openmp import installed_openmp
@@ -56,16 +56,16 @@ def two_threads(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("OMP_SCHEDULE", raising=False)
 
 
-def measured(*words: object, options: tuple[str, ...] = ()) -> tuple[Ran, Measurement]:
+def measured(*words: object, options: tuple[str, ...] = ()) -> tuple[Ran, MeasurementTables]:
     ran = twolevel("measure", "--out", "m", *options, "--", *words)
     return ran, read_measurement("m")
 
 
-def remarks(found: Measurement) -> str:
+def remarks(found: MeasurementTables) -> str:
     return "\n".join(found.record.remarks)
 
 
-def check_structure(found: Measurement) -> None:
+def check_structure(found: MeasurementTables) -> None:
     """Chunks of a loop are within it, those of a thread follow each other, and waits follow them."""
     chunks = found.chunks.merge(found.loops, on=["run", "loop"], suffixes=("", "_loop"))
     assert (chunks.begin_ns >= chunks.begin_ns_loop).all()
