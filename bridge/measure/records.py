@@ -47,7 +47,7 @@ class Findings:
     own: int = 0  # instances of loops of our macros
     nested: int = 0  # parallel regions within others
     shifted: int = 0  # runs in which the program's clock differs from the system's
-    empty: dict[str, None] = field(default_factory=dict)  # parallel regions of which the runtime saw no loop or task
+    empty: dict[str, None] = field(default_factory=dict)  # parallel regions in which the runtime saw no loop or task
     partly: dict[str, tuple[int, int]] = field(
         default_factory=dict
     )  # region → iterations seen, and all, of an instance

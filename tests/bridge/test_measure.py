@@ -239,7 +239,7 @@ def test_a_fork_is_not_measured_and_works(toy: Any) -> None:
     assert "OpenMP in a forked process was not measured" in remarks(found)
 
 
-def test_nested_regions_are_loops_of_their_own(toy: Any) -> None:
+def test_nested_regions_are_separate_loops(toy: Any) -> None:
     _, found = measured(toy(), "nested")
     assert sorted(found.loops.iterations) == [4, 10, 10, 10, 10]
     assert sorted(found.loops.threads) == [1, 1, 2, 2, 2]
@@ -289,7 +289,7 @@ NOTHING = [
 
 
 @pytest.mark.parametrize(("words", "word", "line"), NOTHING)
-def test_a_program_of_which_nothing_can_be_measured(toy: Any, words: list[str], word: str, line: str) -> None:
+def test_a_program_in_which_nothing_can_be_measured(toy: Any, words: list[str], word: str, line: str) -> None:
     ran = twolevel("measure", "--out", "m", "--", toy(*words), word, 5)
     assert ran.code == 2
     assert len(ran.err.splitlines()) == 1
