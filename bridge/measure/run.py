@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from bridge.held_interrupts import interrupts_held
 from bridge.measure.folder import MeasurementRecord
 from bridge.measure.machine import record_head
 from bridge.measure.openmp import Tool, compiler_of, installed_openmp, is_static
@@ -152,20 +153,23 @@ def _run(command: Sequence[str], tool: Tool, records: Path, schedule: str, threa
 
 def _status(command: Sequence[str], environment: dict[str, str]) -> int:
     # Run a program, and return its exit status.
-    try:
-        process = subprocess.Popen(command, env=environment)
-    except OSError as error:
-        raise InputError(f"measure: {command[0]}: {error.strerror}; allowed: a program and its arguments") from None
-    try:
-        return process.wait()
-    except BaseException:
-        process.terminate()
+    with interrupts_held() as held:  # an interrupt within Popen would leave the program running
         try:
-            process.wait(_PATIENCE_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        raise
+            process = subprocess.Popen(command, env=environment)
+        except OSError as error:
+            why = error.strerror
+            raise InputError(f"measure: {command[0]}: {why}; allowed: a program and its arguments") from None
+        try:
+            held.let_through()
+            return process.wait()
+        except BaseException:
+            process.terminate()
+            try:
+                process.wait(_PATIENCE_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            raise
 
 
 def _status_words(status: int) -> str:
