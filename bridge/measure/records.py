@@ -47,12 +47,9 @@ class Findings:
     own: int = 0  # instances of loops of our macros
     nested: int = 0  # parallel regions within others
     shifted: int = 0  # runs in which the program's clock differs from the system's
-    empty: dict[str, None] = field(
-        default_factory=dict
-    )  # parallel regions without any loop or task that the runtime saw
-    partly: dict[str, tuple[int, int]] = field(
-        default_factory=dict
-    )  # region → iterations seen, and all, of an instance
+    empty: dict[str, None] = field(default_factory=dict)  # parallel regions in which the runtime saw no loop or task
+    #: region → iterations seen, and all, of an instance
+    partly: dict[str, tuple[int, int]] = field(default_factory=dict)
     affinity: dict[str, list[int]] = field(default_factory=dict)  # thread → processors
     events: int = 0
     thread_ns: int = 0  # time of all threads in loops and tasks, ns

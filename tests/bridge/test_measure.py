@@ -19,7 +19,7 @@ import pytest
 from command_line import Ran, succeeds, twolevel
 from pages import ROOT, blocks
 
-from bridge.measure import Measurement, measuring, read_measurement
+from bridge.measure import MeasurementTables, measuring, read_measurement
 from bridge.measure.folder import TABLES
 from bridge.measure.in_python import MeasuredLoop
 from bridge.measure.openmp import installed_openmp
@@ -56,16 +56,16 @@ def two_threads(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("OMP_SCHEDULE", raising=False)
 
 
-def measured(*words: object, options: tuple[str, ...] = ()) -> tuple[Ran, Measurement]:
+def measured(*words: object, options: tuple[str, ...] = ()) -> tuple[Ran, MeasurementTables]:
     ran = twolevel("measure", "--out", "m", *options, "--", *words)
     return ran, read_measurement("m")
 
 
-def remarks(found: Measurement) -> str:
+def remarks(found: MeasurementTables) -> str:
     return "\n".join(found.record.remarks)
 
 
-def check_structure(found: Measurement) -> None:
+def check_structure(found: MeasurementTables) -> None:
     """Chunks of a loop are within it, those of a thread follow each other, and waits follow them."""
     chunks = found.chunks.merge(found.loops, on=["run", "loop"], suffixes=("", "_loop"))
     assert (chunks.begin_ns >= chunks.begin_ns_loop).all()
@@ -239,7 +239,7 @@ def test_a_fork_is_not_measured_and_works(toy: Any) -> None:
     assert "OpenMP in a forked process was not measured" in remarks(found)
 
 
-def test_nested_regions_are_loops_of_their_own(toy: Any) -> None:
+def test_nested_regions_are_separate_loops(toy: Any) -> None:
     _, found = measured(toy(), "nested")
     assert sorted(found.loops.iterations) == [4, 10, 10, 10, 10]
     assert sorted(found.loops.threads) == [1, 1, 2, 2, 2]
@@ -289,7 +289,7 @@ NOTHING = [
 
 
 @pytest.mark.parametrize(("words", "word", "line"), NOTHING)
-def test_a_program_of_which_nothing_can_be_measured(toy: Any, words: list[str], word: str, line: str) -> None:
+def test_a_program_in_which_nothing_can_be_measured(toy: Any, words: list[str], word: str, line: str) -> None:
     ran = twolevel("measure", "--out", "m", "--", toy(*words), word, 5)
     assert ran.code == 2
     assert len(ran.err.splitlines()) == 1
