@@ -28,7 +28,7 @@ Key = tuple[int, int]  # a region, and the number of its iterations
 
 
 @dataclass(frozen=True)
-class Part:
+class MeasuredPart:
     """A loop or a graph of tasks of a measured program."""
 
     key: Key
@@ -44,7 +44,7 @@ class Part:
 class MeasuredProgram:
     """A program as it was measured."""
 
-    parts: dict[Key, Part]
+    parts: dict[Key, MeasuredPart]
     sequence: tuple[Key, ...]  # parts in their order, in one step
     gaps_ns: tuple[float, ...]  # serial time before each part, and after the last
     threads: int  # of the run
@@ -120,16 +120,16 @@ def _repetition(sequence: Sequence[Key]) -> tuple[int, int]:
     return n, 1
 
 
-def _part(measured: Measurement, loops: DataFrame, key: Key) -> Part:
+def _part(measured: Measurement, loops: DataFrame, key: Key) -> MeasuredPart:
     rows = loops[(loops["region"] == key[0]) & (loops["iterations"] == key[1])]
     region = measured.regions.set_index("region").loc[key[0]]
     name, kind = str(region["name"]), str(region["kind"])
     if kind == "tasks":
         lengths, edges = _graph(measured, rows)
-        return Part(key, name, kind, lengths, edges)
+        return MeasuredPart(key, name, kind, lengths, edges)
     lengths, of_each = iteration_ns(measured, rows)
     fits = tuple(fit_lengths(lengths)) if len(lengths) >= FEWEST else ()
-    return Part(key, name, "loop", lengths, (), fits, of_each)
+    return MeasuredPart(key, name, "loop", lengths, (), fits, of_each)
 
 
 def iteration_ns(measured: Measurement, loops: DataFrame) -> tuple[Array, int]:
@@ -263,7 +263,7 @@ def draw_lengths(program: MeasuredProgram, path: Path) -> None:
         save(measured_lengths_figure(loops), path)
 
 
-def _dot(part: Part) -> str:
+def _dot(part: MeasuredPart) -> str:
     # A ns is 1e-9 GFLOP: the work at 1 GFLOP/s.
     nodes = [f"  t{k} [gflop={ns * 1e-9!r}];" for k, ns in enumerate(part.lengths_ns.tolist())]
     edges = [f"  t{before} -> t{after};" for before, after in part.edges]
@@ -284,7 +284,7 @@ def _map(program: MeasuredProgram, folder: Path, names: dict[Key, int], *, fitte
     return "\n".join([head, "[default]", f"{steps}phases = [", *phases, "]", ""])
 
 
-def _phase(part: Part, folder: Path, k: int, total: float, *, fitted: bool) -> str:
+def _phase(part: MeasuredPart, folder: Path, k: int, total: float, *, fitted: bool) -> str:
     share = f"share = {part.lengths_ns.sum() / total:.9g}"
     if part.kind == "tasks":
         graph = json.dumps(f"file:{folder / f'tasks-{k}.dot'}", ensure_ascii=False)
