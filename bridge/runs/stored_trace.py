@@ -68,8 +68,9 @@ def _of_single(folder: Path, record: Mapping[str, Any]) -> Ledger:
     if not n or (tasks["task"] != np.arange(n)).any() or not 0 <= tasks["core"].min() <= tasks["core"].max() < n_cores:
         raise InputError(f"{path}: has tasks or cores that do not exist in the run")
     if (folder / TRANSFERS.file).is_file():
-        sent = read_rows(folder / TRANSFERS.file, ("source", "target", "bytes", "sent_ns", "arrived_ns"))
-        transfers = TransferRecords(np.array([0, len(sent)]), *(sent[name].to_numpy() for name in sent))
+        sent = TRANSFERS.read(folder / TRANSFERS.file)
+        columns = {name: sent[name].to_numpy() for name in ("source", "target", "bytes", "sent_ns", "arrived_ns")}
+        transfers = TransferRecords(np.array([0, len(sent)]), **columns)
     machine = MachineShape("graph" if "critical_path" in record else "loop", tuple(names), first_core)
     metrics, steps = record.get("metrics") or {}, (record.get("arguments") or {}).get("steps", 1)
     if not (isinstance(steps, int) and steps >= 1 and n % steps == 0):
