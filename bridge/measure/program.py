@@ -223,7 +223,7 @@ def write_program(program: MeasuredProgram, folder: Path, named: Path | None = N
     for key, k in names.items():
         part = program.parts[key]
         if part.kind == "loop":
-            lines = [f"# ns of each task of {part.name}", *(f"{ns:.17g}" for ns in part.lengths_ns.tolist())]
+            lines = [f"# ns of each task of {part.name}", *(f"{ns:.0f}" for ns in whole_ns(part.lengths_ns).tolist())]
             write_text(folder / f"lengths-{k}.txt", "\n".join(lines) + "\n")
         else:
             write_text(folder / f"tasks-{k}.dot", _dot(part))
@@ -261,6 +261,11 @@ def draw_lengths(program: MeasuredProgram, path: Path) -> None:
             loops.append(MeasuredLengths(part.name, part.lengths_ns, words, at, density))
     if loops:
         save(measured_lengths_figure(loops), path)
+
+
+def whole_ns(lengths_ns: Array) -> Array:
+    """Return lengths in whole ns, as the simulator has them, so that all consecutive ones take their time together."""
+    return np.asarray(np.diff(np.rint(np.cumsum(lengths_ns)), prepend=0.0))
 
 
 def _dot(part: MeasuredPart) -> str:

@@ -36,7 +36,7 @@ TASKS_TABLE = _switch("tasks", "Also write tasks.parquet, one row per task", fir
 TRACE_FORMATS = Option(
     name="trace", first=True, panel=Panel.TRACES, default="otf2", metavar="FORMATS", names="traces.exporters:EXPORTERS",
     bare="otf2",
-    help="Trace formats, separated by commas: otf2, perfetto, chrome, paje, csv, text, batsim, swf, your own; or none"
+    help="Trace formats, separated by commas: otf2, perfetto, chrome, paje, csv, text, batsim, swf, measured, your own; or none"
 )
 NO_FORMATS = "none"  #: the value that requests no format
 
