@@ -8,7 +8,7 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -338,6 +338,21 @@ def test_an_interrupted_measurement_ends_the_program_and_writes_nothing() -> Non
         out, err = process.communicate()  # ends when the program has closed its output
     assert (process.returncode, out, err) == (130, "", "twolevel: interrupted; nothing was written\n")
     assert not Path("m").exists()
+
+
+def test_an_interrupt_while_the_program_starts_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    started = []
+
+    class Interrupted(subprocess.Popen[bytes]):
+        def __init__(self, words: Sequence[str], **options: Any) -> None:
+            super().__init__(words, **options)
+            if words[0] == "sleep":
+                started.append(self)
+                signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(subprocess, "Popen", Interrupted)
+    assert twolevel("measure", "--out", "m", "--", "sleep", "1000").code == 130
+    assert [process.returncode for process in started] == [-signal.SIGTERM]
 
 
 def test_options_of_the_program_are_its_own(toy: Any) -> None:
