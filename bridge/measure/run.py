@@ -183,7 +183,8 @@ def _general(found: Findings, program: Path) -> list[str]:
     # What was merged or could not be measured, one line for each kind.
     why = "is linked statically" if is_static(str(program)) else "has called no OpenMP runtime that is a library"
     part, (seen, n) = next(iter(found.partly.items()), ("", (0, 0)))
-    cores = set[int]().union(*found.affinity.values())
+    one_process = [cores for thread, cores in found.affinity.items() if "." not in thread]
+    cores, threads = set[int]().union(*one_process), len(one_process)
     nothing = found.processes and not found.thread_ns and not found.empty
     facts: list[tuple[object, str]] = [
         (not found.processes, f"{program.name} {why}; twolevel_measure.h can measure it"),
@@ -207,8 +208,8 @@ def _general(found: Findings, program: Path) -> list[str]:
         (found.nested, "parallel regions are nested: a chunk or task includes the regions that it executes"),
         (found.processes > 1, f"{found.processes} processes used OpenMP; their loops are numbered together"),
         (
-            len(cores) < len(found.affinity),
-            f"{len(found.affinity)} threads may use only {len(cores)} processors (OMP_PROC_BIND, taskset): {sorted(cores)}",
+            len(cores) < threads,
+            f"{threads} threads may use only {len(cores)} processors (OMP_PROC_BIND, taskset): {sorted(cores)}",
         ),
     ]
     return [line for holds, line in facts if holds]

@@ -8,7 +8,7 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -239,6 +239,20 @@ def test_a_fork_is_not_measured_and_works(toy: Any) -> None:
     assert "OpenMP in a forked process was not measured" in remarks(found)
 
 
+def test_threads_that_share_a_processor_are_noted(toy: Any) -> None:
+    core = min(os.sched_getaffinity(0))
+    _, found = measured("taskset", "-c", core, toy(), "up", 20)
+    assert found.record.affinity == {"0": [core], "1": [core]}
+    assert f"2 threads may use only 1 processors (OMP_PROC_BIND, taskset): [{core}]" in remarks(found)
+
+
+def test_the_loops_of_several_processes_are_numbered_together(toy: Any) -> None:
+    _, found = measured("sh", "-c", f"{toy()} up 5; exec {toy()} up 7")
+    assert found.loops.iterations.tolist() == [5, 7]
+    assert found.chunks.groupby("loop").iterations.sum().tolist() == [5, 7]
+    assert found.record.remarks == ["2 processes used OpenMP; their loops are numbered together"]
+
+
 def test_nested_regions_are_separate_loops(toy: Any) -> None:
     _, found = measured(toy(), "nested")
     assert sorted(found.loops.iterations) == [4, 10, 10, 10, 10]
@@ -338,6 +352,21 @@ def test_an_interrupted_measurement_ends_the_program_and_writes_nothing() -> Non
         out, err = process.communicate()  # ends when the program has closed its output
     assert (process.returncode, out, err) == (130, "", "twolevel: interrupted; nothing was written\n")
     assert not Path("m").exists()
+
+
+def test_an_interrupt_while_the_program_starts_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    started = []
+
+    class Interrupted(subprocess.Popen[bytes]):
+        def __init__(self, words: Sequence[str], **options: Any) -> None:
+            super().__init__(words, **options)
+            if words[0] == "sleep":
+                started.append(self)
+                signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(subprocess, "Popen", Interrupted)
+    assert twolevel("measure", "--out", "m", "--", "sleep", "1000").code == 130
+    assert [process.returncode for process in started] == [-signal.SIGTERM]
 
 
 def test_options_of_the_program_are_its_own(toy: Any) -> None:
