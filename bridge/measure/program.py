@@ -265,7 +265,7 @@ def draw_lengths(program: MeasuredProgram, path: Path) -> None:
 
 def whole_ns(lengths_ns: Array) -> Array:
     """Return lengths in whole ns, as the simulator has them, so that all consecutive ones take their time together."""
-    return np.asarray(np.diff(np.rint(np.cumsum(lengths_ns)), prepend=0.0))
+    return np.asarray(np.diff(np.floor(np.cumsum(lengths_ns) + 0.5), prepend=0.0))
 
 
 def _dot(part: MeasuredPart) -> str:
