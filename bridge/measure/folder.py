@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 
@@ -60,9 +60,6 @@ class MeasurementTables:
     waits: DataFrame
     tasks: DataFrame
     dependences: DataFrame
-
-
-Measurement: TypeAlias = MeasurementTables
 
 
 def write_measurement(folder: Path, record: MeasurementRecord, tables: Mapping[str, Mapping[str, Any]]) -> None:

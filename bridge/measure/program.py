@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from bridge.measure.fit import FAMILIES, FEWEST, LengthFit, fit_lengths
-from bridge.measure.folder import Measurement
+from bridge.measure.folder import MeasurementTables
 from traces.base.errors import InputError
 from traces.base.written_file import write_text
 from traces.compiled import Array
@@ -60,12 +60,12 @@ class MeasuredProgram:
         ]
 
 
-def measured_program(measured: Measurement, *, region: str = "") -> MeasuredProgram:
+def measured_program(measured: MeasurementTables, *, region: str = "") -> MeasuredProgram:
     """Return the program of a measurement.
 
     Parameters
     ----------
-    measured : Measurement
+    measured : MeasurementTables
     region : str
         Only the region with this name; empty: all.
 
@@ -120,7 +120,7 @@ def _repetition(sequence: Sequence[Key]) -> tuple[int, int]:
     return n, 1
 
 
-def _part(measured: Measurement, loops: DataFrame, key: Key) -> MeasuredPart:
+def _part(measured: MeasurementTables, loops: DataFrame, key: Key) -> MeasuredPart:
     rows = loops[(loops["region"] == key[0]) & (loops["iterations"] == key[1])]
     region = measured.regions.set_index("region").loc[key[0]]
     name, kind = str(region["name"]), str(region["kind"])
@@ -132,7 +132,7 @@ def _part(measured: Measurement, loops: DataFrame, key: Key) -> MeasuredPart:
     return MeasuredPart(key, name, "loop", lengths, (), fits, of_each)
 
 
-def iteration_ns(measured: Measurement, loops: DataFrame) -> tuple[Array, int]:
+def iteration_ns(measured: MeasurementTables, loops: DataFrame) -> tuple[Array, int]:
     """Return the time of each iteration of a loop.
 
     An iteration's time is the median over the smallest chunks that it was in, of their time per iteration without the cost of
@@ -140,7 +140,7 @@ def iteration_ns(measured: Measurement, loops: DataFrame) -> tuple[Array, int]:
 
     Parameters
     ----------
-    measured : Measurement
+    measured : MeasurementTables
     loops : DataFrame
         Rows of ``measured.loops``: instances of one region with the same number of iterations.
 
@@ -194,7 +194,7 @@ def _medians(at: Array, values: Array, n: int) -> Array:
     return np.maximum(np.interp(np.arange(n), known, found), 1.0)
 
 
-def _graph(measured: Measurement, loops: DataFrame) -> tuple[Array, tuple[tuple[int, int], ...]]:
+def _graph(measured: MeasurementTables, loops: DataFrame) -> tuple[Array, tuple[tuple[int, int], ...]]:
     """The tasks of one instance, that of the median time, and their dependences; a task follows the one that created it."""
     time = (loops["end_ns"] - loops["begin_ns"]).to_numpy()
     row = loops.iloc[int(np.argsort(time, kind="stable")[(len(time) - 1) // 2])]

@@ -1,1 +1,1 @@
-"""Calibration: what the model of a loop has and nobody can look up, fitted to measurements at several schedules."""
+"""Calibration: those parameters of a loop that cannot be looked up, fitted to measurements at several schedules."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from als.schedulers import loop_technique
 from als.techniques.openmp import from_openmp
-from bridge.measure.folder import Measurement
+from bridge.measure.folder import MeasurementTables
 from bridge.measure.program import MOST_TASKS
 from traces.base.errors import InputError, listed
 from traces.compiled import Array
@@ -31,7 +31,7 @@ class Sample:
     schedule: str  # as measured
     technique: str  # with its parameters, as for a simulation
     rows: DataFrame  # of the measurement's ``loops``, one per instance
-    measured: Measurement
+    measured: MeasurementTables
     size: Array  # int64 (C,): iterations of each cell
     ns: Array  # float64 (C, I): duration of each chunk; NaN: not in this instance
     thread: Array  # int64 (C, I): its thread; 0 where there is none
@@ -63,7 +63,7 @@ class Samples:
     remarks: list[str]  # lines on what was left out
 
 
-def joined(measured: Sequence[Measurement]) -> Measurement:
+def joined(measured: Sequence[MeasurementTables]) -> MeasurementTables:
     """Return measurements of one program as one, without the cost of the measurement in its chunks.
 
     Regions with the same name and kind are one; runs and repeats are numbered over all measurements. The column ``cost_ns`` of
@@ -93,7 +93,7 @@ def joined(measured: Sequence[Measurement]) -> Measurement:
     return replace(measured[0], record=replace(measured[0].record, overhead={}), regions=of_regions, **frames)
 
 
-def read_samples(measured: Measurement) -> Samples:
+def read_samples(measured: MeasurementTables) -> Samples:
     """Return the samples of a measurement, as from :func:`joined`.
 
     Only teams of the largest number of threads count, and only successful runs.
@@ -105,8 +105,8 @@ def read_samples(measured: Measurement) -> Samples:
     """
     runs = measured.runs[measured.runs["exit_status"] == 0]
     threads = int(measured.loops["threads"].max()) if len(measured.loops) else 0
-    told = runs[["run", "repeat"]].assign(asked=runs["schedule"])
-    loops = measured.loops.merge(told, on="run").merge(measured.regions, on="region")
+    scheduled = runs[["run", "repeat"]].assign(asked=runs["schedule"])
+    loops = measured.loops.merge(scheduled, on="run").merge(measured.regions, on="region")
     loops = loops[(loops["kind"] == "loop") & (loops["threads"] == threads)]
     loops = loops.assign(asked=loops["asked"].where(loops["asked"] != "", loops["schedule"]))
     each: dict[tuple[str, int], list[Sample]] = {}
@@ -146,7 +146,7 @@ def _technique(schedule: str, reported: set[str], n: int) -> tuple[str, str]:
     return technique, ""
 
 
-def _sample(one: Measurement, rows: DataFrame, names: tuple[str, int, str, str]) -> Sample | None:
+def _sample(one: MeasurementTables, rows: DataFrame, names: tuple[str, int, str, str]) -> Sample | None:
     rows = rows.sort_values(["run", "loop"]).reset_index(drop=True)
     instance = rows[["run", "loop"]].assign(instance=np.arange(len(rows)), start=rows["begin_ns"])
     chunks = one.chunks.merge(instance, on=["run", "loop"]).sort_values(["instance", "thread", "begin_ns"])
