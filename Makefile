@@ -75,6 +75,7 @@ kernels: $(VENV)/installed-dev
 system-packages:
 	@command -v otf2-print >/dev/null || tools/install_system_packages.sh otf2-tools
 	@command -v $${CC:-cc} >/dev/null || tools/install_system_packages.sh gcc libc6-dev
+	@ls /usr/lib/llvm-*/lib/clang/*/include/omp-tools.h >/dev/null 2>&1 || tools/install_system_packages.sh libomp-19-dev
 	@command -v pj_dump >/dev/null || tools/install_system_packages.sh pajeng
 	@command -v openssl >/dev/null || tools/install_system_packages.sh openssl
 	@command -v chromium >/dev/null || tools/install_system_packages.sh chromium

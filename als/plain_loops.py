@@ -25,8 +25,8 @@ _WORDS = types.Column(types.uint64, 1)
 _BEGIN = types.Signature(None, (_APPLICATION, types.int64, types.int64, types.boolean, types.boolean))
 _RUN = types.int64(_APPLICATION, types.int64)
 _DRAW = types.int64(
-    *(_FLOATS, _WORDS, _INTS, _WORDS, _FLOATS, types.int64, _FLOATS, _FLOATS, types.int64, types.int64),
-    *(types.float64, types.float64, types.int64, types.float64, types.float64),
+    *(_FLOATS, _WORDS, _INTS, _WORDS, _FLOATS, types.int64, _FLOATS, _FLOATS, types.int64, types.float64),
+    *(types.int64, types.float64, types.float64, types.int64, types.float64, types.float64),
 )
 Word: TypeAlias = Annotated[int, types.uint64]
 _begin, _run, _draw = caller(_BEGIN), caller(_RUN), caller(_DRAW)
@@ -38,6 +38,7 @@ class LoopRoom(State):
     """Memory for one loop, reused for the next."""
 
     mode: int = 0  # mode of the lengths
+    drift: float = 0.0  # their drift
     application: ApplicationState
     lengths: Floats = column("tasks")  # work of each task of the latest loop, GFLOP
     # Its task records, as in ``ApplicationState``
@@ -75,7 +76,7 @@ def run_loop(
     fill_round_keys(room.drawn, np.uint64(seed), np.uint64(job))
     fill_round_keys(app.keys, np.uint64(seed), np.uint64(job))
     start_stream(room.cursor, TASK_LENGTHS)
-    model = room.rule[0], room.params, room.pattern, room.mode
+    model = room.rule[0], room.params, room.pattern, room.mode, room.drift
     sizes = n, mean_gflop, total_gflop, n_cores, core_ns, speed_gflops
     drawn = _draw(room.engines[2], (room.lengths, room.drawn, room.cursor, room.words, room.memo, *model, *sizes))
     if drawn < 0:
@@ -113,7 +114,8 @@ class PlainLoops:
             self._make(max(cores, n_cores), max(tasks, more), max(memo, model.memo_size))
         if model is not self._model:
             self.room.rule, self.room.params = rule_of(model)
-            self.room.mode, self.room.pattern, self._model = model.mode, model.pattern, model
+            self.room.mode, self.room.drift, self.room.pattern = model.mode, model.drift, model.pattern
+            self._model = model
 
     def _make(self, n_cores: int, n_tasks: int, memo: int) -> None:
         application = s.new_state(

@@ -54,9 +54,16 @@ def _metrics(value: Any) -> Table:
 
 
 def _files_below(folder: Path) -> Table:
-    # The bytes of every file, one value of two words each.
+    # The bytes of every file, or the columns of a table, one value of two words each.
     paths = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != _DRAWN)
-    return {"files": [f"{path.relative_to(folder)} {sha256(path.read_bytes()).hexdigest()}" for path in paths]}
+    return {"files": [f"{path.relative_to(folder)} {sha256(_content(path)).hexdigest()}" for path in paths]}
+
+
+def _content(path: Path) -> bytes:
+    from traces.tables import read_rows
+
+    # The bytes of Parquet differ between versions of its library.
+    return read_rows(path, ()).to_json().encode() if path.suffix == ".parquet" else path.read_bytes()
 
 
 def _exported(ledger: Any, names: list[str]) -> Tables:

@@ -355,7 +355,7 @@ class Ledger:
     the window to which the ledger was cut: jobs that wait at its end have not started. ``shows`` states which rows a trace has:
     ``cores``, with hosts and jobs; ``hosts``, with jobs; or ``lanes``, jobs only. ``ids`` has, by job number, the log's ids of
     jobs. ``gpus`` is None if no host has numbered GPUs. ``computes`` is False if the rows of ``tasks`` show which cores
-    jobs held instead of tasks.
+    jobs held instead of tasks. The tasks of a job are those of ``steps`` loops of the same size, one after another.
     """
 
     machine: MachineShape
@@ -374,6 +374,7 @@ class Ledger:
     gpus: GpuRecords | None = None
     shows: str = "cores"
     computes: bool = True
+    steps: int = 1
 
     @property
     def events(self) -> tuple[JobEvents, ...]:

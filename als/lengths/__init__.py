@@ -13,15 +13,15 @@ from typing import Final
 
 import numpy as np
 
-from als.lengths.contract import DRAWS, LengthModel, LengthParameters, Plain, equal_lengths, length_kernel
+from als.lengths.contract import DRAWS, MAX_DRIFT, LengthModel, LengthParameters, Plain, equal_lengths, length_kernel
 from als.lengths.draw import drawn
 from als.lengths.fixed import DECREASING, INCREASING, LengthsFile, Mandelbrot
-from als.lengths.random import EXPONENTIAL, Bimodal, Correlated, Gamma, Lognormal, Normal, Uniform
+from als.lengths.random import EXPONENTIAL, Bimodal, Correlated, Gamma, Lognormal, Normal, Uniform, Weibull
 from als.options import LENGTHS as LENGTHS_OPTION
 from als.options import MAX_TASKS_PER_JOB, TASKS_PER_CORE, VARIATION
-from traces.base.errors import InputError, at, one_of
+from traces.base.errors import InputError, at, one_of, parse_real, real
 from traces.base.options import SEED, Conflict, check, check_fields, has, holds, said
-from traces.base.plugins import at_its_place, parameterised, without_parameter
+from traces.base.plugins import at_its_place, is_number, parameterised, without_parameter
 from traces.base.time import duration_ns
 from traces.compiled import Array
 
@@ -36,7 +36,7 @@ __all__ = [
     "takes_variation",
 ]
 
-_DRAW = "draw"  #: the parameter that every distribution has
+_DRAW, _DRIFT = "draw", "drift"  #: the parameters that every distribution has
 
 LENGTHS: dict[str, LengthParameters] = {
     "equal": Plain("equal", equal_lengths()),
@@ -45,6 +45,7 @@ LENGTHS: dict[str, LengthParameters] = {
     "exponential": Plain("exponential", EXPONENTIAL),
     "gamma": Gamma(),
     "lognormal": Lognormal(),
+    "weibull": Weibull(),
     "bimodal": Bimodal(),
     "increasing": INCREASING,
     "decreasing": DECREASING,
@@ -62,7 +63,7 @@ def lengths(spec: str, where: str = "", *, variation: float = VARIATION.default)
     spec : str
         A name in :data:`LENGTHS`, one that an installed package adds, or ``FILE.py:NAME``, each optionally followed by
         ``:key=value,key=value``; or ``file:PATH``, optionally followed by ``,key=value``; empty: ``normal``. Each accepts
-        ``draw=`` with a word of ``als.lengths.contract.DRAWS``.
+        ``draw=`` with a word of ``als.lengths.contract.DRAWS``, and ``drift=``, as there.
     where : str
         The option that gave it, for errors.
     variation : float
@@ -81,6 +82,7 @@ def lengths(spec: str, where: str = "", *, variation: float = VARIATION.default)
         spec, draw = without_parameter(spec or "normal", _DRAW, where, "lengths")
         if draw is not None and draw not in DRAWS:
             raise one_of("draw of task lengths", draw, DRAWS, where)
+        spec, drift = without_parameter(spec, _DRIFT, where, "lengths")
         found, is_ours = parameterised(
             "distribution of task lengths",
             spec,
@@ -91,13 +93,16 @@ def lengths(spec: str, where: str = "", *, variation: float = VARIATION.default)
             from_file=LengthsFile,
             made=LengthModel,
             noun="lengths",
-            shared=(_DRAW,),
+            shared=(_DRAW, _DRIFT),
         )
         model = found.lengths(variation)
         if not is_ours:
             from als.lengths.trial import try_out  # compiles, which built-in distributions do not need
 
             model = try_out(model)
+        if drift is not None:
+            number = parse_real(drift) if is_number(drift) else drift
+            model = model.with_drift(real(f"lengths {model.name}: drift", number, -MAX_DRIFT, MAX_DRIFT))
         return model if draw is None else model.with_draw(draw)
 
 

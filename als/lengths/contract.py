@@ -24,6 +24,9 @@ make arrays. :attr:`LengthModel.mode` says how the lengths become a loop of work
 - ``PATTERN``: as ``WORK``, for lengths of a pattern without random numbers: the rule may ignore ``mean``, and a length that is
   not above 0 is an error.
 - ``SCALED``: as ``PATTERN``, without rounding to nanoseconds.
+- ``TIMES``: exactly n tasks, whose lengths are times on the machine's slowest core, ns.
+
+With a drift d, the mean of task k of n is µ·(1 + d·((k + ½)/n - ½)): lengths increase along the loop, or decrease for d < 0.
 """
 
 import math
@@ -35,12 +38,15 @@ import numpy as np
 
 from als.options import MAX_TASKS_PER_JOB, VARIATION
 from als.parameters import floats
-from traces.base.errors import InputError, shown, whole
+from traces.base.errors import InputError, real, shown, whole
 from traces.base.plugins import compiled_rule
 from traces.compiled import Array, own, types
 
 # How the lengths become a loop.
-FILL, COUNT, SCALED, NORMAL, WORK, WORK_NORMAL, PATTERN = range(7)
+FILL, COUNT, SCALED, NORMAL, WORK, WORK_NORMAL, PATTERN, TIMES = range(8)
+
+#: The modes of lengths that are drawn one after another, with a mean that may change along the loop.
+RANDOM = FILL, NORMAL, WORK, WORK_NORMAL
 
 #: The ways to make a loop of lengths, by the word after ``draw=``: the mode that replaces each mode.
 DRAWS = {
@@ -50,6 +56,9 @@ DRAWS = {
 
 #: Largest allowed coefficient of variation (standard deviation over mean); the paper studies 0 to 0.25.
 MAX_COV = VARIATION.highest
+
+#: Largest allowed drift, upwards or downwards: at 2 the first lengths, or the last, would have the mean 0.
+MAX_DRIFT = 1.9
 
 _ARGUMENTS = ("k", "n", "mean", "params", "pattern", "memo", "keys", "cursor", "words")
 
@@ -82,7 +91,9 @@ class LengthModel:
     params: tuple[float, ...] = ()  #: passed to the rule
     pattern: Array = field(default_factory=lambda: np.empty(0))  #: float64, passed to the rule
     memo_size: int = 0  #: size of its memory along a loop, >= 0
-    mode: int = WORK  #: ``WORK``, ``FILL``, ``COUNT``, ``PATTERN``, ``SCALED``, ``WORK_NORMAL`` or ``NORMAL``
+    mode: int = (
+        WORK  #: ``WORK``, ``FILL``, ``COUNT``, ``PATTERN``, ``SCALED``, ``WORK_NORMAL``, ``NORMAL`` or ``TIMES``
+    )
     #: fixed number of tasks of a loop, whatever its cores; None: as the run says. Not with ``FILL`` or ``NORMAL``.
     count: int | None = None
     #: standard deviation over mean, before lengths that are not above 0 are drawn again; None: unknown, or different for each n
@@ -91,6 +102,7 @@ class LengthModel:
     #: standard deviation of the sum of n lengths over µ·√n, for large n: above ``cov`` if neighbours are alike; None:
     #: ``cov``. It determines the room for a loop's tasks.
     sum_cov: float | None = None
+    drift: float = 0.0  #: change of the mean along the loop, over the mean, -``MAX_DRIFT`` to ``MAX_DRIFT``; 0: none
 
     def __post_init__(self) -> None:
         where = f"lengths {self.name}"
@@ -98,7 +110,12 @@ class LengthModel:
             raise InputError(f"{where}: next_length must be a function, not {shown(self.next_length)}")
         object.__setattr__(self, "params", floats(where, self.params))
         whole(f"{where}: memo_size", self.memo_size, 0, 2**20)
-        whole(f"{where}: mode", self.mode, FILL, PATTERN)
+        whole(f"{where}: mode", self.mode, FILL, TIMES)
+        real(f"{where}: drift", self.drift, -MAX_DRIFT, MAX_DRIFT)
+        if self.drift and self.mode not in RANDOM:
+            raise InputError(
+                f"{where}: drift {self.drift:g}; allowed: 0, for lengths that are not drawn one after another"
+            )
         if self.count is not None:
             whole(f"{where}: count", self.count, 1, MAX_TASKS_PER_JOB)
             if self.fills:
@@ -115,6 +132,18 @@ class LengthModel:
         """Return the model with the draw that a key of :data:`DRAWS` names; equal lengths stay the same."""
         mode = DRAWS[draw].get(self.mode)
         return self if mode is None else replace(self, mode=mode)
+
+    def with_drift(self, drift: float) -> "LengthModel":
+        """Return the model with a drift, and the coefficient of variation that it then has in long loops. Equal lengths remain
+        equal apart from the drift."""
+        if drift == 0.0:
+            return self
+        squares = 1.0 + drift * drift / 12.0  # mean of the squared means, over µ²
+        cov, sum_cov = (
+            None if one is None else math.sqrt((1.0 + one * one) * squares - 1.0) for one in (self.cov, self.sum_cov)
+        )
+        mode = WORK if self.next_length is _equal_length else self.mode
+        return replace(self, mode=mode, cov=cov, sum_cov=sum_cov, drift=drift)
 
     @property
     def fills(self) -> bool:

@@ -5,7 +5,17 @@ import math
 
 import numpy as np
 
-from als.lengths.contract import FILL, NEXT_LENGTH, NORMAL, PATTERN, SCALED, WORK, WORK_NORMAL, LengthModel
+from als.lengths.contract import (
+    FILL,
+    NEXT_LENGTH,
+    NORMAL,
+    PATTERN,
+    SCALED,
+    TIMES,
+    WORK,
+    WORK_NORMAL,
+    LengthModel,
+)
 from als.options import MAX_TASKS_PER_JOB
 from als.streams import TASK_LENGTHS, new_stream, next_word, normal_from_word, start_stream
 from traces.base.errors import InputError, PluginError
@@ -26,9 +36,11 @@ _call = caller(NEXT_LENGTH)
 @compiled(merged=True)
 def _next_positive(
     keys: Words, cursor: Ints, words: Words, memo: Floats, entry: Entry, params: Floats, pattern: Floats,
-    is_normal: bool, k: int, n: int, mean_gflop: float,
+    is_normal: bool, drift: float, k: int, n: int, mean_gflop: float,
 ) -> float:  # fmt: skip
     """Return the next length above 0; 0 if there is none."""
+    if drift != 0.0:  # the paper's draw may have more than n tasks: the mean does not drift further
+        mean_gflop *= 1.0 + drift * (min((k + 0.5) / n, 1.0) - 0.5)
     for _ in range(_MOST_REDRAWN):
         if is_normal:
             length = mean_gflop + params[0] * mean_gflop * normal_from_word(next_word(keys, cursor, words))
@@ -101,7 +113,7 @@ def _keep_work(
 @compiled()
 def draw_loop(
     lengths: Floats, keys: Words, cursor: Ints, words: Words, memo: Floats, entry: Entry, params: Floats, pattern: Floats,
-    mode: int, n: int, mean_gflop: float, total_gflop: float, n_cores: int, core_ns: float, speed_gflops: float,
+    mode: int, drift: float, n: int, mean_gflop: float, total_gflop: float, n_cores: int, core_ns: float, speed_gflops: float,
 ) -> int:  # fmt: skip
     """Draw the task lengths of one loop. Returns the number of tasks written; ``NO_ROOM``; or ``IMPOSSIBLE`` if a length is not
     above 0 and finite.
@@ -113,6 +125,7 @@ def draw_loop(
     the first of them.
 
     - ``entry``: index of the model's rule in a :func:`traces.compiled.function_table`
+    - ``drift``: the model's, 0 unless its lengths are drawn one after another
     - ``n``: :meth:`LengthModel.tasks` of the wanted number of tasks
     - ``mean_gflop``: not computed as total / n, so that a task of the mean length takes the recorded run time to the nanosecond
     - ``total_gflop``: sum of the lengths except for rounding; with ``FILL`` and ``NORMAL``, reached with the last task
@@ -120,7 +133,7 @@ def draw_loop(
     """
     memo[:] = 0.0
     is_normal = mode in (NORMAL, WORK_NORMAL)
-    stream = keys, cursor, words, memo, entry, params, pattern, is_normal
+    stream = keys, cursor, words, memo, entry, params, pattern, is_normal, drift
     reached = 0.0
     if mode in (FILL, NORMAL):
         at = 0
@@ -144,7 +157,7 @@ def draw_loop(
             length = _call(entry, (k, n, mean_gflop, params, pattern, memo, keys, cursor, words))
         if not (length > 0.0 and length < math.inf):
             return IMPOSSIBLE
-        lengths[k] = length
+        lengths[k] = speed_gflops * (length / 1e9) if mode == TIMES else length
         reached += length
     if mode in (WORK, WORK_NORMAL, PATTERN, SCALED):
         rounded_ns = 0.0 if mode == SCALED else core_ns
@@ -189,7 +202,7 @@ def drawn(
     memo = np.empty(model.memo_size)
     keys, cursor, words = new_stream(seed, job, TASK_LENGTHS)
     size, n = model.room(n), model.tasks(n)
-    given = keys, cursor, words, memo, rule[0], params, model.pattern, model.mode
+    given = keys, cursor, words, memo, rule[0], params, model.pattern, model.mode, model.drift
     while True:
         lengths = np.empty(size, np.float64)
         start_stream(cursor, TASK_LENGTHS)

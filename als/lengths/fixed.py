@@ -8,9 +8,10 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from als.lengths.contract import COUNT, PATTERN, LengthModel, length_kernel
+from als.lengths.contract import COUNT, PATTERN, TIMES, LengthModel, length_kernel
 from als.options import MAX_TASKS_PER_JOB
 from als.parameters import Checked, RealNumber, WholeNumber
+from als.streams import next_word, uniform_from_word
 from traces.base.errors import InputError, one_of, parse_real, shown
 from traces.base.given_file import read_text
 from traces.compiled import Array, compiled
@@ -60,10 +61,18 @@ class Triangular(Checked):
         return LengthModel(self.name, _line_length, (self.first, self.last), mode=PATTERN, source="its definition")
 
 
+@length_kernel
+def _sampled_length(
+    k: int, n: int, mean: float, params: Array, pattern: Array, memo: Array, keys: Array, cursor: Array, words: Array
+) -> float:
+    return float(mean * pattern[int(uniform_from_word(next_word(keys, cursor, words)) * pattern.size)])
+
+
 INCREASING = Triangular("increasing", 0.0, 1.0)
 DECREASING = Triangular("decreasing", 1.0, 0.0)
 
-UNITS = {"gflop": 1.0, "flop": 1e-9}  #: units of the numbers, in GFLOP
+#: Units of the numbers, in GFLOP. In ns they are times on the machine's slowest core: GFLOP at a speed of 1 GFLOP/s.
+UNITS = {"gflop": 1.0, "flop": 1e-9, "ns": 1e-9}
 
 
 def read_lengths(path: str | os.PathLike[str], unit: str = "gflop") -> Array:
@@ -103,8 +112,9 @@ class LengthsFile:
 
     name: ClassVar[str] = "file"
     path: str = ""  # the file; required
-    unit: str = "gflop"  # unit of its numbers: ``gflop`` or ``flop``
+    unit: str = "gflop"  # unit of its numbers: ``gflop``, ``flop`` or ``ns``
     scale: bool = True  # whether the lengths are scaled to the work of the loop
+    sample: bool = False  # whether lengths are drawn from its numbers, with replacement, for any number of tasks
 
     def lengths(self, variation: float) -> LengthModel:
         """Read the file and return the model, whatever the run's variation."""
@@ -112,8 +122,16 @@ class LengthsFile:
             raise InputError(
                 "lengths file: no file; allowed: file:PATH, optionally followed by ,unit=flop or ,scale=no"
             )
+        if self.unit == "ns" and not (self.scale or self.sample):
+            return pattern_lengths(self.name, read_lengths(self.path), self.path, mode=TIMES)
         lengths = read_lengths(self.path, self.unit)
-        return pattern_lengths(self.name, lengths, self.path, mode=PATTERN if self.scale else COUNT)
+        if not self.sample:
+            return pattern_lengths(self.name, lengths, self.path, mode=PATTERN if self.scale else COUNT)
+        if not self.scale:
+            raise InputError("lengths file: sample=yes with scale=no; allowed: one of them")
+        mean = float(lengths.mean())
+        cov = float(lengths.std() / mean)
+        return LengthModel(self.name, _sampled_length, pattern=lengths / mean, cov=cov, source=self.path)
 
 
 MAX_STEPS = 4_000_000_000  #: limit of a picture's steps, pixels × iterations: some ten seconds

@@ -148,6 +148,43 @@ class Lognormal(Spread):
         return LengthModel(self.name, _lognormal_length, (s,), cov=cov, source="its definition")
 
 
+def weibull_shape(cov: float) -> float:
+    """The shape k with this coefficient of variation: Γ(1 + 2/k) / Γ(1 + 1/k)² = 1 + cov², by bisection of ln k."""
+    wanted, low, high = math.log1p(cov * cov), math.log(0.05), math.log(1e9)
+    while True:
+        middle = 0.5 * (low + high)
+        if middle in (low, high):
+            return math.exp(middle)
+        over = math.exp(-middle)
+        if math.lgamma(1.0 + 2.0 * over) - 2.0 * math.lgamma(1.0 + over) > wanted:
+            low = middle
+        else:
+            high = middle
+
+
+@length_kernel
+def _weibull_length(
+    k: int, n: int, mean: float, params: Array, pattern: Array, memo: Array, keys: Array, cursor: Array, words: Array
+) -> float:
+    return float(mean * params[1] * (-math.log(uniform_from_word(next_word(keys, cursor, words)))) ** params[0])
+
+
+class Weibull(Spread):
+    """Weibull: λ·(-ln u)^(1/k), where the shape k gives the coefficient of variation, and λ = µ/Γ(1 + 1/k); cov = 1 is the
+    exponential distribution.
+
+    Source: W. Weibull, "A statistical distribution function of wide applicability", Journal of Applied Mechanics 18, 1951."""
+
+    name: ClassVar[str] = "weibull"
+
+    def model(self, cov: float) -> LengthModel:
+        if cov < 1e-6:  # the difference of the logarithms of Γ is lost in rounding
+            return equal_lengths(self.name)
+        power = 1.0 / weibull_shape(cov)
+        params = (power, math.exp(-math.lgamma(1.0 + power)))
+        return LengthModel(self.name, _weibull_length, params, cov=cov, source="Weibull 1951")
+
+
 @length_kernel
 def _bimodal_length(
     k: int, n: int, mean: float, params: Array, pattern: Array, memo: Array, keys: Array, cursor: Array, words: Array

@@ -40,6 +40,7 @@ class LengthModels(State):
     pattern_first: Ints  # its pattern: pattern_first … pattern_stop - 1
     pattern_stop: Ints  # one past its last entry
     memo_size: Ints  # size of its memory along a loop
+    drift: Floats  # change of its mean along a loop, over the mean
 
 
 class WorkerTable(State):
@@ -143,8 +144,8 @@ def _draw_lengths(
     else:
         n = n_cores * a_core
     stream = room.keys, room.cursor, room.words, room.memo
-    of_model = table.calls[place], params, pattern, model.mode[place]
-    drawn = draw_loop(lengths[at:], *stream, *of_model, n, mean, total, n_cores, core_ns, speed_gflops)
+    of_model, drift = (table.calls[place], params, pattern, model.mode[place]), model.drift[place]
+    drawn = draw_loop(lengths[at:], *stream, *of_model, drift, n, mean, total, n_cores, core_ns, speed_gflops)
     return int(at + drawn if drawn >= 0 else drawn)
 
 
@@ -390,7 +391,7 @@ def _lengths(models: list[LengthModel], params: list[Array], patterns: list[Arra
         [model.mode, model.count or 0, param[k], param[k + 1], pattern[k], pattern[k + 1], model.memo_size]
         for k, model in enumerate(models)
     ]
-    return LengthModels(*_columns(rows, 7))
+    return LengthModels(*_columns(rows, 7), np.array([model.drift for model in models]))
 
 
 class DrawnProgram(NamedTuple):

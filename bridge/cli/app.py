@@ -79,7 +79,9 @@ def _show_warnings() -> None:
 
 def main() -> None:
     """Entry point of the ``twolevel`` command."""
-    words = [word for word in sys.argv[1:] if word != _DEBUG]
+    words = sys.argv[1:]
+    ours = words.index("--") if "--" in words else len(words)  # the words of another program may follow
+    words = [word for word in words[:ours] if word != _DEBUG] + words[ours:]
     debug = len(words) < len(sys.argv) - 1
     try:
         _hear_interrupts()

@@ -59,14 +59,27 @@ def _slurm() -> str:
     return f"{slurm.release} in {slurm.slurmctld}: a release that `twolevel replay` knows"
 
 
+def _openmp() -> str:
+    try:
+        from bridge.measure.openmp import installed_openmp
+        from traces.base.errors import InputError
+    except ImportError as error:
+        return f"cannot be looked at: {error}"
+    try:
+        return f"{installed_openmp().library}, with the interface that `twolevel measure` needs"
+    except InputError as error:
+        return f"none that `twolevel measure` can use: {error.text}"
+
+
 def _optional() -> list[Finding]:
     # Needed by some commands only; its absence is no problem.
     command = shlex.split(os.environ.get("CC", "cc")) or ["cc"]
-    compiler = shutil.which(command[0]) or f"no {command[0]}, which `twolevel replay` needs"
+    compiler = shutil.which(command[0]) or f"no {command[0]}, which `twolevel replay` and `measure` need"
     cp = versions_of(("ortools",))["ortools"]
     without = "; --bls hcp19, pcp19, pcp20 and cp-classes need it but for search=lns and list (extra cp)"
     return [
         ("Slurm (optional)", _slurm(), True),
+        ("OpenMP runtime (optional)", _openmp(), True),
         ("C compiler (optional)", compiler, True),
         ("OR-Tools (optional)", cp + without * (cp == NOT_INSTALLED), True),
     ]

@@ -122,7 +122,7 @@ def loop_command(
     options = LoopOptions(als, speed_gflops, **costs.given(), **cores.given(), steps=steps, seed=written.seed)
     trace = further_traces(written.trace, "task")
     arguments = tasks.names() | {"trace": False if trace is None else list(trace.formats)}
-    lengths_gflop = _tasks(arguments, written.seed)
+    lengths_gflop = _tasks(arguments, written.seed, min(speed_gflops))
     from bridge.single.records import loop_summary, write_loop
 
     with fresh_directory(target, written.force) as folder, paper.drawing():
@@ -172,13 +172,15 @@ def _check_source(tasks: LoopTasks) -> None:
         raise InputError(f"{d.LENGTH_UNIT}: only with {d.LENGTHS_FILE}; {d.MEAN} is in GFLOP")
 
 
-def _tasks(arguments: dict[str, Any], seed: int) -> Array:
+def _tasks(arguments: dict[str, Any], seed: int, slowest_gflops: float) -> Array:
     from als.lengths import check_variation, lengths
     from als.lengths.fixed import read_lengths
     from bridge.single.loop_run import drawn_tasks
 
     if arguments["lengths_file"] is not None:
-        return read_lengths(arguments["lengths_file"], d.LENGTH_UNIT.check(arguments["unit"]))
+        unit = d.LENGTH_UNIT.check(arguments["unit"])
+        found = read_lengths(arguments["lengths_file"], unit)
+        return found * slowest_gflops if unit == "ns" else found
     mean = d.MEAN.check(arguments["mean_gflop"])
     check_variation(arguments["lengths"], arguments["variation"])
     model = lengths(arguments["lengths"], str(LENGTHS), variation=arguments["variation"])

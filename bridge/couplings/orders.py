@@ -8,7 +8,7 @@ import numpy as np
 
 from als.core_speeds import NEVER, fill_next_ns
 from als.lengths import LENGTHS
-from als.lengths.contract import COUNT
+from als.lengths.contract import COUNT, TIMES
 from als.lengths.draw import earliest_end_ns
 from als.network.state import message_ns
 from als.options import SPEEDS
@@ -410,7 +410,7 @@ def _is_sure(phase: Serial | Loop | Graph) -> bool:
     if isinstance(phase, Graph):
         return phase.found_graph().scale
     model = phase.found_lengths()
-    return model.mode != COUNT or model.next_length is LENGTHS["equal"].lengths(0.0).next_length
+    return model.mode not in (COUNT, TIMES) or model.next_length is LENGTHS["equal"].lengths(0.0).next_length
 
 
 def _technique_name(chosen: str | AnyScheduler) -> str:

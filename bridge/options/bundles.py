@@ -269,7 +269,7 @@ class QuickCommand(_QuickHelp, TyperCommand):
                 kind = _kind(annotations[parameter.name].annotation)
                 one.process_value = partial(_value, one, kind, self._declared(parameter), one.process_value)
         name, words, *more = arguments
-        if _HELP_ALL in words:
+        if _HELP_ALL in words[: words.index("--") if "--" in words else None]:
             self.shows_all, words = True, ["--help"]
         try:
             return super().make_context(name, self._with_bare(words), *more, **named)

@@ -36,7 +36,7 @@ TASKS_TABLE = _switch("tasks", "Also write tasks.parquet, one row per task", fir
 TRACE_FORMATS = Option(
     name="trace", first=True, panel=Panel.TRACES, default="otf2", metavar="FORMATS", names="traces.exporters:EXPORTERS",
     bare="otf2",
-    help="Trace formats, separated by commas: otf2, perfetto, chrome, paje, csv, text, batsim, swf, your own; or none"
+    help="Trace formats, separated by commas: otf2, perfetto, chrome, paje, csv, text, batsim, swf, measured, your own; or none"
 )
 NO_FORMATS = "none"  #: the value that requests no format
 
@@ -152,8 +152,8 @@ MEAN = Real(
 )
 LENGTHS_FILE = _text("LENGTHS.txt", "LENGTHS.txt", f"File of task lengths, one per line; or give {a.N_TASKS}")
 LENGTH_UNIT = Choice(
-    name="unit", default="gflop", choices=("gflop", "flop"), what="unit", metavar="UNIT",
-    help="Unit of the numbers in LENGTHS.txt: gflop or flop"
+    name="unit", default="gflop", choices=("gflop", "flop", "ns"), what="unit", metavar="UNIT",
+    help="Unit of the numbers in LENGTHS.txt: gflop, flop, or ns (time on the slowest core)"
 )
 CHUNKS = _switch("chunks", "Only print the chunk sizes, for equal tasks and cores that request work in turn")
 GRAPH = _text(

@@ -15,7 +15,7 @@ from bridge.runs.directory import check_place, named_folder, open_folder, read_r
 from bridge.runs.stored import hosts, ids_of, no_tasks
 from bridge.runs.tracing import TraceRequest, formats_of, technique_labels
 from bridge.scenarios.scenario import RECORDED
-from traces.base.errors import InputError
+from traces.base.errors import InputError, shown
 from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array
 from traces.exporters.shown.part import Excerpt, automatic_detail
@@ -34,6 +34,8 @@ def ledger_of_results(folder: Path, *, tasks: bool = True) -> Ledger:
     first_core, names = hosts(folder)
     path = folder / "jobs.parquet"
     if not path.is_file():
+        if "makespan_ns" in record and (folder / TASKS.file).is_file():
+            return _of_single(folder, record)
         raise InputError(f"{folder} has no jobs.parquet: it is not a result of twolevel run")
     frame = read_jobs(path)
     columns = {str(name): frame[name] for name in frame.columns}
@@ -55,6 +57,59 @@ def ledger_of_results(folder: Path, *, tasks: bool = True) -> Ledger:
         ledger = _with_tasks(ledger, folder, record)
     ledger = replace(ledger, **_further(folder, record), kinds=dict.fromkeys(EVENTS), ids=ids_of(record, columns))
     return ledger.with_events(*stored_events(folder, len(frame), EVENTS))
+
+
+def _of_single(folder: Path, record: Mapping[str, Any]) -> Ledger:
+    """The ledger of a result of ``twolevel loop`` or ``graph``."""
+    first_core, names = hosts(folder)
+    path, transfers = folder / TASKS.file, None
+    frame = TASKS.read(path)
+    tasks = {str(name): frame[name].to_numpy() for name in TASKS.columns}
+    n, n_cores = len(frame), int(first_core[-1])
+    if not n or (tasks["task"] != np.arange(n)).any() or not 0 <= tasks["core"].min() <= tasks["core"].max() < n_cores:
+        raise InputError(f"{path}: has tasks or cores that do not exist in the run")
+    if (folder / TRANSFERS.file).is_file():
+        sent = TRANSFERS.read(folder / TRANSFERS.file)
+        columns = {name: sent[name].to_numpy() for name in ("source", "target", "bytes", "sent_ns", "arrived_ns")}
+        transfers = TransferRecords(np.array([0, len(sent)]), **columns)
+    machine = MachineShape("graph" if "critical_path" in record else "loop", tuple(names), first_core)
+    metrics, steps = record.get("metrics") or {}, (record.get("arguments") or {}).get("steps", 1)
+    if not (isinstance(steps, int) and steps >= 1 and n % steps == 0):
+        raise InputError(f"{folder / 'run.json'}: steps: {shown(steps)}; allowed: a divisor of {n}, the tasks")
+    times = int(record["makespan_ns"]), int(record.get("chunks", 0))
+    return ledger_of_job(machine, tasks, *times, metrics, transfers, steps=steps)
+
+
+def ledger_of_job(
+    machine: MachineShape,
+    tasks: Mapping[str, Any],
+    makespan_ns: int,
+    n_chunks: int,
+    metrics: Mapping[str, Any],
+    transfers: TransferRecords | None,
+    *,
+    steps: int,
+) -> Ledger:
+    """The ledger of a job that is alone on its machine: job 0, which starts at 0.
+
+    - ``tasks``: its tasks, columns ``traces.ledger_tables.TASKS``.
+    - ``steps``: number of time steps of a loop.
+    """
+    n = len(tasks["task"])
+    records = {name: np.array(tasks[name]) for name in ("start_ns", "end_ns", "core", "chunk", "length_gflop")}
+    jobs = JobRecords(
+        **{name: np.zeros(1, np.int64) for name in ("job_id", "submit_ns", "start_ns", "allocation_lo")},
+        **{name: np.array([makespan_ns]) for name in ("end_ns", "estimate_ns", "deadline_ns")},
+        **{name: np.array([machine.n_cores]) for name in ("cores", "allocation_hi")},
+        tasks=np.array([n]),
+        chunks=np.array([n_chunks]),
+        length_gflop=np.array([records["length_gflop"].sum()]),
+        imbalance=np.array([metrics.get("imbalance")], np.float64),
+        cov=np.array([metrics.get("cov")], np.float64),
+        allocation_first=np.array([0, 1]),
+    )
+    known = TaskRecords(first=np.array([0, n]), **records)
+    return Ledger(machine, jobs, known, transfers, kinds=dict.fromkeys(EVENTS), steps=steps)
 
 
 def _with_tasks(ledger: Ledger, folder: Path, record: Mapping[str, Any]) -> Ledger:

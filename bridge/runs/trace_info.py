@@ -24,6 +24,7 @@ _TRACES = {
     "trace/text/batch.txt": "text",
     "trace/jobs.csv": "batsim",
     "trace/jobs.swf": "swf",
+    "trace/measured/measurement.json": "measured",
 }
 
 
@@ -70,12 +71,12 @@ def _run(folder: Path) -> dict[str, Any]:
 
 
 def _bytes(folder: Path, file: str) -> int:
-    # OTF2, CSV and text consist of several files.
+    # OTF2, CSV, text and measurements consist of several files.
     path = folder / file
     files = [path]
     if path.suffix == ".otf2":
         files += [path.with_suffix(".def"), *path.with_suffix("").rglob("*")]
-    elif path.parent.name in ("csv", "text"):
+    elif path.parent.name in ("csv", "text", "measured"):
         files = list(path.parent.rglob("*"))
     return sum(one.stat().st_size for one in files if one.is_file())
 

@@ -4,8 +4,9 @@ import functools
 from collections.abc import Callable, Mapping
 
 from als.lengths import LENGTHS, lengths
-from als.lengths.contract import COUNT, PATTERN, SCALED
+from als.lengths.contract import COUNT, PATTERN, SCALED, TIMES
 from als.options import ALS
+from als.options import LENGTHS as LENGTHS_OPTION
 from als.techniques import TECHNIQUES
 from als.techniques.openmp import from_openmp
 from bls.allocators import ALLOCATORS
@@ -14,6 +15,7 @@ from bls.estimates import ESTIMATORS
 from bls.policies import POLICIES
 from bls.workloads import is_seeded
 from bridge.scenarios.scenario import RECORDED
+from traces.base.plugins import without_parameter
 
 
 def _unset(value: object) -> bool:
@@ -33,7 +35,9 @@ def _fixed_technique(name: object) -> bool:
 def _fixed_lengths(spec: str) -> bool:
     # Of these two modes only our own distributions are known to use no random numbers; files of patterns are not read here.
     kind = _kind(spec or "normal")
-    return kind == "file" or (kind in LENGTHS and lengths(spec, variation=0.0).mode in (COUNT, PATTERN, SCALED))
+    if kind == "file":
+        return without_parameter(spec, "sample", str(LENGTHS_OPTION), "lengths")[1] in (None, "no", "false")
+    return kind in LENGTHS and lengths(spec, variation=0.0).mode in (COUNT, PATTERN, SCALED, TIMES)
 
 
 #: The options of a run's record that may need random numbers, and their values that do not: built-in policies, allocators and

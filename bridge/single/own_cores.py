@@ -139,26 +139,13 @@ class OwnCores:
 
 def one_job_ledger(name: str, result: LoopResult | GraphResult, transfers: TransferRecords | None = None) -> Ledger:
     """A loop or a graph as the only job of a machine of this name, for trace writers: job 0, which starts at 0."""
-    from bls.engine.features.records import EVENTS
-    from traces.ledger import JobRecords, Ledger, MachineShape, TaskRecords
+    from bridge.runs.stored_trace import ledger_of_job
+    from traces.ledger import MachineShape
 
-    options, tasks, metrics = result.options, result.tasks, result.metrics
-    n_tasks = len(tasks["task"])
-    records = {name: np.array(tasks[name]) for name in ("start_ns", "end_ns", "core", "chunk", "length_gflop")}
-    jobs = JobRecords(
-        **{name: np.zeros(1, np.int64) for name in ("job_id", "submit_ns", "start_ns", "allocation_lo")},
-        **{name: np.array([result.makespan_ns]) for name in ("end_ns", "estimate_ns", "deadline_ns")},
-        **{name: np.array([options.n_cores]) for name in ("cores", "allocation_hi")},
-        tasks=np.array([n_tasks]),
-        chunks=np.array([result.n_chunks]),
-        length_gflop=np.array([records["length_gflop"].sum()]),
-        imbalance=np.array([metrics["imbalance"]]),
-        cov=np.array([metrics["cov"]]),
-        allocation_first=np.array([0, 1]),
-    )
+    options = result.options
     machine = MachineShape(name, tuple(options.host_names), options.first_core)
-    known = TaskRecords(first=np.array([0, n_tasks]), **records)
-    return Ledger(machine, jobs, known, transfers, kinds=dict.fromkeys(EVENTS))
+    n_chunks, steps = result.n_chunks, getattr(options, "steps", 1)
+    return ledger_of_job(machine, result.tasks, result.makespan_ns, n_chunks, result.metrics, transfers, steps=steps)
 
 
 def task_columns(application: ApplicationSimulator, length_gflop: Array) -> dict[str, Array]:

@@ -44,6 +44,8 @@ def distributions(draw: st.DrawFn) -> Drawn:
         known["rho"] = draw(st.sampled_from((0.0, 0.5, 0.999999)) | st.floats(0, 0.9))
     if name == "bimodal":
         known |= {"share": draw(st.floats(0, 1)), "ratio": draw(st.floats(1, 100))}
+    if draw(st.booleans()):
+        known["drift"] = draw(st.sampled_from((-1.9, 0.0, 1.0, 1.9)) | st.floats(-1.9, 1.9))
     text = ",".join(f"{key}={value!r}" for key, value in known.items())
     return f"{name}:{text}" if text else name, name, known
 
@@ -56,7 +58,7 @@ def with_draw(spec: str, draw: str) -> str:
 @given(seed=KEYS, job=st.integers(0, 2**62), one=distributions(), n=st.integers(1, 60), mean=st.floats(1e-3, 1e6))
 def test_the_papers_draw_is_the_references(seed: int, job: int, one: Drawn, n: int, mean: float) -> None:
     spec, name, known = one
-    expected = drawing.filled(name, drawing.words(seed, job), mean, n * mean, **known)
+    expected = drawing.filled(name, drawing.words(seed, job), mean, n * mean, n, **known)
     assert drawn(lengths(with_draw(spec, "paper")), seed, job, n, mean, n * mean).tolist() == expected
 
 
@@ -143,7 +145,7 @@ def test_too_little_room_is_no_shorter_loop(spec: str) -> None:
         start_stream(cursor, TASK_LENGTHS)
         stop = draw_loop(
             *(found[1:], keys, cursor, words, np.empty(0), entry, np.array(model.params), model.pattern, model.mode),
-            *(10, 1.0, 10.0, 1, 0.0, 1.0),
+            *(model.drift, 10, 1.0, 10.0, 1, 0.0, 1.0),
         )
         assert stop == (NO_ROOM if size < len(whole) else len(whole))
         assert size < len(whole) or found[1 : 1 + stop].tolist() == whole
@@ -185,13 +187,55 @@ def test_a_file_of_lengths(tmp_path: Path) -> None:
     assert drawn(as_they_are, 0, 0, 100, 1.0, 24.0).tolist() == [2.0, 4.0, 6.0]
 
 
+def test_lengths_drawn_from_a_file(tmp_path: Path) -> None:
+    (tmp_path / "some.txt").write_text("1\n1\n6\n")
+    model = lengths(f"file:{tmp_path / 'some.txt'},sample=yes")
+    found = drawn(model, 5, 1, 30_000, 2.0, 60_000.0)
+    assert found.sum() == pytest.approx(60_000.0)
+    small, large = np.unique(found)
+    assert large / small == pytest.approx(6.0)
+    assert np.mean(found == large) == pytest.approx(1 / 3, abs=0.01)
+    assert found.std() / found.mean() == pytest.approx(model.cov, rel=0.02)
+
+
+@pytest.mark.parametrize("speed", [1.0, 46.875, 3.3])
+def test_times_of_a_file_are_those_of_the_slowest_core(speed: float, tmp_path: Path) -> None:
+    times = [1, 33_333, 10**9 + 7, 86_400 * 10**9 - 1]
+    (tmp_path / "some.txt").write_text("".join(f"{ns}\n" for ns in times))
+    found = drawn(lengths(f"file:{tmp_path / 'some.txt'},unit=ns,scale=no"), 0, 0, 9, 1.0, 9.0, speed_gflops=speed)
+    assert [duration_ns(length, speed) for length in found.tolist()] == times
+
+
+@pytest.mark.parametrize("cov", [0.01, 0.25, 1.0, 3.0, 10.0])
+def test_weibull_lengths(cov: float) -> None:
+    """The shape has the wanted coefficient of variation, and a length is a quantile of a word."""
+    model = lengths(f"weibull:cov={cov}")
+    power, scale = model.params
+    assert math.gamma(1 + 2 * power) / math.gamma(1 + power) ** 2 == pytest.approx(1 + cov * cov, rel=1e-9)
+    assert scale * math.gamma(1 + power) == pytest.approx(1.0, rel=1e-12)
+    words = islice(drawing.words(3, 4), 50)
+    expected = [7.0 * scale * (-math.log(drawing.uniform(word))) ** power for word in words]
+    raw = lengths(f"weibull:cov={cov},draw=paper")
+    assert drawn(raw, 3, 4, 50, 7.0, sum(expected[:-1]) + 1e-9)[:49] == pytest.approx(expected[:49], rel=1e-12)
+
+
+@pytest.mark.parametrize("spec", ["equal", "normal:cov=0.2", "gamma:cov=0.5", "correlated:cov=0.3"])
+@pytest.mark.parametrize("drift", [-1.9, 0.8])
+def test_the_variation_with_a_drift(spec: str, drift: float) -> None:
+    model = lengths(f"{spec}{',' if ':' in spec else ':'}drift={drift}")
+    found = drawn(model, 1, 1, 200_000, 1.0, 200_000.0)
+    assert found.std() / found.mean() == pytest.approx(model.cov, rel=0.03)
+    first, last = found[:20_000].mean(), found[-20_000:].mean()
+    assert (last - first) / found.mean() == pytest.approx(0.9 * drift, rel=0.03)
+
+
 def test_missing_files_and_units_are_refused(tmp_path: Path) -> None:
     (tmp_path / "utf-16").write_bytes(b"\xff\xfe1\n")
     for given_ones, words in (
         ((tmp_path / "utf-16",), r"utf-16: not valid text: byte 0 is not UTF-8$"),
         ((tmp_path,), "is a directory, not a file of task lengths"),
         (("a\0b",), "cannot be read: embedded null byte"),
-        ((tmp_path, "mflop"), "unknown unit of lengths 'mflop'; known: flop, gflop"),
+        ((tmp_path, "mflop"), "unknown unit of lengths 'mflop'; known: flop, gflop, ns"),
     ):
         with pytest.raises(InputError, match=words):
             read_lengths(*given_ones)
@@ -222,7 +266,8 @@ def test_models_that_cannot_be() -> None:
         length_kernel(lambda k, n: 1.0)
     for given_ones, words in (
         ({"next_length": 3}, "next_length must be a function, not 3$"),
-        ({"mode": 7}, "mode: 7 is out of range; allowed: 0 to 6$"),
+        ({"mode": 8}, "mode: 8 is out of range; allowed: 0 to 7$"),
+        ({"mode": COUNT, "drift": 0.5}, "drift 0.5; allowed: 0, for lengths that are not drawn one after another$"),
         ({"mode": FILL, "count": 4}, "count 4; allowed: None, where tasks are drawn until"),
         ({"mode": COUNT, "count": 0}, "count: 0 is out of range"),
         ({"memo_size": -1}, "memo_size: -1 is out of range"),
@@ -256,7 +301,7 @@ def test_the_example_of_the_page(tmp_path: Path) -> None:
 
 def test_which_distributions_a_variation_is_of_use_to() -> None:
     takes = {name for name in LENGTHS if name != "file" and takes_variation(name)}
-    assert takes == {"normal", "uniform", "gamma", "lognormal", "correlated"}
+    assert takes == {"normal", "uniform", "gamma", "lognormal", "weibull", "correlated"}
     assert takes_variation("")
     for spec in ("gamma:cov=0.5", "file:none.txt", "exponential"):
         assert not takes_variation(spec)

@@ -128,9 +128,9 @@ def test_what_is_optional_is_no_problem_where_it_is_not_there(monkeypatch: pytes
     monkeypatch.setenv("CC", "nocc -m64")
     found = {name: (text, well) for name, text, well in doctor.examine()}
     assert found["Slurm (optional)"][0].startswith("none that `twolevel replay` can use: twolevel replay needs Slurm")
-    assert found["C compiler (optional)"] == ("no nocc, which `twolevel replay` needs", True)
+    assert found["C compiler (optional)"] == ("no nocc, which `twolevel replay` and `measure` need", True)
     assert found["OR-Tools (optional)"][0].startswith("not installed; --bls hcp19")
-    assert all(found[f"{name} (optional)"][1] for name in ("Slurm", "C compiler", "OR-Tools"))
+    assert all(found[f"{name} (optional)"][1] for name in ("Slurm", "OpenMP runtime", "C compiler", "OR-Tools"))
     program = tmp_path / "slurmctld"
     program.write_text("#!/bin/sh\necho slurm 19.05.1\n")
     program.chmod(0o700)

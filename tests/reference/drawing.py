@@ -1,7 +1,7 @@
 """A job's task lengths, drawn with numpy's own Philox and the standard library's normal distribution."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from statistics import NormalDist
 
@@ -50,31 +50,31 @@ def uniform(word: int) -> float:
     return ((word >> 12) + 0.5) / 2**52
 
 
-def draws(name: str, stream: Iterator[int], mean: float, **given: float) -> Iterator[float]:
-    """Lengths of a distribution, one after the other, before those that are not above 0 are left out."""
+def draws(name: str, stream: Iterator[int], mean: Callable[[], float], **given: float) -> Iterator[float]:
+    """Lengths of a distribution, one after another, also those that are not above 0; each has the mean that there is then."""
     if name == "normal":
         for word in stream:
-            yield mean + given["cov"] * mean * normal(word)
+            yield mean() + given["cov"] * mean() * normal(word)
     elif name == "uniform":
         half = min(1.0, math.sqrt(3) * given["cov"])
         for word in stream:
-            yield mean * (1 + half * (2 * uniform(word) - 1))
+            yield mean() * (1 + half * (2 * uniform(word) - 1))
     elif name == "exponential":
         for word in stream:
-            yield -mean * math.log(uniform(word))
+            yield -mean() * math.log(uniform(word))
     elif name == "lognormal":
         s = math.sqrt(math.log1p(given["cov"] ** 2))
         for word in stream:
-            yield mean * math.exp(s * normal(word) - 0.5 * s * s)
+            yield mean() * math.exp(s * normal(word) - 0.5 * s * s)
     elif name == "bimodal":
         over = 1 - given["share"] + given["share"] * given["ratio"]
         for word in stream:
-            yield mean * ((given["ratio"] if uniform(word) < given["share"] else 1.0) / over)
+            yield mean() * ((given["ratio"] if uniform(word) < given["share"] else 1.0) / over)
     elif name == "gamma":
         shape = 1 / (given["cov"] * given["cov"])
         while True:
             number = gamma(shape if shape >= 1 else shape + 1, stream)
-            length = mean * (number / shape)
+            length = mean() * (number / shape)
             if shape < 1:
                 length *= math.exp(math.log(uniform(next(stream))) / shape)
             yield length
@@ -83,7 +83,7 @@ def draws(name: str, stream: Iterator[int], mean: float, **given: float) -> Iter
         while 1 + given["cov"] * x <= 0:
             x = normal(next(stream))
         while True:
-            yield mean * (1 + given["cov"] * x)
+            yield mean() * (1 + given["cov"] * x)
             following = -math.inf
             while 1 + given["cov"] * following <= 0:
                 following = given["rho"] * x + math.sqrt(1 - given["rho"] ** 2) * normal(next(stream))
@@ -103,16 +103,30 @@ def gamma(shape: float, stream: Iterator[int]) -> float:
                 return d * v
 
 
-def filled(name: str, stream: Iterator[int], mean: float, total: float, **given: float) -> list[float]:
-    """The tasks of a loop: lengths above 0, up to and with the one that brings their sum to the work."""
+def positive(
+    name: str, stream: Iterator[int], mean: float, n: int, drift: float = 0.0, **given: float
+) -> Iterator[float]:
+    """Lengths above 0, whose mean changes along n tasks by ``drift`` means."""
+    k = 0
+
+    def at_task() -> float:
+        return mean * (1 + drift * (min((k + 0.5) / n, 1) - 0.5)) if drift else mean
+
+    for length in draws(name, stream, at_task, **given):
+        if length > 0:
+            k += 1
+            yield length
+
+
+def filled(name: str, stream: Iterator[int], mean: float, total: float, n: int = 0, **given: float) -> list[float]:
+    """The tasks of a loop: lengths above 0, up to and with the one that brings their sum to the work; about n."""
     lengths: list[float] = []
     reached = 0.0
-    for length in draws(name, stream, mean, **given):
-        if length > 0:
-            lengths.append(length)
-            reached += length
-            if reached >= total:
-                return lengths
+    for length in positive(name, stream, mean, n, **given):
+        lengths.append(length)
+        reached += length
+        if reached >= total:
+            return lengths
     raise AssertionError("the stream has no end")
 
 
@@ -128,7 +142,7 @@ def kept(
     **given: float,
 ) -> list[float]:
     """The ``n`` tasks of a loop of ``total`` GFLOP, which ``cores`` cores of this speed compute in ``core_ns``, to the ns."""
-    drawn = list(islice((length for length in draws(name, stream, mean, **given) if length > 0), n))
+    drawn = list(islice(positive(name, stream, mean, n, **given), n))
     work_ns = cores * math.floor(core_ns) + round((core_ns - math.floor(core_ns)) * cores)
     reached = 0.0
     for length in drawn:  # sum() itself compensates for rounding in newer versions of Python

@@ -31,6 +31,7 @@ from traces.exporters.otf2 import definitions, write_otf2
 from traces.exporters.otf2.library import binding, reading
 from traces.exporters.shown.batch_level import REGIONS
 from traces.ledger import JobRecords, Ledger, PowerRecords, TaskRecords
+from traces.tables import read_rows
 
 pytestmark = pytest.mark.whole
 
@@ -370,6 +371,7 @@ COUNTS: dict[str, Callable[[Path], int]] = {
     "text": lambda path: len(os.listdir(path.parent / "applications")),
     "batsim": lambda path: path.read_bytes().count(b"\n") - 1,
     "swf": lambda path: path.read_bytes().count(b" 1 -1 -1 -1"),
+    "measured": lambda path: len(read_rows(path.with_name("chunks.parquet"))),
 }
 
 

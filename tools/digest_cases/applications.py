@@ -133,6 +133,7 @@ def _loops() -> Iterator[Case]:
         variation=0.25,
         exports=["otf2", "perfetto", "chrome", "paje", "csv", "text"],
     )
+    yield run_of_paper("measured", **{**_LEVEL, "workload": "few"}, als="fac", variation=0.25, exports=["measured"])
     yield run_of_paper(
         "traced with GPUs",
         **{**_LEVEL, "workload": "few", "platform": "gpus.toml"},

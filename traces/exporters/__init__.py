@@ -43,6 +43,7 @@ EXPORTERS: dict[str, Exporter] = {
     "text": _writer("text:write_text"),
     "batsim": _writer("batsim_jobs:write_batsim_jobs"),
     "swf": _writer("swf:write_swf_jobs"),
+    "measured": _writer("measured:write_measured"),
 }
 
 #: The formats among these for viewers, with a row for each core.
