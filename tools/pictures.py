@@ -544,6 +544,15 @@ def measured_lengths() -> Figures:
     return {"measured-lengths.png": measured_lengths_figure(loops)}
 
 
+def measured_variation() -> Figures:
+    """Techniques compared with ``static`` in ``docs/data/measured-variation.csv``, where lengths vary."""
+    rows = published("measured-variation.csv")
+    rows = rows[(rows["option"] == "als") & (rows["lengths"] != "normal 0")]
+    rows = rows.assign(als=rows["bls"] + ", " + rows["lengths"], bls="", workload="W2", backfill="none")
+    rows = rows.drop(columns=["lengths", "mean_base_s", "mean_value_s"])
+    return {"measured-variation.png": comparison_figure(rows, title="normal and measured variation")}
+
+
 #: Positions of the states of a job, chosen such that no two arrows meet.
 _PLACES: Final = {
     Stage.COMING: (0, 1),
@@ -641,6 +650,7 @@ PICTURES: Final = (
     Section("Task lengths", "", {"lengths.png": ""}, task_lengths),
     Section("Measured lengths", "",
             {"measured-lengths.png": "twolevel measure --out measured -- ./app"}, measured_lengths),
+    Section("Measured variation", "", {"measured-variation.png": ""}, measured_variation),
     Section("Techniques", "", _alike("techniques", "", "-learning"), techniques),
     Section("Speeds of cores", "", {"core-speeds.png": ""}, speeds),
     Section("The two-level paper's evaluation", "",
