@@ -42,7 +42,7 @@ ABLE = dict.fromkeys(("releases", "hints", "resizes", "wishes", "scales"), True)
 
 
 def hello(**fields: Any) -> Hello:
-    said = {"version": 12, "token": TOKEN, "worker": "w", "name": "n", "tasks": "lengths", "conserves_work": True}
+    said = {"version": 13, "token": TOKEN, "worker": "w", "name": "n", "tasks": "lengths", "conserves_work": True}
     return Hello(**said | ABLE | fields)
 
 
@@ -146,7 +146,7 @@ class Pair:
         )
         self.ends = {Role.BRIDGE: self.bridge, Role.APPLICATION: self.application}
         if welcomed:
-            self.say(hello(tasks=tasks), Welcome(version=12, run="r"))
+            self.say(hello(tasks=tasks), Welcome(version=13, run="r"))
 
     def receiver_of(self, message: Message) -> Session:
         return self.application if sender_of(message) is Role.BRIDGE else self.bridge

@@ -8,7 +8,7 @@ from bridge.protocol.vocabulary import Greeting, Message, Vocabulary
 from traces.base.scale import HIGHEST, LOWEST
 from traces.base.time import MAX_NS
 
-PROTOCOL_VERSION: Final = 12  # the version of the protocol that this module speaks
+PROTOCOL_VERSION: Final = 13  # the version of the protocol that this module speaks
 
 #: Environment variables of an application process: the address of the bridge, the token, and the process's own id.
 ADDRESS_VARIABLE: Final = "TWOLEVEL_ADDRESS"

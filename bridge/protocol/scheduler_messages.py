@@ -11,7 +11,7 @@ from bridge.protocol.vocabulary import Message, Vocabulary
 from traces.base.scale import HIGHEST, LOWEST
 from traces.records.gpus import WHOLE_GPU
 
-SCHEDULER_VERSION: Final = 5  # the version of this part of the protocol, which has its own number
+SCHEDULER_VERSION: Final = 6  # the version of this part of the protocol, which has its own number
 SCHEDULER_ROLE: Final = "scheduler"  # the role in the hello of a scheduler
 
 MAX_MACHINE_CORES: Final = 2**24

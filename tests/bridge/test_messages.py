@@ -205,8 +205,8 @@ def test_what_is_no_message_is_refused_in_one_short_line(sender: Role) -> None:
 
 
 def test_a_greeting_is_read_from_a_hello_of_any_version() -> None:
-    future = {"type": "hello", "version": 12, "token": "t", "jobs_at_once": 4, "tasks": 7}
-    assert APPLICATION_MESSAGES.greeting(msgspec.msgpack.encode(future)) == Greeting(version=12, token="t")
+    future = {"type": "hello", "version": 13, "token": "t", "jobs_at_once": 4, "tasks": 7}
+    assert APPLICATION_MESSAGES.greeting(msgspec.msgpack.encode(future)) == Greeting(version=13, token="t")
     with pytest.raises(MessageError):
         APPLICATION_MESSAGES.greeting(encode(Quit()))
 

@@ -163,7 +163,7 @@ def test_a_scheduler_receives_more_than_a_socket_holds() -> None:
 def test_a_scheduler_that_says_more_than_an_answer_and_reads_nothing_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bridge.protocol.session.MAX_FRAME", 1_000)
     ours, theirs = socket.socketpair()
-    hello = {"type": "hello", "version": 5, "role": "scheduler", "token": "token", "name": "n", "directs": []}
+    hello = {"type": "hello", "version": 6, "role": "scheduler", "token": "token", "name": "n", "directs": []}
 
     def write() -> None:
         with contextlib.suppress(OSError):

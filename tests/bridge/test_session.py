@@ -147,8 +147,8 @@ def connection_in(state: ConnectionState) -> Pair:
     steps: dict[ConnectionState, list[Message]] = {
         ConnectionState.AWAIT_HELLO: [],
         ConnectionState.AWAIT_WELCOME: [hello()],
-        ConnectionState.READY: [hello(), Welcome(version=12, run="r"), start(), lengths()],
-        ConnectionState.CLOSING: [hello(), Welcome(version=12, run="r"), start(), lengths(), Quit()],
+        ConnectionState.READY: [hello(), Welcome(version=13, run="r"), start(), lengths()],
+        ConnectionState.CLOSING: [hello(), Welcome(version=13, run="r"), start(), lengths(), Quit()],
         ConnectionState.CLOSED: [hello(), Refused(reason="no", blame="bridge")],
     }
     for step in steps[state]:
@@ -161,7 +161,7 @@ def connection_in(state: ConnectionState) -> Pair:
 
 CONNECTION_MESSAGES: dict[str, Message] = {
     "hello": hello(),
-    "welcome": Welcome(version=12, run="r"),
+    "welcome": Welcome(version=13, run="r"),
     "refused": Refused(reason="no", blame="bridge"),
     "cancel": Cancel(job=JOB),
     "promise": promise(200),
@@ -247,7 +247,7 @@ def test_another_version_is_refused_whatever_else_its_hello_holds(version: int) 
         (frame(encode(promise(1))), "stranger"),
         (frame(encode(hello())) * 60, "stranger"),
         (bytes(MAX_FRAME_BEFORE_HELLO + HEADER_BYTES + 1), "stranger"),
-        (frame(msgspec.msgpack.encode({"type": "hello", "version": 12, "token": TOKEN})), "application"),
+        (frame(msgspec.msgpack.encode({"type": "hello", "version": 13, "token": TOKEN})), "application"),
     ],
 )
 def test_what_is_no_hello_is_an_error_and_costs_bounded_memory(stream: bytes, blame: str) -> None:

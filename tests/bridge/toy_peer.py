@@ -65,7 +65,7 @@ connection = socket.socket(socket.AF_UNIX if kind == "unix" else socket.AF_INET)
 connection.connect(place if kind == "unix" else (host, int(port)))
 stream, jobs, can = connection.makefile("rb"), {}, ("releases", "hints", "resizes", "wishes", "scales")
 said = {"token": environ["TWOLEVEL_TOKEN"], "worker": environ["TWOLEVEL_WORKER"], "conserves_work": True}
-send("hello", version=12, name="toy", tasks="lengths", **said, **dict.fromkeys(can, False))
+send("hello", version=13, name="toy", tasks="lengths", **said, **dict.fromkeys(can, False))
 while len(header := stream.read(4)) == 4:
     message = msgpack.decode(stream.read(int.from_bytes(header, "big")))
     if message["type"] == "start":

@@ -44,7 +44,7 @@ host, _, port = place.rpartition(":")
 connection = socket.socket(socket.AF_UNIX if kind == "unix" else socket.AF_INET)
 connection.connect(place if kind == "unix" else (host, int(port)))
 stream, waiting, held, running, down = connection.makefile("rb"), {}, {}, {}, set()
-send("hello", version=5, role="scheduler", token=os.environ["TWOLEVEL_TOKEN"], name="toy", directs=[])
+send("hello", version=6, role="scheduler", token=os.environ["TWOLEVEL_TOKEN"], name="toy", directs=[])
 while len(header := stream.read(4)) == 4:
     message = msgpack.decode(stream.read(int.from_bytes(header, "big")))
     kind, job = message["type"], message.get("job")
