@@ -1,1 +1,1 @@
-"""Readers of what other tools have measured, one module per format; ``formats`` is their table."""
+"""Readers of other tools' measurements, one module per format; ``formats`` is their table."""

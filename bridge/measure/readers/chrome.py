@@ -75,4 +75,5 @@ def _ns(where: str, event: dict[str, Any], key: str) -> int:
     value: Any = event.get(key)
     if type(value) not in (int, Decimal) or abs(value) > 10**15:
         raise InputError(f"{where}: {key} is {shown(value)}; allowed: a number of microseconds")
-    return int(round(value * 1000))
+    ns: int = round(value * 1000)
+    return ns
