@@ -40,8 +40,8 @@ def first_iteration(values: Mapping[str, Any]) -> int:
 
 def _slices(source: str, events: list[Any]) -> Iterator[tuple[str, Slice]]:
     # The name of each execution of a region, and when it was.
-    opened = defaultdict[Any, list[tuple[str, int, dict[str, Any]]]](list)
-    last: dict[Any, int] = {}
+    opened = defaultdict[str, list[tuple[str, int, dict[str, Any]]]](list)
+    last: dict[str, int] = {}
     for k, event in enumerate(events):
         where = f"{source}: event {k}"
         if not isinstance(event, dict):
@@ -50,7 +50,7 @@ def _slices(source: str, events: list[Any]) -> Iterator[tuple[str, Slice]]:
         if phase not in ("X", "B", "E"):
             continue
         args = args if isinstance(args, dict) else {}
-        thread = tuple(str(event.get(key, "")).zfill(12) for key in ("pid", "tid"))  # numbers are sorted as such
+        thread = "/".join(str(event.get(key, "")).rjust(12) for key in ("pid", "tid"))  # numbers are sorted as such
         now = _ns(where, event, "ts")
         end = now + _ns(where, event, "dur") if phase == "X" else now
         if end < now or (phase != "X" and now < last.get(thread, now)):

@@ -51,11 +51,9 @@ def read_measured(path: Path, region: str = "") -> tuple[MeasurementRecord, dict
     for source, one in FORMATS.items():
         if re.match(one.begins, begin, re.DOTALL | re.IGNORECASE):
             rows: CollectedRows = named(f"bridge.measure.readers.{one.module}:reads")(str(path), data, region)
-            remarks = [
-                *rows.remarks,
-                f"the schedule, the machine and the cost of the measurement are not in {path.name}",
-            ]
-            return MeasurementRecord(source, versions={"twolevel": version("twolevel")}, remarks=remarks), rows.tables()
+            rows.remarks["the schedule, the machine and the cost of the measurement are unknown"] = None
+            versions = {"twolevel": version("twolevel")}
+            return MeasurementRecord(source, versions=versions, remarks=[*rows.remarks]), rows.tables()
     fault = "is of no known format" if begin else "is empty"
     raise InputError(f"{path} {fault}; allowed: {', '.join(one.words for one in FORMATS.values())}")
 
@@ -89,11 +87,13 @@ def import_measurement(
     target = Path(folder)
     check_target(target, force)
     record, tables = read_measured(Path(path), region)
-    has_program = tables["chunks"]["loop"] or tables["tasks"]["loop"]
-    if not has_program:
-        record.remarks.append("no program is written: the file has no times of chunks or tasks")
     with fresh_directory(target, force) as made:
         write_measurement(made, record, tables)
-        if has_program:
-            write_program(measured_program(read_measurement(made)), made, target)
+        try:
+            program = measured_program(read_measurement(made))
+        except InputError as error:  # a loop without chunks
+            record.remarks.append(f"no program is written: {error.text}")
+            write_measurement(made, record, tables)
+        else:
+            write_program(program, made, target)
     return read_measurement(target)

@@ -20,9 +20,8 @@ def reads(source: str, data: bytes, region: str) -> CollectedRows:
     rows, name = CollectedRows(source), region or "loop"
     lines = _lines(rows, data)
     if "begin" in lines[0]:
-        rows.add_slices(
-            name, (Slice(one["thread"], one["begin"], one["end"], one["first"], one["iterations"]) for one in lines)
-        )
+        columns = ("thread", "begin", "end", "first", "iterations")
+        rows.add_slices(name, (Slice(*(line[column] for column in columns)) for line in lines))
         return rows
     lowest = min(line.get("iteration", 0) for line in lines)
     if lowest:
@@ -45,34 +44,32 @@ def _lines(rows: CollectedRows, data: bytes) -> list[dict[str, int]]:
     # Values by the column's name without unit; times in ns.
     with parsing("CSV", rows.source):
         text = data.decode("utf-8-sig")
-    table = [
-        (k, [one.strip() for one in line.split(",")]) for k, line in enumerate(text.splitlines(), 1) if line.strip()
-    ]
-    names = [name.lower() for name in table[0][1]] if table[0][1][0][:1].isalpha() else ["time"]
+    lines = [(k, list(map(str.strip, line.split(",")))) for k, line in enumerate(text.splitlines(), 1) if line.strip()]
+    names = ["time"]
+    if lines[0][1][0][:1].isalpha():
+        names = [name.lower() for name in lines.pop(0)[1]]
     columns = [match.groups() for match in map(_COLUMN.fullmatch, names) if match]
     kinds = [kind for kind, _ in columns]
     if len(columns) < len(names) or len({*kinds}) < len(kinds) or {*kinds} - {"thread"} not in _FORMS:
         forms = "time; iteration,time; or first,iterations,begin,end; each also with thread"
         raise InputError(f"{rows.source}: line 1: columns {listed(names)}; allowed: {forms}")
     units = [_UNITS_NS[unit] if kind in _TIMES else 0 for kind, unit in columns]
-    if table[0][1][0][:1].isalpha():
-        table = table[1:]
-    if not table:
+    if not lines:
         raise InputError(f"{rows.source}: no line of times follows the header")
     if any(kind in _TIMES and unit is None for kind, unit in columns):
         rows.remarks["times have no unit, and are taken as seconds"] = None
     if "thread" not in kinds:
         rows.remarks["no column thread: all iterations are those of one thread"] = None
-    lines = []
-    for number, fields in table:
+    found = []
+    for number, fields in lines:
         where = f"{rows.source}: line {number}"
         if len(fields) != len(kinds):
             raise InputError(f"{where}: {len(fields)} fields; the first line has {len(kinds)}")
         values = zip(kinds, fields, units, strict=True)
-        lines.append({"thread": 0} | {kind: _value(f"{where}: {kind}", kind, one, unit) for kind, one, unit in values})
-        if lines[-1].get("end", 0) < lines[-1].get("begin", 0):
+        found.append({"thread": 0} | {kind: _value(f"{where}: {kind}", kind, one, unit) for kind, one, unit in values})
+        if found[-1].get("end", 0) < found[-1].get("begin", 0):
             raise InputError(f"{where}: the clock goes back: the end is before the begin")
-    return lines
+    return found
 
 
 def _value(where: str, name: str, text: str, unit_ns: int) -> int:

@@ -90,7 +90,8 @@ class CollectedRows:
                 continue
             if one.begin_ns < last - _ROUNDING_NS:
                 fault = f"a part begins {last - one.begin_ns} ns before the end of the part before it"
-                raise InputError(f"{self.source}: {name}: the clock of thread {shown(one.thread)} goes back: {fault}")
+                thread = "".join(str(one.thread).split())
+                raise InputError(f"{self.source}: {name}: the clock of thread {thread} goes back: {fault}")
             kept.append(one._replace(begin_ns=max(one.begin_ns, last)))
             until[one.thread] = one.end_ns
         return kept
@@ -108,16 +109,17 @@ class CollectedRows:
             column[:] = [time - begin for time in column]
         names, kinds = zip(*self._regions, strict=True)
         tables["regions"] = {"region": list(self._regions.values()), "name": list(names), "kind": list(kinds)}
-        row = {
-            "run": 0,
-            "schedule": "",
-            "threads": 0,
-            "repeat": 0,
-            "begin_ns": 0,
-            "end_ns": end - begin,
-            "quiet_ns": -1,
-        }
-        tables["runs"] = {name: [value] for name, value in (row | {"exit_status": 0}).items()}
+        run = (
+            0,
+            "",
+            0,
+            0,
+            0,
+            end - begin,
+            -1,
+            0,
+        )  # no schedule, and no number of threads; not how quiet the machine was
+        tables["runs"] = {name: [value] for name, value in zip(TABLES["runs"], run, strict=True)}
         return tables
 
 
