@@ -83,29 +83,27 @@ class _Archive:
             visit.end = now
             if visit.kind == "loop":
                 self._loops[place] = visit
-        elif re.fullmatch("(Thread|Omp)TaskCreate", kind):
-            parallel = [one for one in self._stacks[place] if one.kind == "parallel"]
-            self.tasks[_key(event)] = _Task(self._current.get(place), parallel[-1] if parallel else None, now)
-        elif re.fullmatch("(Thread|Omp)Task(Switch|Complete)", kind):
-            self._switch(place, _key(event), now, complete=kind.endswith("Complete"))
+        elif kind.startswith("ThreadTask"):
+            key = location.group._ref, event.thread_team._ref, event.creating_thread, event.generation_number
+            self._add_task(kind, place, key, now)
 
-    def _switch(self, place: int, key: Any, now: int, *, complete: bool) -> None:
+    def _add_task(self, kind: str, place: int, key: Any, now: int) -> None:
         current = self._current.get(place)
+        if kind == "ThreadTaskCreate":
+            parallel = [one for one in self._stacks[place] if one.kind == "parallel"]
+            self.tasks[key] = _Task(current, parallel[-1] if parallel else None, now)
+            return
         if current is not None:
             self.tasks[current].run += now - self._since[place]
         task = self.tasks.get(key)  # None: an implicit one
-        if task is not None and complete:
+        self._current[place] = None
+        if task is not None and kind == "ThreadTaskComplete":
             task.end = now
-        elif task is not None and task.begin < 0:
-            task.begin, task.location = now, place
-        self._current[place] = None if task is None or complete else key
+        elif task is not None:
+            self._current[place] = key
+            if task.begin < 0:
+                task.begin, task.location = now, place
         self._since[place] = now
-
-
-def _key(event: Any) -> tuple[Any, ...]:
-    if hasattr(event, "task_id"):  # of archives before OTF2 1.2
-        return (event.task_id,)
-    return event.thread_team._ref, event.creating_thread, event.generation_number
 
 
 def reads(source: str, data: bytes, region: str) -> CollectedRows:
