@@ -317,7 +317,7 @@ def test_tasks_of_score_p(tmp_path: Path) -> None:
     assert measured_program(found).parts[0, 0].edges == ((0, 1),)
 
 
-def test_archives_that_are_refused(tmp_path: Path) -> None:
+def test_archives_that_are_refused(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     path = archive(tmp_path / "none", [[within("main", 1, 9, within("solve", 2, 4))]])
     with pytest.raises(
         InputError, match=r"no OpenMP loops and no tasks; name a region of the program; known: main, solve$"
@@ -334,13 +334,21 @@ def test_archives_that_are_refused(tmp_path: Path) -> None:
     path = archive(tmp_path / "task", [[within(PARALLEL, 1, 9, [("create", 1, 2)])]])
     with pytest.raises(InputError, match=r"traces.otf2: no loop, and no task that has ended$"):
         read_measured(path)
-    for cut in ("traces.def", "traces/0.evt", "traces.otf2"):
-        path = archive(tmp_path / cut, [[within("main", 1, 9, within("solve", 2, 4))]])
-        content = (path.parent / cut).read_bytes()
-        (path.parent / cut).write_bytes(content[: len(content) * 2 // 3])
-        with pytest.raises(InputError) as refused:
-            read_measured(path, "main")
-        assert "\n" not in str(refused.value)
+    for name in ("traces.def", "traces/0.evt", "traces.otf2"):
+        for damage in (
+            lambda data: data[: len(data) * 2 // 3],
+            lambda data: data.replace(b"Master", b"\xff\xfe\xffter"),
+        ):
+            path = archive(
+                tmp_path / f"{name}-{damage(b'Master')[:1]!r}", [[within("main", 1, 9, within("solve", 2, 4))]]
+            )
+            content = (path.parent / name).read_bytes()
+            (path.parent / name).write_bytes(damage(content))
+            if damage(content) != content:
+                with pytest.raises(InputError) as refused:
+                    read_measured(path, "main")
+                assert "\n" not in str(refused.value)
+    assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize("seed", range(4))

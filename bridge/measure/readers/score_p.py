@@ -7,7 +7,9 @@ the iterations of a loop, numbered by an attribute if they have one.
 import re
 from collections import defaultdict
 from collections.abc import Iterable
+from contextlib import redirect_stderr
 from dataclasses import dataclass, field
+from io import StringIO
 from pathlib import Path
 from typing import Any, Final
 
@@ -140,7 +142,8 @@ def _read(rows: CollectedRows) -> _Archive:
 
     found, events, first = _Archive(rows.source), 0, 0
     try:
-        with reading(Path(rows.source)) as trace:
+        # The binding prints tracebacks if definitions are damaged.
+        with redirect_stderr(StringIO()), reading(Path(rows.source)) as trace:
             ticks = int(trace.timer_resolution)
             for location, event in trace.events:
                 now = event.time * NS_PER_S // ticks
