@@ -1,4 +1,4 @@
-"""The command ``twolevel measure``, which measures a real program, or reads what other tools have measured."""
+"""The command ``twolevel measure``, which measures the loops and tasks of a real program."""
 
 from dataclasses import replace
 from typing import Annotated
@@ -8,7 +8,7 @@ import typer
 from bridge.options.bundles import argument, bundled
 from bridge.options.declared import FORCE, OUT
 from bridge.standard_error import lined_up, say
-from traces.base.errors import InputError, listed
+from traces.base.errors import InputError
 from traces.base.options import Option, Panel, Whole
 
 _OUT = replace(OUT, help="Folder for the measurement; it must not exist", panel=Panel.OTHER)
@@ -36,6 +36,23 @@ _REGION: Option[str | None] = Option(
 )
 
 
+def _import(path: str, out: str | None, region: str, force: bool) -> None:
+    # Write what another tool has measured.
+    from bridge.measure.folder import read_measurement
+    from bridge.measure.readers.formats import import_measurement
+    from bridge.runs.directory import named_folder
+
+    target = named_folder(out)
+    record = import_measurement(path, target, region=region, force=force)
+    for line in record.remarks:
+        say(line)
+    say(f"measurement: {target}")
+    done = read_measurement(target)
+    counts = {"instances": done.loops, "chunks": done.chunks, "waits": done.waits, "tasks": done.tasks}
+    numbers = [(word, str(len(rows))) for word, rows in counts.items()]
+    print(lined_up([("source", record.source), ("regions", ", ".join(done.regions["name"])), *numbers]))
+
+
 @bundled
 def measure_command(
     *,
@@ -49,6 +66,10 @@ def measure_command(
     force: Annotated[bool, _FORCE] = _FORCE.default,
 ) -> None:
     """Run an OpenMP program without changing it, and write when each thread executed which iterations and tasks."""
+    from bridge.measure.folder import write_measurement
+    from bridge.measure.run import Plan, measured_runs, read_schedules, read_threads
+    from bridge.runs.directory import check_target, fresh_directory, named_folder
+
     if from_ is not None:
         others = {"COMMAND": command, _SCHEDULES: schedules, _THREADS: threads, _REPEAT: repeat != _REPEAT.default}
         if given := [str(name) for name, value in others.items() if value]:
@@ -58,10 +79,6 @@ def measure_command(
     if not command or region is not None:
         wrong = f"{_REGION} is a region of a file" if command else "no program to measure"
         raise InputError(f"{wrong}; allowed: the program after --, or {_FROM} with a file")
-    from bridge.measure.folder import write_measurement
-    from bridge.measure.run import Plan, measured_runs, read_schedules, read_threads
-    from bridge.runs.directory import check_target, fresh_directory, named_folder
-
     target = named_folder(out)
     check_target(target, force)
     plan = Plan(
@@ -81,18 +98,3 @@ def measure_command(
         more = f" (and {len(done.failed) - 1} more runs)" if len(done.failed) > 1 else ""
         say(f"twolevel: {done.failed[0]}{more}; what was measured until then is in {target}")
         raise typer.Exit(1)
-
-
-def _import(path: str, out: str | None, region: str, force: bool) -> None:
-    # Write what another tool has measured.
-    from bridge.measure.readers.formats import import_measurement
-    from bridge.runs.directory import named_folder
-
-    target = named_folder(out)
-    done = import_measurement(path, target, region=region, force=force)
-    for line in done.record.remarks:
-        say(line)
-    say(f"measurement: {target}")
-    counts = {"instances": done.loops, "chunks": done.chunks, "waits": done.waits, "tasks": done.tasks}
-    numbers = [(word, str(len(rows))) for word, rows in counts.items()]
-    print(lined_up([("source", done.record.source), ("regions", listed(done.regions["name"])), *numbers]))

@@ -14,13 +14,21 @@ from command_line import succeeds, twolevel
 from otf2.enums import RegionRole
 
 import bridge
-from bridge.measure import import_measurement
+from bridge.measure import import_measurement, read_measurement
 from bridge.measure.folder import SOURCES
 from bridge.measure.program import measured_program
 from bridge.measure.readers.formats import FORMATS, read_measured
 from traces.base.errors import InputError
 
 Rows = list[tuple[Any, ...]]
+
+
+def imported(path: Path, folder: Path, **others: Any) -> Any:
+    record = import_measurement(path, folder, **others)
+    found = read_measurement(folder)
+    assert found.record == record
+    return found
+
 
 LOOP_NAME = ";a.c;main;12;5;;"
 #: Two threads that execute chunks of 3, 2 and 1 iterations.
@@ -127,7 +135,7 @@ def test_a_file_has_these_rows(name: str, compressed: bool, tmp_path: Path) -> N
     content, region, source, loops, chunks, waits, words = FILES[name]
     path = tmp_path / "file"
     path.write_bytes(gzip.compress(content.encode()) if compressed else content.encode())
-    found = import_measurement(path, tmp_path / "m", region=region)
+    found = imported(path, tmp_path / "m", region=region)
     assert found.record.source == source
     assert found.loops[["iterations", "threads", "begin_ns", "end_ns"]].to_records(index=False).tolist() == loops
     assert found.chunks.drop(columns="run").to_records(index=False).tolist() == chunks
@@ -257,7 +265,7 @@ def test_loops_of_score_p(tmp_path: Path) -> None:
             ],
         ],
     )
-    found = import_measurement(path.parent, tmp_path / "m")
+    found = imported(path.parent, tmp_path / "m")
     assert (found.record.source, found.regions.name.tolist()) == ("score-p", ["a.c:4"])
     assert found.loops[["iterations", "threads", "begin_ns", "end_ns"]].to_records(index=False).tolist() == [
         (2, 2, 10, 190),
@@ -304,7 +312,7 @@ def test_tasks_of_score_p(tmp_path: Path) -> None:
             ]
         ],
     )
-    found = import_measurement(path, tmp_path / "m")
+    found = imported(path, tmp_path / "m")
     assert found.regions.to_records(index=False).tolist() == [(0, "a.c:3", "tasks")]
     assert found.loops.drop(columns=["run", "schedule"]).to_records(index=False).tolist() == [(0, 0, 0, 2, 0, 100)]
     assert found.tasks.drop(columns="run").to_records(index=False).tolist() == [
@@ -379,7 +387,7 @@ def test_all_formats_give_the_planted_loop(seed: int, tmp_path: Path) -> None:
         of_threads[thread] += [("enter", "f", begin, k), ("leave", "f", end)]
     archive(tmp_path / "otf2", [of_threads])
     for name in ("a.json", "a.csv", "otf2"):
-        found = import_measurement(tmp_path / name, tmp_path / "m", region="f", force=True)
+        found = imported(tmp_path / name, tmp_path / "m", region="f", force=True)
         assert found.chunks.drop(columns="run").to_records(index=False).tolist() == planted
         assert found.loops.iterations.tolist() == [n] * instances
         assert found.loops.threads.unique().tolist() == [min(n, threads)]
@@ -403,7 +411,7 @@ def test_a_simulated_loop_is_read_from_its_traces(tmp_path: Path) -> None:
     )
     simulated = pd.read_parquet(tmp_path / "l" / "tasks.parquet").sort_values(["core", "start_ns"])
     for name in ("trace", "trace/trace.json"):
-        found = import_measurement(tmp_path / "l" / name, tmp_path / "m", region="job 0", force=True)
+        found = imported(tmp_path / "l" / name, tmp_path / "m", region="job 0", force=True)
         for column, other in (("first", "task"), ("thread", "core"), ("begin_ns", "start_ns"), ("end_ns", "end_ns")):
             assert found.chunks[column].tolist() == simulated[other].tolist()
 

@@ -6,7 +6,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from bridge.measure.folder import Measurement, MeasurementRecord, read_measurement, write_measurement
+from bridge.measure.folder import MeasurementRecord, read_measurement, write_measurement
 from bridge.measure.program import measured_program, write_program
 from bridge.measure.readers.rows import CollectedRows
 from bridge.runs.directory import check_target, fresh_directory
@@ -60,8 +60,8 @@ def read_measured(path: Path, region: str = "") -> tuple[MeasurementRecord, dict
 
 def import_measurement(
     path: str | os.PathLike[str], folder: str | os.PathLike[str], *, region: str = "", force: bool = False
-) -> Measurement:
-    """Write the folder of a measurement, with its program, from another tool's file; its content shows the format.
+) -> MeasurementRecord:
+    """Write the folder of a measurement, with its program, from another tool's file, whose content shows its format.
 
     Parameters
     ----------
@@ -76,8 +76,8 @@ def import_measurement(
 
     Returns
     -------
-    Measurement
-        Remarks of its record name what the file does not have.
+    MeasurementRecord
+        Its remarks name what the file does not have.
 
     Raises
     ------
@@ -96,4 +96,4 @@ def import_measurement(
             write_measurement(made, record, tables)
         else:
             write_program(program, made, target)
-    return read_measurement(target)
+    return record
