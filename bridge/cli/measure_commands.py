@@ -25,16 +25,44 @@ _SCHEDULES: Option[str | None] = Option(
 _THREADS: Option[str | None] = Option(
     name="threads", default=None, metavar="LIST", help="Numbers of threads, separated by commas, e.g. 1,2"
 )
+_FROM: Option[str | None] = Option(
+    name="from",
+    default=None,
+    metavar="FILE",
+    help="Instead of running a program, read a file: OTF2 of Score-P, a log of LB4OMP, Chrome's JSON, or CSV of times",
+)
+_REGION: Option[str | None] = Option(
+    name="region", default=None, metavar="NAME", help="Region of FILE whose executions are the iterations of a loop"
+)
+
+
+def _import(path: str, out: str | None, region: str, force: bool) -> None:
+    # Write what another tool has measured.
+    from bridge.measure.folder import read_measurement
+    from bridge.measure.readers.formats import import_measurement
+    from bridge.runs.directory import named_folder
+
+    target = named_folder(out)
+    record = import_measurement(path, target, region=region, force=force)
+    for line in record.remarks:
+        say(line)
+    say(f"measurement: {target}")
+    done = read_measurement(target)
+    counts = {"instances": done.loops, "chunks": done.chunks, "waits": done.waits, "tasks": done.tasks}
+    numbers = [(word, str(len(rows))) for word, rows in counts.items()]
+    print(lined_up([("source", record.source), ("regions", ", ".join(done.regions["name"])), *numbers]))
 
 
 @bundled
 def measure_command(
     *,
-    command: Annotated[list[str], argument("COMMAND...", "The program and its arguments, after --.")],
+    command: Annotated[list[str] | None, argument("COMMAND", "The program and its arguments, after --.")] = None,
     out: Annotated[str, _OUT],
     repeat: Annotated[int, _REPEAT] = _REPEAT.default,
     schedules: Annotated[str | None, _SCHEDULES] = _SCHEDULES.default,
     threads: Annotated[str | None, _THREADS] = _THREADS.default,
+    from_: Annotated[str | None, _FROM] = _FROM.default,
+    region: Annotated[str | None, _REGION] = _REGION.default,
     force: Annotated[bool, _FORCE] = _FORCE.default,
 ) -> None:
     """Run an OpenMP program without changing it, and write when each thread executed which iterations and tasks."""
@@ -43,6 +71,15 @@ def measure_command(
     from bridge.measure.run import Plan, measured_runs, read_schedules, read_threads
     from bridge.runs.directory import check_target, fresh_directory, named_folder
 
+    if from_ is not None:
+        others = {"COMMAND": command, _SCHEDULES: schedules, _THREADS: threads, _REPEAT: repeat != _REPEAT.default}
+        if given := [str(name) for name, value in others.items() if value]:
+            raise InputError(f"{_FROM} reads a file, and runs no program; drop {' and '.join(given)}")
+        _import(from_, out, region or "", force)
+        return
+    if not command or region is not None:
+        wrong = f"{_REGION} is a region of a file" if command else "no program to measure"
+        raise InputError(f"{wrong}; allowed: the program after --, or {_FROM} with a file")
     target = named_folder(out)
     check_target(target, force)
     plan = Plan(

@@ -315,7 +315,7 @@ def test_a_program_in_which_nothing_can_be_measured(toy: Any, words: list[str], 
 REFUSED = [
     (["--", "./nothing"], "measure: './nothing' is not found; allowed: a program and its arguments"),
     (["--", "./text"], "measure: './text' is no program; allowed: a program and its arguments"),
-    ([], "Missing argument 'COMMAND...': The program and its arguments, after --; example: twolevel measure "),
+    ([], "no program to measure; allowed: the program after --, or --from with a file"),
     (["--schedules", "static; fast", "--", "true"], "--schedules: 'fast'; allowed: static, dynamic, guided, "),
     (["--schedules", "static,0", "--", "true"], "--schedules: 'static,0'; allowed: static, "),
     (["--schedules", "static;static", "--", "true"], "--schedules: 'static;static' has a schedule twice; allowed: "),

@@ -1,0 +1,1 @@
+"""Readers of other tools' measurements, one module per format; ``formats`` is their table."""
