@@ -69,7 +69,7 @@ def _options(found: Calibration) -> str:
     lines += [f"{kind} = {round(fitted.cost_ns(kind))}" for kind in fitted.overhead_ns]
     for k, (name, n) in enumerate(found.lengths_ns):
         lines += ["", "[[loop]]", f"name = {json.dumps(name, ensure_ascii=False)}", f"iterations = {n}"]
-        lines += [f'lengths-file = "lengths-{k}.txt"', 'unit = "ns"']
+        lines += [f'file = "lengths-{k}.txt"', 'unit = "ns"']
         if (name, n) in found.fits:
             spec = found.fits[name, n].spec(f"lengths-{k}.txt")
             lines.append(f"lengths = {json.dumps(spec)}  # instead of the file: its distribution")
@@ -83,10 +83,9 @@ def parameter_lines(found: Calibration) -> list[tuple[str, str]]:
 
 
 def _words(name: str, one: Estimate) -> str:
-    value, low, high = one.value, one.low, one.high
-    digits, unit = (0, " ns") if name.partition(".")[0] in _NS else (4, "")
-    if unit or name == "change":
-        value, low = max(0.0, value), max(0.0, low)
+    kind = name.partition(".")[0]
+    digits, unit = (0, " ns") if kind in _NS else (4, "")
+    value, low, high = (number if kind == "drift" else max(0.0, number) for number in vars(one).values())
     return f"{value:.{digits}f}{unit} [{low:.{digits}f}, {high:.{digits}f}]"
 
 
