@@ -61,8 +61,8 @@ class Fitted:
 def fit_samples(
     samples: Sequence[Sample], columns: Sequence[Array], threads: int, errors: Array | None = None
 ) -> Fitted:
-    """Fit the parameters. ``columns``: for each sample, the instances that count, int64; they may be repeated. ``errors``: those of
-    a fit of all instances."""
+    """Fit the parameters. ``columns``: for each sample, the instances that count, int64, which may be repeated. ``errors``: of
+    the fit of all instances."""
     ns = [one.ns[:, which] for one, which in zip(samples, columns, strict=True)]
     thread = [one.thread[:, which] for one, which in zip(samples, columns, strict=True)]
     kinds = list(dict.fromkeys(one.kind for one in samples))
@@ -71,7 +71,7 @@ def fit_samples(
     for _ in range(_ROUNDS):
         work = [np.maximum(x - overhead[one.kind], 0.05 * x) for one, x in zip(samples, ns, strict=True)]
         slowness, connected = _slowness(work, thread, slowness)
-        overhead, likely, total, lines, used = _overheads(samples, ns, thread, np.exp(-slowness), errors)
+        own, overhead, total, lines, used = _overheads(samples, ns, thread, np.exp(-slowness), errors)
     if not connected:
         lines.append(
             "speeds of cores and lengths cannot be separated: no chunk was executed by all threads; equal ones"
@@ -88,7 +88,7 @@ def fit_samples(
     barrier_ns = _median([one.barrier_ns[which] for one, which in zip(samples, columns, strict=True)])
     change = _change(samples, columns, work, thread, slowness)
     speeds = np.exp(-slowness)
-    return Fitted(overhead, likely, request, _median(starts), barrier_ns, speeds, change, total, used, lines)
+    return Fitted(own, overhead, request, _median(starts), barrier_ns, speeds, change, total, used, lines)
 
 
 def medians(values: Array) -> Array:
@@ -147,7 +147,8 @@ def _overheads(
     loops = list(dict.fromkeys((one.loop, one.n) for one in samples))
     kinds = list(dict.fromkeys(one.kind for one in samples))
     sums = [_sum(one, x, speeds[of]) for one, x, of in zip(samples, ns, thread, strict=True)]
-    work, count, found_errors = np.array(sums).T
+    work, count, found_errors, smallest = np.array(sums).T
+    most = np.array([min(smallest[k] for k, one in enumerate(samples) if one.kind == kind) for kind in kinds])
     used = found_errors if errors is None else errors
     # Each row is divided by its standard error.
     weight = (1.0 / (work * used))[:, None]
@@ -158,9 +159,8 @@ def _overheads(
     of_all = of_kind.sum(axis=1, keepdims=True)
     for columns in (of_kind, of_all) if len(kinds) > 1 else (of_all,):
         design = np.hstack([of_loop, columns])
-        even = design / weight * (1.0 / work)[:, None]
-        norm = np.linalg.norm(even, axis=0)
-        _, values, turned = np.linalg.svd(even / norm)
+        even = design / weight / work[:, None]
+        _, values, turned = np.linalg.svd(even / np.linalg.norm(even, axis=0))
         least = float(values[-1] / values[0]) if len(values) == design.shape[1] else 0.0
         if least >= SEPARABLE:
             break
@@ -171,20 +171,36 @@ def _overheads(
         instead = "one overhead for all techniques" if columns is of_kind else "no overhead"
         lines.append(f"{', '.join(joined)} cannot be separated (singular value {least:.2g}): {instead}")
     else:
-        design, norm = of_loop, np.linalg.norm(of_loop / weight / work[:, None], axis=0)
-    turned = np.linalg.pinv(design / norm, rcond=1e-12) / norm[:, None]
-    found, variance = turned @ (work * weight[:, 0]), (turned**2).sum(axis=1)
-    each, of_each = (np.append(values[len(loops) :], [0.0] * (design is of_loop)) for values in (found, variance))
-    likely = _likely(each, of_each)
-    total = dict(zip(loops, found[: len(loops)].tolist(), strict=True))
-    own, moved = (dict(zip(kinds, np.resize(values, len(kinds)).tolist(), strict=True)) for values in (each, likely))
-    return own, moved, total, lines, used
+        design = of_loop
+    # Of the unbounded solution the variances are known. An overhead is from 0 to the duration of the shortest chunk.
+    inverse = np.linalg.pinv(design / (norm := np.linalg.norm(design, axis=0)), rcond=1e-12) / norm[:, None]
+    free, variance = inverse @ (work * weight[:, 0]), (inverse**2).sum(axis=1)
+    n = len(loops)
+    upper = most if len(design[0]) == n + len(kinds) else np.repeat(most.min(), len(design[0]) - n)
+    bounded = _bounded(design, work * weight[:, 0], free, np.append(np.full(n, np.inf), upper))
+    likely = _likely(bounded[n:], variance[n:]) if len(upper) else np.zeros(1)
+    own = free[n:] if len(upper) else np.zeros(1)
+    by_kind = [dict(zip(kinds, np.resize(values, len(kinds)).tolist(), strict=True)) for values in (own, likely)]
+    return by_kind[0], by_kind[1], dict(zip(loops, bounded[:n].tolist(), strict=True)), lines, used
 
 
-def _sum(one: Sample, ns: Array, speeds: Array) -> tuple[float, float, float]:
-    """The sum of a sample's chunks, ns at speed 1, that of the speeds of their cores, and the first one's relative error."""
+def _bounded(design: Array, target: Array, values: Array, upper: Array) -> Array:
+    """Least squares with values from 0 to ``upper``: the one that is furthest out is fixed at its bound, until none is."""
+    free, values = np.ones(len(values), bool), values.copy()
+    while (out := np.where(free, np.maximum(-values, values - upper) / np.minimum(upper, 1e300), 0.0)).max() > 1e-12:
+        place = int(np.argmax(out))
+        free[place], values[place] = False, min(max(values[place], 0.0), upper[place])
+        left = target - design[:, ~free] @ values[~free]
+        values[free] = np.linalg.lstsq(design[:, free], left, rcond=1e-12)[0]
+    return values
+
+
+def _sum(one: Sample, ns: Array, speeds: Array) -> tuple[float, float, float, float]:
+    """The sum of a sample's chunks, ns at speed 1, that of the speeds of their cores, the first one's relative error, and the
+    shortest chunk, ns."""
     speed = np.where(np.isfinite(ns), speeds, np.nan)
     even = ns * speed
+    shortest = float(medians(ns[_present(ns)]).min())
     if not one.complete or not _present(ns).all():
         even, speed = (np.nansum(values, axis=0)[None, :] for values in (even, speed))
     middle, instances = medians(even), even.shape[1]
@@ -193,7 +209,7 @@ def _sum(one: Sample, ns: Array, speeds: Array) -> tuple[float, float, float]:
     common = _NORMAL * float(np.median(np.abs(of_instance - np.median(of_instance)))) / math.sqrt(instances)
     total = float(middle.sum())
     error = _OF_MEDIAN * math.hypot(float(np.sqrt((within**2).sum())) / total, common)
-    return total, float(np.nanmean(speed, axis=1).sum()), max(error, _LEAST)
+    return total, float(np.nanmean(speed, axis=1).sum()), max(error, _LEAST), shortest
 
 
 def _likely(values: Array, variances: Array) -> Array:

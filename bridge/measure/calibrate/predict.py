@@ -88,9 +88,7 @@ def calibrate(samples: Samples, seed: int = 0, *, predict: bool = True) -> Calib
         estimates[f"cov.{name}[{n}]"] = _estimate(fit.cov, covs, intervals, n - 1)
         estimates[f"drift.{name}[{n}]"] = _estimate(slope, slopes, intervals, n - 1)
     remarks = [*samples.remarks, *fitted.inseparable]
-    predictions = (
-        _predictions(samples, draws // 5, random) if predict else rows_frame({name: [] for name in PREDICTIONS})
-    )
+    predictions = _predictions(samples, draws // 5 if predict else 0, random)
     return Calibration(fitted, estimates, lengths, fits, predictions, samples.threads, samples.quiet, remarks)
 
 
@@ -169,7 +167,7 @@ def _drawn_lengths(fit: LengthFit, lengths: Array, random: np.random.Generator) 
 
 
 def _predictions(samples: Samples, draws: int, random: np.random.Generator) -> DataFrame:
-    rows = [_prediction(samples, one, draws, random) for one in samples.samples]
+    rows = [_prediction(samples, one, draws, random) for one in (samples.samples if draws else [])]
     frame = rows_frame({name: [row[k] for row in rows] for k, name in enumerate(PREDICTIONS[:-2])})
     for name in ("measured", "predicted"):
         frame[f"{name}_rank"] = frame.groupby("loop")[f"{name}_ns"].rank(method="min").astype(int)

@@ -33,16 +33,6 @@ def write_calibration(found: Calibration, folder: Path, sources: list[str], seed
     write_text(folder / "calibrated.toml", _options(found))
     write_text(folder / "table.csv", found.predictions.to_csv(index=False, float_format="%.10g", lineterminator="\n"))
     canvas.save(prediction_figure(found.predictions), folder / "calibration.png")
-    loops = [
-        {
-            "loop": name,
-            "iterations": n,
-            "file": f"lengths-{k}.txt",
-            "total_ns": float(lengths.sum()),
-            "distribution": found.fits[name, n].name if (name, n) in found.fits else None,
-        }
-        for k, ((name, n), lengths) in enumerate(found.lengths_ns.items())
-    ]
     record = {
         "format": 1,
         "versions": versions(),
@@ -51,7 +41,7 @@ def write_calibration(found: Calibration, folder: Path, sources: list[str], seed
         "threads": found.threads,
         "quiet_spread": found.quiet,
         "parameters": {name: vars(one) for name, one in found.estimates.items()},
-        "loops": loops,
+        "lengths": {f"{name}[{n}]": fit.name for (name, n), fit in found.fits.items()},
         "predictions": found.predictions.to_dict("records"),
         "remarks": found.remarks,
     }
@@ -126,10 +116,8 @@ def prediction_figure(predictions: DataFrame, *, title: str = "") -> canvas.Figu
     """Draw the measured and the predicted makespans, a row per loop and schedule. ``predictions``: columns ``PREDICTIONS``."""
     several = predictions["loop"].nunique() > 1
     names = (predictions["loop"] + " " if several else "") + predictions["schedule"]
-    at, ms = (
-        np.arange(len(names), dtype=np.float64),
-        {name: predictions[f"{name}_ns"].to_numpy() / 1e6 for name in _DRAWN},
-    )
+    at = np.arange(len(names), dtype=np.float64)
+    ms = {name: predictions[f"{name}_ns"].to_numpy() / 1e6 for name in _DRAWN}
     with canvas.drawing(6.4, 0.28 * len(names) + 1.2, title) as figure:
         axes = figure.add_subplot()
         look: dict[str, Any] = {"linestyle": "none", "markersize": 4, "zorder": 4}
