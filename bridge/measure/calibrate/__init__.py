@@ -1,1 +1,1 @@
-"""Calibration: what the model of a loop has and nobody can look up, fitted to measurements at several schedules."""
+"""Calibration: what the model of a loop has and cannot be looked up, fitted to measurements at several schedules."""

@@ -105,8 +105,8 @@ def read_samples(measured: Measurement) -> Samples:
     """
     runs = measured.runs[measured.runs["exit_status"] == 0]
     threads = int(measured.loops["threads"].max()) if len(measured.loops) else 0
-    told = runs[["run", "repeat"]].assign(asked=runs["schedule"])
-    loops = measured.loops.merge(told, on="run").merge(measured.regions, on="region")
+    schedules = runs[["run", "repeat"]].assign(asked=runs["schedule"])
+    loops = measured.loops.merge(schedules, on="run").merge(measured.regions, on="region")
     loops = loops[(loops["kind"] == "loop") & (loops["threads"] == threads)]
     loops = loops.assign(asked=loops["asked"].where(loops["asked"] != "", loops["schedule"]))
     each: dict[tuple[str, int], list[Sample]] = {}
