@@ -105,8 +105,8 @@ def test_a_schedule_is_predicted_without_its_own_measurements(tmp_path: Path) ->
     runs = [run for run, schedule in enumerate(tables["runs"]["schedule"]) if schedule == "dynamic,16"]
     for name in ("chunks", "loops", "waits"):
         for column in ("begin_ns", "end_ns"):
-            rows = zip(tables[name]["run"], tables[name][column], strict=True)
-            changed[name][column] = [ns * 3 if run in runs else ns for run, ns in rows]
+            times = zip(tables[name]["run"], tables[name][column], strict=True)
+            changed[name][column] = [ns * 3 if run in runs else ns for run, ns in times]
     both = []
     for number, one in enumerate((tables, changed)):
         folder = written(tmp_path / str(number), EXACT, one)

@@ -73,9 +73,7 @@ def fit_samples(
         slowness, connected = _slowness(work, thread, slowness)
         own, overhead, total, lines, used = _overheads(samples, ns, thread, np.exp(-slowness), errors)
     if not connected:
-        lines.append(
-            "speeds of cores and lengths cannot be separated: no chunk was executed by all threads; equal ones"
-        )
+        lines.append("speeds of cores and lengths cannot be separated: the threads share no chunks; equal speeds")
     request = {
         kind: _median([one.request_ns[which] for one, which in zip(samples, columns, strict=True) if one.kind == kind])
         for kind in kinds
@@ -154,34 +152,40 @@ def _overheads(
     weight = (1.0 / (work * used))[:, None]
     of_loop = weight * np.array([[(one.loop, one.n) == loop for loop in loops] for one in samples])
     of_kind = weight * count[:, None] * np.array([[one.kind == kind for kind in kinds] for one in samples])
-    lines = []
-    # First an overhead for each technique; if they cannot be separated, one for all; else none.
+    design, lines = _design(loops, kinds, of_loop, of_kind, weight * work[:, None])
+    # Of the unbounded solution the variances are known. An overhead is from 0 to the duration of the shortest chunk.
+    norm = np.linalg.norm(design, axis=0)
+    inverse = np.linalg.pinv(design / norm, rcond=1e-12) / norm[:, None]
+    target, n = work * weight[:, 0], len(loops)
+    free, variance = inverse @ target, (inverse**2).sum(axis=1)
+    upper = most if design.shape[1] == n + len(kinds) else np.repeat(most.min(), design.shape[1] - n)
+    bounded = _bounded(design, target, free, np.append(np.full(n, np.inf), upper))
+    likely = _likely(bounded[n:], variance[n:]) if len(upper) else np.zeros(1)
+    own = free[n:] if len(upper) else np.zeros(1)
+    by_kind = [dict(zip(kinds, np.resize(values, len(kinds)).tolist(), strict=True)) for values in (own, likely)]
+    return by_kind[0], by_kind[1], dict(zip(loops, bounded[:n].tolist(), strict=True)), lines, used
+
+
+def _design(
+    loops: Sequence[Loop], kinds: Sequence[str], of_loop: Array, of_kind: Array, scale: Array
+) -> tuple[Array, list[str]]:
+    """The columns of parameters that can be separated, and lines on those that cannot: first with an overhead for each
+    technique, then with one for all, then without."""
+    lines: list[str] = []
     of_all = of_kind.sum(axis=1, keepdims=True)
     for columns in (of_kind, of_all) if len(kinds) > 1 else (of_all,):
         design = np.hstack([of_loop, columns])
-        even = design / weight / work[:, None]
-        _, values, turned = np.linalg.svd(even / np.linalg.norm(even, axis=0))
+        _, values, turned = np.linalg.svd(design / scale / np.linalg.norm(design / scale, axis=0))
         least = float(values[-1] / values[0]) if len(values) == design.shape[1] else 0.0
         if least >= SEPARABLE:
-            break
+            return design, lines
         names = [f"lengths of {name}" for name, _ in loops]
         names += [f"overhead of {kind}" for kind in kinds] if columns is of_kind else ["overhead"]
         null = np.abs(turned[int((values >= SEPARABLE * values[0]).sum()) :]).max(axis=0)
         joined = [name for name, part in zip(names, null, strict=True) if part > _PART]
         instead = "one overhead for all techniques" if columns is of_kind else "no overhead"
         lines.append(f"{', '.join(joined)} cannot be separated (singular value {least:.2g}): {instead}")
-    else:
-        design = of_loop
-    # Of the unbounded solution the variances are known. An overhead is from 0 to the duration of the shortest chunk.
-    inverse = np.linalg.pinv(design / (norm := np.linalg.norm(design, axis=0)), rcond=1e-12) / norm[:, None]
-    free, variance = inverse @ (work * weight[:, 0]), (inverse**2).sum(axis=1)
-    n = len(loops)
-    upper = most if len(design[0]) == n + len(kinds) else np.repeat(most.min(), len(design[0]) - n)
-    bounded = _bounded(design, work * weight[:, 0], free, np.append(np.full(n, np.inf), upper))
-    likely = _likely(bounded[n:], variance[n:]) if len(upper) else np.zeros(1)
-    own = free[n:] if len(upper) else np.zeros(1)
-    by_kind = [dict(zip(kinds, np.resize(values, len(kinds)).tolist(), strict=True)) for values in (own, likely)]
-    return by_kind[0], by_kind[1], dict(zip(loops, bounded[:n].tolist(), strict=True)), lines, used
+    return of_loop, lines
 
 
 def _bounded(design: Array, target: Array, values: Array, upper: Array) -> Array:
