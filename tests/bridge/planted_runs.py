@@ -26,7 +26,6 @@ class Planted:
     start_ns: int = 3_000
     barrier_ns: int = 1_500
     change: float = 0.01  # of the logarithm of each core's speed between runs
-    trend_per_min: float = 0.02
     noise: float = 0.02  # of each length in each run
     interrupted: float = 0.0  # share of the lengths that an interruption of 4 ms makes longer
     repeats: int = 10
@@ -54,8 +53,7 @@ def planted_tables(planted: Planted, seed: int) -> dict[str, dict[str, Any]]:
     for repeat in range(planted.repeats):
         for schedule in planted.schedules:
             at_ns = run * 10**9
-            changed = 1.0 + planted.trend_per_min * run / 60.0
-            now = speeds * changed * np.exp(random.normal(0.0, planted.change, len(speeds)))
+            now = speeds * np.exp(random.normal(0.0, planted.change, len(speeds)))
             one = true * np.exp(random.normal(0.0, planted.noise, planted.n))
             one = one + 4e6 * (random.random(planted.n) < planted.interrupted)
             technique = from_openmp(schedule, "planted")
@@ -97,6 +95,5 @@ def some_planted(seed: int) -> Planted:
         spec=f"{spec}:cov={random.uniform(0.1, 0.3):.3f},drift={random.uniform(-1.2, 1.2):.3f}",
         mean_ns=float(random.uniform(5_000, 50_000)),
         change=float(random.uniform(0.004, 0.03)),
-        trend_per_min=float(random.uniform(-0.05, 0.05)),
         between=bool(seed % 2),
     )

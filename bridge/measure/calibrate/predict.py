@@ -21,8 +21,9 @@ from bridge.single.loop_run import LoopOptions, simulate_loop
 from traces.compiled import Array
 from traces.tables import DataFrame, rows_frame
 
-DRAWS: Final = 200  #: bootstrap samples for the intervals of parameters
-PREDICTED_DRAWS: Final = 40  #: and for each prediction
+MOST_DRAWS: Final = 200  #: bootstrap samples for the intervals of parameters; a fifth of this for each prediction
+_FEWEST_DRAWS: Final = 20
+_MOST_FITTED: Final = 200_000_000  #: chunks in all bootstrap samples of the parameters, about a minute
 _ERROR: Final = 0.05
 _LEAST_NS: Final = 1.0
 
@@ -74,7 +75,11 @@ def calibrate(samples: Samples, seed: int = 0, *, predict: bool = True) -> Calib
     fitted = fit_samples(every, _all(every), samples.threads)
     lengths = {loop: _lengths(every, loop, fitted) for loop in fitted.total_ns}
     fits = {loop: fit_lengths(ns)[0] for loop, ns in lengths.items() if len(ns) >= FEWEST}
-    drawn = [_values(fit_samples(every, columns, samples.threads)) for columns in _draws(every, random, DRAWS)]
+    chunks = sum(one.ns.size for one in every)
+    draws = min(MOST_DRAWS, max(_FEWEST_DRAWS, _MOST_FITTED // chunks))
+    drawn = [
+        _values(fit_samples(every, columns, samples.threads, fitted.errors)) for columns in _draws(every, random, draws)
+    ]
     found = {name: (value, [one.get(name, math.nan) for one in drawn]) for name, value in _values(fitted).items()}
     intervals, freedom = len(found) + 2 * len(fits), _units(every) - 1
     estimates = {name: _estimate(*one, intervals, freedom) for name, one in found.items()}
@@ -83,7 +88,7 @@ def calibrate(samples: Samples, seed: int = 0, *, predict: bool = True) -> Calib
         estimates[f"cov.{name}[{n}]"] = _estimate(fit.cov, covs, intervals, n - 1)
         estimates[f"drift.{name}[{n}]"] = _estimate(slope, slopes, intervals, n - 1)
     remarks = [*samples.remarks, *fitted.inseparable]
-    predictions = _predictions(samples, random if predict else None)
+    predictions = _predictions(samples, draws // 5 if predict else 0, random)
     return Calibration(fitted, estimates, lengths, fits, predictions, samples.threads, samples.quiet, remarks)
 
 
@@ -143,7 +148,7 @@ def _lengths(samples: Sequence[Sample], loop: Loop, fitted: Fitted) -> Array:
     finest = max((one for one in samples if (one.loop, one.n) == loop), key=lambda one: len(one.size))
     measured = finest.measured
     chunks = measured.chunks.merge(finest.rows[["run", "loop"]], on=["run", "loop"])
-    ns = (chunks["end_ns"] - chunks["begin_ns"]).to_numpy() - max(0.0, fitted.overhead_ns[finest.kind])
+    ns = (chunks["end_ns"] - chunks["begin_ns"]).to_numpy() - max(0.0, fitted.likely_ns[finest.kind])
     ns = np.maximum(ns, _LEAST_NS) * fitted.speeds[chunks["thread"].to_numpy()]
     chunks = chunks.assign(end_ns=chunks["begin_ns"] + np.rint(ns).astype(np.int64))
     found, _ = iteration_ns(replace(measured, chunks=chunks), finest.rows)
@@ -153,7 +158,7 @@ def _lengths(samples: Sequence[Sample], loop: Loop, fitted: Fitted) -> Array:
 def _drawn_lengths(fit: LengthFit, lengths: Array, random: np.random.Generator) -> tuple[float, Array, Array]:
     """The drift of lengths; drifts, and variations without the fitted drift, of bootstrap samples of the iterations."""
     place = (np.arange(len(lengths)) + 0.5) / len(lengths) - 0.5
-    which = np.vstack([np.arange(len(lengths)), random.integers(0, len(lengths), (DRAWS, len(lengths)))])
+    which = np.vstack([np.arange(len(lengths)), random.integers(0, len(lengths), (MOST_DRAWS, len(lengths)))])
     at, of = place[which] - place[which].mean(axis=1, keepdims=True), lengths[which]
     slopes = (at * of).sum(axis=1) / (at**2).sum(axis=1) / of.mean(axis=1)
     even = (lengths / (1.0 + fit.drift * place))[which]
@@ -161,15 +166,15 @@ def _drawn_lengths(fit: LengthFit, lengths: Array, random: np.random.Generator) 
     return float(slopes[0]), slopes[1:], covs[1:]
 
 
-def _predictions(samples: Samples, random: np.random.Generator | None) -> DataFrame:
-    rows = [_prediction(samples, one, random) for one in samples.samples] if random else []
+def _predictions(samples: Samples, draws: int, random: np.random.Generator) -> DataFrame:
+    rows = [_prediction(samples, one, draws, random) for one in (samples.samples if draws else [])]
     frame = rows_frame({name: [row[k] for row in rows] for k, name in enumerate(PREDICTIONS[:-2])})
     for name in ("measured", "predicted"):
         frame[f"{name}_rank"] = frame.groupby("loop")[f"{name}_ns"].rank(method="min").astype(int)
     return frame
 
 
-def _prediction(samples: Samples, held: Sample, random: np.random.Generator) -> tuple[Any, ...]:
+def _prediction(samples: Samples, held: Sample, draws: int, random: np.random.Generator) -> tuple[Any, ...]:
     """Predict a schedule by a calibration without all samples of this schedule; the columns without the ranks."""
     others = [one for one in samples.samples if one.schedule != held.schedule]
     loop = (held.loop, held.n)
@@ -177,8 +182,8 @@ def _prediction(samples: Samples, held: Sample, random: np.random.Generator) -> 
     shape = _lengths(others, loop, fitted)
     predicted, measured = _makespan(held, shape, fitted), float(np.median(held.makespan_ns))
     medians, errors = [], []
-    for columns in _draws([*others, held], random, PREDICTED_DRAWS):
-        drawn = fit_samples(others, columns[:-1], samples.threads)
+    for columns in _draws([*others, held], random, draws):
+        drawn = fit_samples(others, columns[:-1], samples.threads, fitted.errors)
         medians.append(float(np.median(held.makespan_ns[columns[-1]])))
         scale = max(drawn.total_ns[loop] / fitted.total_ns[loop], 1e-9)
         errors.append(_makespan(held, shape * scale, drawn) / medians[-1] - 1.0)

@@ -33,16 +33,6 @@ def write_calibration(found: Calibration, folder: Path, sources: list[str], seed
     write_text(folder / "calibrated.toml", _options(found))
     write_text(folder / "table.csv", found.predictions.to_csv(index=False, float_format="%.10g", lineterminator="\n"))
     canvas.save(prediction_figure(found.predictions), folder / "calibration.png")
-    loops = [
-        {
-            "loop": name,
-            "iterations": n,
-            "file": f"lengths-{k}.txt",
-            "total_ns": float(lengths.sum()),
-            "distribution": found.fits[name, n].name if (name, n) in found.fits else None,
-        }
-        for k, ((name, n), lengths) in enumerate(found.lengths_ns.items())
-    ]
     record = {
         "format": 1,
         "versions": versions(),
@@ -51,7 +41,7 @@ def write_calibration(found: Calibration, folder: Path, sources: list[str], seed
         "threads": found.threads,
         "quiet_spread": found.quiet,
         "parameters": {name: vars(one) for name, one in found.estimates.items()},
-        "loops": loops,
+        "lengths": {f"{name}[{n}]": fit.name for (name, n), fit in found.fits.items()},
         "predictions": found.predictions.to_dict("records"),
         "remarks": found.remarks,
     }
@@ -69,7 +59,7 @@ def _options(found: Calibration) -> str:
     lines += [f"{kind} = {round(fitted.cost_ns(kind))}" for kind in fitted.overhead_ns]
     for k, (name, n) in enumerate(found.lengths_ns):
         lines += ["", "[[loop]]", f"name = {json.dumps(name, ensure_ascii=False)}", f"iterations = {n}"]
-        lines += [f'lengths-file = "lengths-{k}.txt"', 'unit = "ns"']
+        lines += [f'file = "lengths-{k}.txt"', 'unit = "ns"']
         if (name, n) in found.fits:
             spec = found.fits[name, n].spec(f"lengths-{k}.txt")
             lines.append(f"lengths = {json.dumps(spec)}  # instead of the file: its distribution")
@@ -83,10 +73,9 @@ def parameter_lines(found: Calibration) -> list[tuple[str, str]]:
 
 
 def _words(name: str, one: Estimate) -> str:
-    value, low, high = one.value, one.low, one.high
-    digits, unit = (0, " ns") if name.partition(".")[0] in _NS else (4, "")
-    if unit or name == "change":
-        value, low = max(0.0, value), max(0.0, low)
+    kind = name.partition(".")[0]
+    digits, unit = (0, " ns") if kind in _NS else (4, "")
+    value, low, high = (number if kind == "drift" else max(0.0, number) for number in vars(one).values())
     return f"{value:.{digits}f}{unit} [{low:.{digits}f}, {high:.{digits}f}]"
 
 
@@ -127,10 +116,8 @@ def prediction_figure(predictions: DataFrame, *, title: str = "") -> canvas.Figu
     """Draw the measured and the predicted makespans, a row per loop and schedule. ``predictions``: columns ``PREDICTIONS``."""
     several = predictions["loop"].nunique() > 1
     names = (predictions["loop"] + " " if several else "") + predictions["schedule"]
-    at, ms = (
-        np.arange(len(names), dtype=np.float64),
-        {name: predictions[f"{name}_ns"].to_numpy() / 1e6 for name in _DRAWN},
-    )
+    at = np.arange(len(names), dtype=np.float64)
+    ms = {name: predictions[f"{name}_ns"].to_numpy() / 1e6 for name in _DRAWN}
     with canvas.drawing(6.4, 0.28 * len(names) + 1.2, title) as figure:
         axes = figure.add_subplot()
         look: dict[str, Any] = {"linestyle": "none", "markersize": 4, "zorder": 4}

@@ -105,8 +105,8 @@ def read_samples(measured: MeasurementTables) -> Samples:
     """
     runs = measured.runs[measured.runs["exit_status"] == 0]
     threads = int(measured.loops["threads"].max()) if len(measured.loops) else 0
-    scheduled = runs[["run", "repeat"]].assign(asked=runs["schedule"])
-    loops = measured.loops.merge(scheduled, on="run").merge(measured.regions, on="region")
+    schedules = runs[["run", "repeat"]].assign(asked=runs["schedule"])
+    loops = measured.loops.merge(schedules, on="run").merge(measured.regions, on="region")
     loops = loops[(loops["kind"] == "loop") & (loops["threads"] == threads)]
     loops = loops.assign(asked=loops["asked"].where(loops["asked"] != "", loops["schedule"]))
     each: dict[tuple[str, int], list[Sample]] = {}
@@ -150,7 +150,8 @@ def _sample(one: MeasurementTables, rows: DataFrame, names: tuple[str, int, str,
     rows = rows.sort_values(["run", "loop"]).reset_index(drop=True)
     instance = rows[["run", "loop"]].assign(instance=np.arange(len(rows)), start=rows["begin_ns"])
     chunks = one.chunks.merge(instance, on=["run", "loop"]).sort_values(["instance", "thread", "begin_ns"])
-    if not len(chunks) or (chunks["chunks"] > 1).any() or (chunks["first"] < 0).any():
+    wrong = (chunks["chunks"] > 1) | (chunks["first"] < 0) | (chunks["thread"] >= rows["threads"].iloc[0])
+    if not len(chunks) or wrong.any():
         return None
     column, thread, first, size = (chunks[name].to_numpy() for name in ("instance", "thread", "first", "iterations"))
     begin, end = chunks["begin_ns"].to_numpy(), chunks["end_ns"].to_numpy()
