@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -31,7 +32,7 @@ def measurement(runs: list[tuple[str, Measurement]]) -> Measurement:
                 changed = {"run": run, "loop": loop} if "loop" in TABLES[name] else {}
                 frames[name].append(getattr(one, name).assign(**changed))
         frames["runs"][-1] = frames["runs"][-1].assign(run=run, schedule=schedule, repeat=run // len(runs), quiet_ns=7)
-    joined = {name: pd.concat(of, ignore_index=True) for name, of in frames.items()}
+    joined: dict[str, Any] = {name: pd.concat(of, ignore_index=True) for name, of in frames.items()}
     return replace(runs[0][1], **(joined | {"regions": runs[0][1].regions}))
 
 
