@@ -34,6 +34,7 @@ from als.techniques import technique
 from als.techniques.python_technique import Ask
 from bls import HostGroup, Platform, Rules, Workload, sample_path
 from bls.power.options import Power
+from bridge.measure.fit import fit_lengths
 from bridge.studies.drawing import KEPT_FIGURES, parts_of
 from bridge.studies.input.study_file import parse_study
 from tools.paper_figures import (
@@ -51,6 +52,7 @@ from traces.base.errors import one_of
 from traces.base.time import NS_PER_S
 from traces.figures.application.chunk_sizes import chunks_figure
 from traces.figures.application.imbalance import imbalance_figure
+from traces.figures.application.measured_lengths import MeasuredLengths, measured_lengths_figure
 from traces.figures.application.task_lengths import task_lengths_figure
 from traces.figures.drawing.canvas import GREY, INK, PALETTE, Figure, drawing, save
 from traces.figures.drawing.panels import Box
@@ -532,6 +534,25 @@ def coordination() -> Figures:
     return {**found, "coordination-hints-W2.png": of_hints}
 
 
+def measured_lengths() -> Figures:
+    """Three loops of drawn lengths, as if they had been measured."""
+    loops, at = [], np.linspace(1e-3, 12.0, 2000)
+    for job, spec in enumerate(("gamma:cov=0.7,drift=1.2", "normal:cov=0.1", "lognormal:cov=2")):
+        found = drawn(lengths(spec), 1, job, 3000, 5e4, 1.5e8)
+        fit = fit_lengths(found)[0]
+        loops.append(MeasuredLengths(f"app.c:{10 * job + 7}", found, fit.words, at, fit.density(at)))
+    return {"measured-lengths.png": measured_lengths_figure(loops)}
+
+
+def measured_variation() -> Figures:
+    """Techniques compared with ``static`` in ``docs/data/measured-variation.csv``, where lengths vary."""
+    rows = published("measured-variation.csv")
+    rows = rows[(rows["option"] == "als") & (rows["lengths"] != "normal 0")]
+    rows = rows.assign(als=rows["bls"] + ", " + rows["lengths"], bls="", workload="W2", backfill="none")
+    rows = rows.drop(columns=["lengths", "mean_base_s", "mean_value_s"])
+    return {"measured-variation.png": comparison_figure(rows, title="normal and measured variation")}
+
+
 #: Positions of the states of a job, chosen such that no two arrows meet.
 _PLACES: Final = {
     Stage.COMING: (0, 1),
@@ -627,6 +648,9 @@ PICTURES: Final = (
     Section("The real Slurm", "", {"slurm-delays.png": "twolevel compare DIR_A DIR_B --out compared"}),
     Section("One loop, one graph", "", {"loop.png": _LOOP, "graph-schedule.png": _GRAPH}),
     Section("Task lengths", "", {"lengths.png": ""}, task_lengths),
+    Section("Measured lengths", "",
+            {"measured-lengths.png": "twolevel measure --out measured -- ./app"}, measured_lengths),
+    Section("Measured variation", "", {"measured-variation.png": ""}, measured_variation),
     Section("Techniques", "", _alike("techniques", "", "-learning"), techniques),
     Section("Speeds of cores", "", {"core-speeds.png": ""}, speeds),
     Section("The two-level paper's evaluation", "",

@@ -1,4 +1,4 @@
-"""The command ``twolevel measure``, which measures the loops and tasks of a real program."""
+"""The commands ``twolevel measure`` and ``calibrate``: loops and tasks of a real program, and what they say of the model."""
 
 from dataclasses import replace
 from typing import Annotated
@@ -8,10 +8,11 @@ import typer
 from bridge.options.bundles import argument, bundled
 from bridge.options.declared import FORCE, OUT
 from bridge.standard_error import lined_up, say
-from traces.base.options import Option, Panel, Whole
+from traces.base.errors import InputError
+from traces.base.options import SEED, Option, Panel, Whole
 
-_OUT = replace(OUT, help="Folder for the measurement; it must not exist", panel=Panel.OTHER)
-_FORCE = replace(FORCE, help="Replace an existing measurement", panel=Panel.OTHER)
+_OUT = replace(OUT, help="Folder for the result; it must not exist", panel=Panel.OTHER)
+_FORCE = replace(FORCE, help="Replace an existing result", panel=Panel.OTHER)
 _REPEAT = Whole(
     name="repeat", default=1, lowest=1, highest=10_000, metavar="K", help="Runs for each schedule and number of threads"
 )
@@ -37,7 +38,8 @@ def measure_command(
     force: Annotated[bool, _FORCE] = _FORCE.default,
 ) -> None:
     """Run an OpenMP program without changing it, and write when each thread executed which iterations and tasks."""
-    from bridge.measure.folder import write_measurement
+    from bridge.measure.folder import read_measurement, write_measurement
+    from bridge.measure.program import draw_lengths, measured_program, program_summary, write_program
     from bridge.measure.run import Plan, measured_runs, read_schedules, read_threads
     from bridge.runs.directory import check_target, fresh_directory, named_folder
 
@@ -52,11 +54,48 @@ def measure_command(
     done = measured_runs(plan)
     with fresh_directory(target, force) as folder:
         write_measurement(folder, done.record, done.tables)
-    for line in done.record.remarks:
+        program = measured_program(read_measurement(folder))
+        write_program(program, folder, target)
+        draw_lengths(program, folder / "lengths.png")
+    for line in [*done.record.remarks, *program.remarks]:
         say(line)
     say(f"measurement: {target}")
-    print(lined_up(done.summary()))
+    print(lined_up([*done.summary(), *program_summary(program)]))
     if done.failed:
         more = f" (and {len(done.failed) - 1} more runs)" if len(done.failed) > 1 else ""
         say(f"twolevel: {done.failed[0]}{more}; what was measured until then is in {target}")
         raise typer.Exit(1)
+
+
+@bundled
+def calibrate_command(
+    *,
+    measured: Annotated[list[str], argument("MEASURED...", "Measurements, from twolevel measure.")],
+    out: Annotated[str, _OUT],
+    seed: Annotated[int, SEED] = SEED.default,
+    force: Annotated[bool, _FORCE] = _FORCE.default,
+) -> None:
+    """Fit overheads, core speeds and lengths to loops measured at several schedules, and predict each from the others."""
+    from pathlib import Path
+
+    from bridge.measure.calibrate.predict import calibrate
+    from bridge.measure.calibrate.records import parameter_lines, prediction_table, verdicts, write_calibration
+    from bridge.measure.calibrate.samples import joined, read_samples
+    from bridge.measure.folder import read_measurement
+    from bridge.runs.directory import check_target, fresh_directory, named_folder
+
+    target = named_folder(out)
+    check_target(target, force)
+    try:
+        found = calibrate(read_samples(joined([read_measurement(Path(one)) for one in measured])), SEED.check(seed))
+    except InputError as error:
+        where = "" if error.text.startswith(tuple(measured)) else f"{', '.join(measured)}: "
+        raise InputError(where + error.text) from None
+    with fresh_directory(target, force) as folder:
+        write_calibration(found, folder, measured, seed)
+    for line in [*found.remarks, *verdicts(found)]:
+        say(line)
+    say(f"calibration: {target}")
+    print(lined_up(parameter_lines(found)))
+    print()
+    print(prediction_table(found))

@@ -70,6 +70,7 @@ COMMANDS: dict[str, _Command] = {
         "cholesky:tiles=8 --hosts 4 --cores 16 --als heft --network lv08 --out graph",
     ),
     "measure": _Command("measure", "Measure a real program.", "--out measured -- ./app 1000"),
+    "calibrate": _Command("measure", "Fit the model to measured loops, and test it.", "measured --out calibrated"),
     "compare": _Command("compare", "Compare two runs, job by job.", "static gss --job 320"),
     "story": _Command("result", "Print what happened to one job, and why.", "results 42"),
     "platform": _Command("result", "Print a platform in TOML.", "--like sample > my.toml"),

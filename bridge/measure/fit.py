@@ -64,7 +64,21 @@ class LengthFit:
     cov: float  # coefficient of variation, without that of the drift
     drift: float  # change of the mean along the loop, over the mean
     score: float  # mean logarithm of the density of held-out lengths over their mean
-    behind: float = 0.0  # how much less than the best score, in standard errors of the mean difference; 0: the best
+    gap: float = 0.0  # how much less than the best score, in standard errors of the mean difference; 0: the best
+
+    @property
+    def words(self) -> str:
+        """The distribution with its parameters, for readers."""
+        keys = [] if self.name == "equal" else [f"c.o.v. {self.cov:.3f}"]
+        keys += [f"drift {self.drift:+.2f}"] if self.drift else []
+        return ", ".join([self.name, *keys])
+
+    def density(self, at: Array) -> Array:
+        """Return the density at lengths over the mean, above 0; with a drift, its mean along the loop. Raises KeyError if the
+        distribution is not in ``FAMILIES``."""
+        place = (np.arange(200) + 0.5) / 200 - 0.5 if self.drift else np.zeros(1)
+        found = [np.exp(FAMILIES[self.name](at / f, self.cov)) / f for f in 1.0 + self.drift * place]
+        return np.asarray(np.mean(found, axis=0))
 
     def spec(self, file: str) -> str:
         """Return the distribution for ``als.lengths.lengths``; ``file`` has the measured lengths."""

@@ -10,24 +10,7 @@ import numpy as np
 
 from bridge.runs.directory import read_record, write_record
 from traces.base.errors import InputError, listed, shown
-from traces.records.measurements import (
-    FORMAT as FORMAT,
-)
-from traces.records.measurements import (
-    RECORD as RECORD,
-)
-from traces.records.measurements import (
-    REGION_KINDS as REGION_KINDS,
-)
-from traces.records.measurements import (
-    SOURCES as SOURCES,
-)
-from traces.records.measurements import (
-    TABLES as TABLES,
-)
-from traces.records.measurements import (
-    Column as Column,
-)
+from traces.records.measurements import FORMAT, RECORD, SOURCES, TABLES
 from traces.tables import DataFrame, Values, read_rows, rows_frame, write_rows
 
 #: Columns that identify a row.
@@ -66,7 +49,7 @@ class MeasurementRecord:
 
 
 @dataclass(frozen=True)
-class Measurement:
+class MeasurementTables:
     """A measurement: the record and one frame per table, with the columns of ``TABLES``."""
 
     record: MeasurementRecord
@@ -114,14 +97,14 @@ def write_measurement(folder: Path, record: MeasurementRecord, tables: Mapping[s
     write_record(folder / RECORD, {"format": FORMAT, **vars(record)})
 
 
-def read_measurement(folder: str | os.PathLike[str]) -> Measurement:
+def read_measurement(folder: str | os.PathLike[str]) -> MeasurementTables:
     """Read a measurement. Raises InputError if the folder has none, or a table is not valid; the message names the file,
     column and row."""
     folder = Path(folder)
     record = read_measurement_record(folder)
     frames = {name: _read(folder, name) for name in TABLES}
     _check_references(folder, frames)
-    return Measurement(record, **frames)
+    return MeasurementTables(record, **frames)
 
 
 def read_measurement_record(folder: Path) -> MeasurementRecord:

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from bridge.measure.fit import FEWEST, LengthFit, fit_lengths
-from bridge.measure.folder import Measurement
+from bridge.measure.fit import FAMILIES, FEWEST, LengthFit, fit_lengths
+from bridge.measure.folder import MeasurementTables
 from traces.base.errors import InputError
 from traces.base.written_file import write_text
 from traces.compiled import Array
@@ -28,7 +28,7 @@ Key = tuple[int, int]  # a region, and the number of its iterations
 
 
 @dataclass(frozen=True)
-class Part:
+class MeasuredPart:
     """A loop or a graph of tasks of a measured program."""
 
     key: Key
@@ -44,7 +44,7 @@ class Part:
 class MeasuredProgram:
     """A program as it was measured."""
 
-    parts: dict[Key, Part]
+    parts: dict[Key, MeasuredPart]
     sequence: tuple[Key, ...]  # parts in their order, in one step
     gaps_ns: tuple[float, ...]  # serial time before each part, and after the last
     threads: int  # of the run
@@ -60,12 +60,12 @@ class MeasuredProgram:
         ]
 
 
-def measured_program(measured: Measurement, *, region: str = "") -> MeasuredProgram:
+def measured_program(measured: MeasurementTables, *, region: str = "") -> MeasuredProgram:
     """Return the program of a measurement.
 
     Parameters
     ----------
-    measured : Measurement
+    measured : MeasurementTables
     region : str
         Only the region with this name; empty: all.
 
@@ -120,19 +120,19 @@ def _repetition(sequence: Sequence[Key]) -> tuple[int, int]:
     return n, 1
 
 
-def _part(measured: Measurement, loops: DataFrame, key: Key) -> Part:
+def _part(measured: MeasurementTables, loops: DataFrame, key: Key) -> MeasuredPart:
     rows = loops[(loops["region"] == key[0]) & (loops["iterations"] == key[1])]
     region = measured.regions.set_index("region").loc[key[0]]
     name, kind = str(region["name"]), str(region["kind"])
     if kind == "tasks":
         lengths, edges = _graph(measured, rows)
-        return Part(key, name, kind, lengths, edges)
+        return MeasuredPart(key, name, kind, lengths, edges)
     lengths, of_each = iteration_ns(measured, rows)
     fits = tuple(fit_lengths(lengths)) if len(lengths) >= FEWEST else ()
-    return Part(key, name, "loop", lengths, (), fits, of_each)
+    return MeasuredPart(key, name, "loop", lengths, (), fits, of_each)
 
 
-def iteration_ns(measured: Measurement, loops: DataFrame) -> tuple[Array, int]:
+def iteration_ns(measured: MeasurementTables, loops: DataFrame) -> tuple[Array, int]:
     """Return the time of each iteration of a loop.
 
     An iteration's time is the median over the smallest chunks that it was in, of their time per iteration without the cost of
@@ -140,7 +140,7 @@ def iteration_ns(measured: Measurement, loops: DataFrame) -> tuple[Array, int]:
 
     Parameters
     ----------
-    measured : Measurement
+    measured : MeasurementTables
     loops : DataFrame
         Rows of ``measured.loops``: instances of one region with the same number of iterations.
 
@@ -152,6 +152,8 @@ def iteration_ns(measured: Measurement, loops: DataFrame) -> tuple[Array, int]:
     n = int(loops["iterations"].iloc[0])
     rows = measured.chunks.merge(loops[["run", "loop"]], on=["run", "loop"])
     rows = rows[(rows["first"] >= 0) & (rows["first"] + rows["iterations"] <= n)]
+    if (rows["chunks"] == 1).any():
+        rows = rows[rows["chunks"] == 1]  # merged chunks need not be adjacent
     if not len(rows):
         raise InputError(f"a loop of {n} iterations has no chunks; its lengths are not known")
     event_ns = float(measured.record.overhead.get("event_ns", 0.0))
@@ -192,7 +194,7 @@ def _medians(at: Array, values: Array, n: int) -> Array:
     return np.maximum(np.interp(np.arange(n), known, found), 1.0)
 
 
-def _graph(measured: Measurement, loops: DataFrame) -> tuple[Array, tuple[tuple[int, int], ...]]:
+def _graph(measured: MeasurementTables, loops: DataFrame) -> tuple[Array, tuple[tuple[int, int], ...]]:
     """The tasks of one instance, that of the median time, and their dependences; a task follows the one that created it."""
     time = (loops["end_ns"] - loops["begin_ns"]).to_numpy()
     row = loops.iloc[int(np.argsort(time, kind="stable")[(len(time) - 1) // 2])]
@@ -213,8 +215,8 @@ def _graph(measured: Measurement, loops: DataFrame) -> tuple[Array, tuple[tuple[
 def write_program(program: MeasuredProgram, folder: Path, named: Path | None = None) -> None:
     """Write the program as ``measured.toml``, with the lengths as measured, and as ``fitted.toml``, with distributions.
 
-    Beside them: ``lengths-K.txt``, ns of each task of part K, or ``tasks-K.dot``; and ``fits.parquet``. The maps name the files
-    in the folder ``named``, which the folder will be; by default as it is.
+    Further files: ``lengths-K.txt``, ns of each task of part K, or ``tasks-K.dot``; and ``fits.parquet``. The maps name these
+    in the folder ``named``, which it will be; by default as it is.
     """
     write_rows(fit_rows(program), folder / "fits.parquet")
     names = {key: k for k, key in enumerate(program.parts)}
@@ -229,12 +231,44 @@ def write_program(program: MeasuredProgram, folder: Path, named: Path | None = N
         write_text(folder / f"{name}.toml", _map(program, named or folder, names, fitted=fitted))
 
 
+def program_summary(program: MeasuredProgram) -> list[tuple[str, str]]:
+    """Return the fitted distribution of each loop in words, by its name."""
+    return [
+        (f"Υ of {part.name}", f"{_cov(part.lengths_ns):.3f}; {part.fits[0].words}")
+        for part in program.parts.values()
+        if part.fits
+    ]
+
+
+def _cov(lengths: Array) -> float:
+    return float(lengths.std() / lengths.mean())
+
+
+def draw_lengths(program: MeasuredProgram, path: Path) -> None:
+    """Draw the lengths of the loops, with the fitted densities, into a file, if there are any."""
+    from traces.figures.application.measured_lengths import MeasuredLengths, measured_lengths_figure
+    from traces.figures.drawing.canvas import save
+
+    loops = []
+    for part in program.parts.values():
+        if part.kind == "loop":
+            at, density, words = np.zeros(0), np.zeros(0), ""
+            if part.fits:
+                words = part.fits[0].words
+            if part.fits and part.fits[0].name in FAMILIES:
+                at = np.linspace(1e-3, max(2.0, float(part.lengths_ns.max() / part.lengths_ns.mean())), 500)
+                density = part.fits[0].density(at)
+            loops.append(MeasuredLengths(part.name, part.lengths_ns, words, at, density))
+    if loops:
+        save(measured_lengths_figure(loops), path)
+
+
 def whole_ns(lengths_ns: Array) -> Array:
     """Return lengths in whole ns, as the simulator has them, so that all consecutive ones take their time together."""
-    return np.diff(np.rint(np.cumsum(lengths_ns)), prepend=0.0)
+    return np.asarray(np.diff(np.floor(np.cumsum(lengths_ns) + 0.5), prepend=0.0))
 
 
-def _dot(part: Part) -> str:
+def _dot(part: MeasuredPart) -> str:
     # A ns is 1e-9 GFLOP: the work at 1 GFLOP/s.
     nodes = [f"  t{k} [gflop={ns * 1e-9!r}];" for k, ns in enumerate(part.lengths_ns.tolist())]
     edges = [f"  t{before} -> t{after};" for before, after in part.edges]
@@ -255,7 +289,7 @@ def _map(program: MeasuredProgram, folder: Path, names: dict[Key, int], *, fitte
     return "\n".join([head, "[default]", f"{steps}phases = [", *phases, "]", ""])
 
 
-def _phase(part: Part, folder: Path, k: int, total: float, *, fitted: bool) -> str:
+def _phase(part: MeasuredPart, folder: Path, k: int, total: float, *, fitted: bool) -> str:
     share = f"share = {part.lengths_ns.sum() / total:.9g}"
     if part.kind == "tasks":
         graph = json.dumps(f"file:{folder / f'tasks-{k}.dot'}", ensure_ascii=False)
@@ -277,5 +311,5 @@ def fit_rows(program: MeasuredProgram) -> dict[str, Any]:
         "cov": [fit.cov for _, fit in rows],
         "drift": [fit.drift for _, fit in rows],
         "score": [fit.score for _, fit in rows],
-        "behind": [fit.behind for _, fit in rows],
+        "gap": [fit.gap for _, fit in rows],
     }

@@ -47,10 +47,9 @@ class Findings:
     own: int = 0  # instances of loops of our macros
     nested: int = 0  # parallel regions within others
     shifted: int = 0  # runs in which the program's clock differs from the system's
-    empty: dict[str, None] = field(default_factory=dict)  # parallel regions of which the runtime saw no loop or task
-    partly: dict[str, tuple[int, int]] = field(
-        default_factory=dict
-    )  # region → iterations seen, and all, of an instance
+    empty: dict[str, None] = field(default_factory=dict)  # parallel regions in which the runtime saw no loop or task
+    #: region → iterations seen, and all, of an instance
+    partly: dict[str, tuple[int, int]] = field(default_factory=dict)
     affinity: dict[str, list[int]] = field(default_factory=dict)  # thread → processors
     events: int = 0
     thread_ns: int = 0  # time of all threads in loops and tasks, ns
@@ -132,11 +131,10 @@ class _Reading:
     def _kind(self, kind: int) -> Array:
         return np.flatnonzero(self._records["kind"] == kind)
 
-    def _place(self, rows: Array, keys: Array | None = None) -> tuple[Array, Array]:
+    def _place(self, rows: Array) -> tuple[Array, Array]:
         # Those of the rows that belong to an instance, and its index.
-        keys = self._key[rows] if keys is None else keys
-        place = np.searchsorted(self._instances, keys)
-        known = np.append(self._instances, -1)[place] == keys
+        place = np.searchsorted(self._instances, self._key[rows])
+        known = np.append(self._instances, -1)[place] == self._key[rows]
         return rows[known], place[known]
 
     def tables(self, begin_ns: int, end_ns: int) -> Tables:
@@ -169,7 +167,8 @@ class _Reading:
         keys = np.concatenate([self._key[marks], self._team[tasks] << 32 | _TASKS])
         self._instances, row, at = np.unique(keys, return_index=True, return_inverse=True)
         row = rows[row]
-        n, team = len(row), of_team[self._instances >> 32]
+        ordinal = self._instances & 0xFFFFFFFF
+        n, team = len(row), np.where(ordinal == OWN, -1, of_team[self._instances >> 32])
         begin, end, iterations = np.full(n, _NEVER), np.zeros(n, np.int64), np.zeros(n, np.int64)
         np.minimum.at(begin, at, records["begin"][rows])
         np.maximum.at(end, at, records["end"][rows])
@@ -178,9 +177,8 @@ class _Reading:
         np.maximum.at(end, place, records["end"][chunks])  # of loops that the end of the program has cut
         end = np.maximum(end, begin)
         threads = np.where(team >= 0, np.append(records["count"], 1)[team], 1).astype(np.int64)
-        ordinal = self._instances & 0xFFFFFFFF
-        for k in np.flatnonzero(ordinal == OWN):
-            threads[k] = max(1, len(np.unique(records["thread"][chunks[place == k]])))
+        workers = np.bincount(np.unique(place << 16 | records["thread"][chunks]) >> 16, minlength=n)
+        threads = np.where(ordinal == OWN, np.maximum(workers, 1), threads)
         self._number = np.argsort(np.argsort(begin, kind="stable"), kind="stable")
         depth = np.where(team >= 0, np.append(records["ordinal"], 0)[team], 0)
         found.own += int((ordinal == OWN).sum())

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from bridge.held_interrupts import interrupts_held
 from bridge.measure.folder import MeasurementRecord
 from bridge.measure.machine import record_head
 from bridge.measure.openmp import Tool, compiler_of, installed_openmp, is_static
@@ -99,13 +100,9 @@ def measured_runs(plan: Plan) -> MeasuredRuns:
     InputError
         If the program or the runtime is missing, or nothing was measured in any run.
     """
-    name = plan.command[0]
-    program = shutil.which(name)
-    if program is None:
-        why = "is no program" if Path(name).exists() else "is not found"
-        raise InputError(f"measure: {shown(name)} {why}; allowed: a program and its arguments")
+    program = _program(plan.command[0])
     openmp = installed_openmp()
-    found, runs, rows, failed = Findings(), list[Tables](), list[dict[str, Any]](), list[str]()
+    found, runs, rows = Findings(), list[Tables](), list[dict[str, Any]]()
     with scratch_folder() as folder:
         tool = Tool(openmp, folder)
         event_ns, read_ns = tool.costs(folder)
@@ -113,51 +110,66 @@ def measured_runs(plan: Plan) -> MeasuredRuns:
         for run, (repeat, threads, schedule) in enumerate(each):
             records = folder / f"run-{run}"
             records.mkdir()
-            given = {"OMP_SCHEDULE": schedule, "OMP_NUM_THREADS": str(threads or "")}
-            environment = os.environ | {name: value for name, value in given.items() if value}
-            row: dict[str, Any] = {"run": run, "threads": threads, "repeat": repeat, "quiet_ns": tool.spin_ns()}
-            row["schedule"] = environment.get("OMP_SCHEDULE", "")
-            row["begin_ns"] = time.monotonic_ns()
-            row["exit_status"] = _status(plan.command, tool.environment(records, environment))
-            row["end_ns"] = time.monotonic_ns()
-            rows.append(row)
-            runs.append(run_tables(records, row["begin_ns"], row["end_ns"], found))
+            rows.append({"run": run, "repeat": repeat, "threads": threads})
+            rows[-1] |= _run(plan.command, tool, records, schedule, threads)
+            runs.append(run_tables(records, rows[-1]["begin_ns"], rows[-1]["end_ns"], found))
             shutil.rmtree(records)
-            if row["exit_status"]:
-                failed.append(f"run {run}: {name} {_status_words(row['exit_status'])}")
-            if row["exit_status"] < 0:
+            if rows[-1]["exit_status"] < 0:
                 break
     tables = joined(runs)
-    tables["runs"] = {name: [row[name] for row in rows] for name in rows[0]}
-    for name in ("begin_ns", "end_ns"):
-        tables["runs"][name] = [row[name] - rows[0]["begin_ns"] for row in rows]
-    remarks = [*_general(found, Path(program)), *_unscheduled(tables)]
+    tables["runs"] = {column: [row[column] for row in rows] for column in rows[0]}
+    for column in ("begin_ns", "end_ns"):
+        tables["runs"][column] = [row[column] - rows[0]["begin_ns"] for row in rows]
+    remarks = [*_general(found, program), *_unscheduled(tables)]
+    ends = [(row["run"], row["exit_status"]) for row in rows if row["exit_status"]]
+    failed = tuple(f"run {run}: {plan.command[0]} {_status_words(status)}" for run, status in ends)
     if not len(tables["loops"]["loop"]):
         raise InputError("; ".join(["nothing was measured", *remarks, *failed]))
     head = record_head("openmp", list(plan.command), read_ns, (event_ns, found.events, found.thread_ns))
-    versions = {"runtime": ", ".join(sorted(found.runtimes)), "compiler": compiler_of(program)}
-    versions = {**head.versions, **{name: text for name, text in versions.items() if text}}
-    return MeasuredRuns(
-        replace(head, versions=versions, affinity=found.affinity, remarks=remarks), tables, tuple(failed)
-    )
+    further = {"runtime": ", ".join(sorted(found.runtimes)), "compiler": compiler_of(str(program))}
+    versions = {**head.versions, **{name: text for name, text in further.items() if text}}
+    record = replace(head, versions=versions, affinity=found.affinity, remarks=remarks)
+    return MeasuredRuns(record, tables, failed)
+
+
+def _program(name: str) -> Path:
+    found = shutil.which(name)
+    if found is None:
+        why = "is no program" if Path(name).exists() else "is not found"
+        raise InputError(f"measure: {shown(name)} {why}; allowed: a program and its arguments")
+    return Path(found)
+
+
+def _run(command: Sequence[str], tool: Tool, records: Path, schedule: str, threads: int) -> dict[str, Any]:
+    # Values of the table of runs; times are those of the monotonic clock.
+    given = {"OMP_SCHEDULE": schedule, "OMP_NUM_THREADS": str(threads or "")}
+    environment = os.environ | {name: value for name, value in given.items() if value}
+    quiet_ns = tool.spin_ns()
+    begin_ns = time.monotonic_ns()
+    status = _status(command, tool.environment(records, environment))
+    times = {"begin_ns": begin_ns, "end_ns": time.monotonic_ns(), "quiet_ns": quiet_ns}
+    return {"schedule": environment.get("OMP_SCHEDULE", ""), **times, "exit_status": status}
 
 
 def _status(command: Sequence[str], environment: dict[str, str]) -> int:
     # Run a program, and return its exit status.
-    try:
-        process = subprocess.Popen(command, env=environment)
-    except OSError as error:
-        raise InputError(f"measure: {command[0]}: {error.strerror}; allowed: a program and its arguments") from None
-    try:
-        return process.wait()
-    except BaseException:
-        process.terminate()
+    with interrupts_held() as held:  # an interrupt within Popen would leave the program running
         try:
-            process.wait(_PATIENCE_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        raise
+            process = subprocess.Popen(command, env=environment)
+        except OSError as error:
+            why = error.strerror
+            raise InputError(f"measure: {command[0]}: {why}; allowed: a program and its arguments") from None
+        try:
+            held.let_through()
+            return process.wait()
+        except BaseException:
+            process.terminate()
+            try:
+                process.wait(_PATIENCE_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            raise
 
 
 def _status_words(status: int) -> str:
@@ -171,27 +183,36 @@ def _general(found: Findings, program: Path) -> list[str]:
     # What was merged or could not be measured, one line for each kind.
     why = "is linked statically" if is_static(str(program)) else "has called no OpenMP runtime that is a library"
     part, (seen, n) = next(iter(found.partly.items()), ("", (0, 0)))
-    cores = set[int]().union(*found.affinity.values())
-    facts = {
-        f"{program.name} {why}; twolevel_measure.h can measure it": not found.processes,
-        f"{program.name} has executed no parallel loop and no task": found.processes
-        and not found.thread_ns + len(found.empty),
-        f"parallel regions without loops of the runtime: {listed(found.empty)}; the compiler has put their schedule into the "
-        f"program; {_INLINED}": found.empty and not found.own,
-        f"{part}: the runtime has reported {seen} of {n} iterations; {_INLINED}": part,
-        f"{found.merged} chunks are in rows of several: a thread had more than 2^20 chunks in one loop": found.merged,
-        f"{found.lost} events were lost, as a file of records had no room; run fewer iterations": found.lost,
-        f"chunks and tasks that had not ended when the program did are left out: {found.unfinished}": found.unfinished,
-        f"{found.stray} chunks are left out, as their process has begun no loop": found.stray,
-        "OpenMP in a forked process was not measured; a program that it executes would be": found.forks,
-        f"the clock went back {found.backward} times; these times are those of the event before": found.backward,
-        "the program's clock differs from the system's; times begin with its first event": found.shifted,
-        "parallel regions are nested: a chunk or task includes the regions that it executes": found.nested,
-        f"{found.processes} processes used OpenMP; their loops are numbered together": found.processes > 1,
-        f"{len(found.affinity)} threads may use only {len(cores)} processors (OMP_PROC_BIND, taskset): "
-        f"{sorted(cores)}": len(cores) < len(found.affinity),
-    }
-    return [line for line, holds in facts.items() if holds]
+    one_process = [cores for thread, cores in found.affinity.items() if "." not in thread]
+    cores, threads = set[int]().union(*one_process), len(one_process)
+    nothing = found.processes and not found.thread_ns and not found.empty
+    facts: list[tuple[object, str]] = [
+        (not found.processes, f"{program.name} {why}; twolevel_measure.h can measure it"),
+        (nothing, f"{program.name} has executed no parallel loop and no task"),
+        (
+            found.empty and not found.own,
+            f"parallel regions without loops of the runtime: {listed(found.empty)}; the compiler has put their schedule into "
+            f"the program; {_INLINED}",
+        ),
+        (part, f"{part}: the runtime has reported {seen} of {n} iterations; {_INLINED}"),
+        (found.merged, f"{found.merged} chunks are in rows of several: a thread had more than 2^20 chunks in one loop"),
+        (found.lost, f"{found.lost} events were lost, as a file of records had no room; run fewer iterations"),
+        (
+            found.unfinished,
+            f"chunks and tasks that had not ended when the program did are left out: {found.unfinished}",
+        ),
+        (found.stray, f"{found.stray} chunks are left out, as their process has begun no loop"),
+        (found.forks, "OpenMP in a forked process was not measured; a program that it executes would be"),
+        (found.backward, f"the clock went back {found.backward} times; these times are those of the event before"),
+        (found.shifted, "the program's clock differs from the system's; times begin with its first event"),
+        (found.nested, "parallel regions are nested: a chunk or task includes the regions that it executes"),
+        (found.processes > 1, f"{found.processes} processes used OpenMP; their loops are numbered together"),
+        (
+            len(cores) < threads,
+            f"{threads} threads may use only {len(cores)} processors (OMP_PROC_BIND, taskset): {sorted(cores)}",
+        ),
+    ]
+    return [line for holds, line in facts if holds]
 
 
 def _unscheduled(tables: Tables) -> list[str]:

@@ -20,7 +20,8 @@ from traces.base.errors import InputError, TwolevelError, shown
 from traces.base.given_file import near_files, parse_json
 from traces.base.written_file import NO_ROOM, under_its_name, write_text
 
-RECORDS = ("run.json", "study.json", "comparison.json", "measurement.json")  #: files that identify a folder as a result
+#: files that identify a folder as a result
+RECORDS = ("run.json", "study.json", "comparison.json", "measurement.json", "calibration.json")
 
 #: A study's cells: the folder of their results, each with a record, and the file that identifies each cell.
 _CELLS = "cells"

@@ -8,7 +8,7 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -19,7 +19,7 @@ import pytest
 from command_line import Ran, succeeds, twolevel
 from pages import ROOT, blocks
 
-from bridge.measure import Measurement, measuring, read_measurement
+from bridge.measure import MeasurementTables, measuring, read_measurement
 from bridge.measure.folder import TABLES
 from bridge.measure.in_python import MeasuredLoop
 from bridge.measure.openmp import installed_openmp
@@ -56,16 +56,16 @@ def two_threads(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("OMP_SCHEDULE", raising=False)
 
 
-def measured(*words: object, options: tuple[str, ...] = ()) -> tuple[Ran, Measurement]:
+def measured(*words: object, options: tuple[str, ...] = ()) -> tuple[Ran, MeasurementTables]:
     ran = twolevel("measure", "--out", "m", *options, "--", *words)
     return ran, read_measurement("m")
 
 
-def remarks(found: Measurement) -> str:
+def remarks(found: MeasurementTables) -> str:
     return "\n".join(found.record.remarks)
 
 
-def check_structure(found: Measurement) -> None:
+def check_structure(found: MeasurementTables) -> None:
     """Chunks of a loop are within it, those of a thread follow each other, and waits follow them."""
     chunks = found.chunks.merge(found.loops, on=["run", "loop"], suffixes=("", "_loop"))
     assert (chunks.begin_ns >= chunks.begin_ns_loop).all()
@@ -239,7 +239,21 @@ def test_a_fork_is_not_measured_and_works(toy: Any) -> None:
     assert "OpenMP in a forked process was not measured" in remarks(found)
 
 
-def test_nested_regions_are_loops_of_their_own(toy: Any) -> None:
+def test_threads_that_share_a_processor_are_noted(toy: Any) -> None:
+    core = min(os.sched_getaffinity(0))
+    _, found = measured("taskset", "-c", core, toy(), "up", 20)
+    assert found.record.affinity == {"0": [core], "1": [core]}
+    assert f"2 threads may use only 1 processors (OMP_PROC_BIND, taskset): [{core}]" in remarks(found)
+
+
+def test_the_loops_of_several_processes_are_numbered_together(toy: Any) -> None:
+    _, found = measured("sh", "-c", f"{toy()} up 5; exec {toy()} up 7")
+    assert found.loops.iterations.tolist() == [5, 7]
+    assert found.chunks.groupby("loop").iterations.sum().tolist() == [5, 7]
+    assert found.record.remarks == ["2 processes used OpenMP; their loops are numbered together"]
+
+
+def test_nested_regions_are_separate_loops(toy: Any) -> None:
     _, found = measured(toy(), "nested")
     assert sorted(found.loops.iterations) == [4, 10, 10, 10, 10]
     assert sorted(found.loops.threads) == [1, 1, 2, 2, 2]
@@ -289,7 +303,7 @@ NOTHING = [
 
 
 @pytest.mark.parametrize(("words", "word", "line"), NOTHING)
-def test_a_program_of_which_nothing_can_be_measured(toy: Any, words: list[str], word: str, line: str) -> None:
+def test_a_program_in_which_nothing_can_be_measured(toy: Any, words: list[str], word: str, line: str) -> None:
     ran = twolevel("measure", "--out", "m", "--", toy(*words), word, 5)
     assert ran.code == 2
     assert len(ran.err.splitlines()) == 1
@@ -338,6 +352,21 @@ def test_an_interrupted_measurement_ends_the_program_and_writes_nothing() -> Non
         out, err = process.communicate()  # ends when the program has closed its output
     assert (process.returncode, out, err) == (130, "", "twolevel: interrupted; nothing was written\n")
     assert not Path("m").exists()
+
+
+def test_an_interrupt_while_the_program_starts_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    started = []
+
+    class Interrupted(subprocess.Popen[bytes]):
+        def __init__(self, words: Sequence[str], **options: Any) -> None:
+            super().__init__(words, **options)
+            if words[0] == "sleep":
+                started.append(self)
+                signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(subprocess, "Popen", Interrupted)
+    assert twolevel("measure", "--out", "m", "--", "sleep", "1000").code == 130
+    assert [process.returncode for process in started] == [-signal.SIGTERM]
 
 
 def test_options_of_the_program_are_its_own(toy: Any) -> None:
@@ -430,6 +459,6 @@ def test_the_page_does_what_it_says() -> None:
     rows = dict(re.findall(r"^\| `(\w+)\.parquet` \|.*?\| (.*) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE))
     said = {name: re.findall(r"`(\w+)`", text) for name, text in rows.items()}
     assert said == {name: list(columns) for name, columns in TABLES.items()}
-    finding = shlex.split(blocks(PAGE, "text")[1])
+    finding = shlex.split(blocks(PAGE, "text")[2])
     found = subprocess.run([sys.executable, *finding[1:]], capture_output=True, text=True, check=True).stdout.strip()
     assert (Path(found) / "twolevel_measure.h").is_file()

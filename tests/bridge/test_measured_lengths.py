@@ -36,7 +36,7 @@ def test_a_fit_can_be_drawn() -> None:
     x = drawn(lengths("gamma:cov=0.5,drift=1.5"), 3, 1, 2000, 1.0, 2000.0)
     found = fit_lengths(x)
     assert len(found) == len(FAMILIES) + 1
-    assert found[0].behind == 0.0 <= min(one.behind for one in found[1:])
+    assert found[0].gap == 0.0 <= min(one.gap for one in found[1:])
     assert lengths(found[0].spec("unused")).cov == pytest.approx(float(x.std() / x.mean()), rel=0.05)
 
 

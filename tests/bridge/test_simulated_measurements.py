@@ -12,18 +12,18 @@ from hypothesis import strategies as st
 from small_scenarios import KINDS, expected
 
 from als.lengths.fixed import read_lengths
-from bridge.measure import Measurement, read_measurement
+from bridge.measure import MeasurementTables, read_measurement
 from bridge.measure.program import measured_program, write_program
 from bridge.single.loop_run import LoopOptions, LoopResult, simulate_loop
 from traces import exporter
 from traces.ledger import Ledger
 
 
-def exported(ledger: Ledger, folder: Path) -> Measurement:
+def exported(ledger: Ledger, folder: Path) -> MeasurementTables:
     return read_measurement(exporter("measured")(ledger, folder).parent)
 
 
-def again(measured: Measurement, folder: Path, options: LoopOptions) -> LoopResult:
+def again(measured: MeasurementTables, folder: Path, options: LoopOptions) -> LoopResult:
     """The loop of the measured program, simulated from the file of its lengths."""
     folder.mkdir()
     write_program(measured_program(measured), folder)

@@ -22,7 +22,21 @@ from bridge.runs.page import run_page
 from traces.base.options import Panel
 
 COMMANDS = (
-    *("run", "replay", "worker", "watch", "grid", "study", "repeat", "compare", "story", "loop", "graph", "measure"),
+    *(
+        "run",
+        "replay",
+        "worker",
+        "watch",
+        "grid",
+        "study",
+        "repeat",
+        "compare",
+        "story",
+        "loop",
+        "graph",
+        "measure",
+        "calibrate",
+    ),
     *("workload info", "trace info", "trace cut", "trace convert"),
     *("platform", "gantt", "metrics", "power", "figures", "table", "report", "doctor", "cite"),
 )

@@ -208,8 +208,8 @@ def test_what_the_model_page_lists_is_what_there_is() -> None:
     assert f"{len(TECHNIQUES) - 1} techniques" in tour  # fac2 is fac
     assert len(LOOP_METRICS) == 12
     assert "Twelve" in tour
-    assert len(LENGTHS) == 12
-    assert "twelve distributions" in " ".join(tour.split())
+    assert len(LENGTHS) == 13
+    assert "thirteen distributions" in " ".join(tour.split())
     costs = section(page, "Application level").partition("### What a chunk costs")[2]
     assert tuple(unquoted(row[0]) for row in table(costs)) == ASSIGNMENT.choices
     workload = section(page, "Workload")

@@ -10,7 +10,7 @@ SOURCES: Final = ("openmp", "score-p", "lb4omp", "dls4lb", "csv", "chrome", "pyt
 REGION_KINDS: Final = ("loop", "tasks", "serial")
 
 
-class Column(NamedTuple):
+class TableColumn(NamedTuple):
     """A column of a table: whole numbers in int64, or texts."""
 
     meaning: str
@@ -19,35 +19,37 @@ class Column(NamedTuple):
     words: tuple[str, ...] = ()  # allowed texts; empty: any
 
 
-_BEGIN, _END = Column("begin, ns since the begin of the run"), Column("end, ns, not before the begin")
-_RUN = Column("number of the run, from 0")
-_LOOP = Column("number of the instance of a region in its run, from 0")
-_THREAD = Column("number of the thread in its team, from 0")
+_BEGIN, _END = TableColumn("begin, ns since the begin of the run"), TableColumn("end, ns, not before the begin")
+_RUN = TableColumn("number of the run, from 0")
+_LOOP = TableColumn("number of the instance of a region in its run, from 0")
+_THREAD = TableColumn("number of the thread in its team, from 0")
 
 #: The tables, in the order in which they are read; each is the file ``NAME.parquet``, also if it is empty.
-TABLES: Final[Mapping[str, Mapping[str, Column]]] = {
+TABLES: Final[Mapping[str, Mapping[str, TableColumn]]] = {
     "runs": {
         "run": _RUN,
-        "schedule": Column("text of OMP_SCHEDULE; empty: not set", "text"),
-        "threads": Column("number of threads requested; 0: not set"),
-        "repeat": Column("number of the repeat of the same schedule and threads, from 0"),
-        "begin_ns": Column("begin of the run, ns since the begin of the first run"),
-        "end_ns": Column("its end, on the same clock"),
-        "quiet_ns": Column("duration of a loop of known work directly before the run, ns; -1: not measured", lowest=-1),
-        "exit_status": Column("exit code of the program; -N: ended by signal N", lowest=None),
+        "schedule": TableColumn("text of OMP_SCHEDULE; empty: not set", "text"),
+        "threads": TableColumn("number of threads requested; 0: not set"),
+        "repeat": TableColumn("number of the repeat of the same schedule and threads, from 0"),
+        "begin_ns": TableColumn("begin of the run, ns since the begin of the first run"),
+        "end_ns": TableColumn("its end, on the same clock"),
+        "quiet_ns": TableColumn(
+            "duration of a loop of known work directly before the run, ns; -1: not measured", lowest=-1
+        ),
+        "exit_status": TableColumn("exit code of the program; -N: ended by signal N", lowest=None),
     },
     "regions": {
-        "region": Column("number of the region, from 0"),
-        "name": Column("function, file:line, or address in the program", "text"),
-        "kind": Column("loop, tasks, or serial", "text", words=REGION_KINDS),
+        "region": TableColumn("number of the region, from 0"),
+        "name": TableColumn("function, file:line, or address in the program", "text"),
+        "kind": TableColumn("loop, tasks, or serial", "text", words=REGION_KINDS),
     },
     "loops": {
         "run": _RUN,
         "loop": _LOOP,
-        "region": Column("number of its region"),
-        "schedule": Column("static, dynamic, guided, other, or the name of a technique", "text"),
-        "iterations": Column("number of iterations; of tasks: 0"),
-        "threads": Column("number of threads of the team"),
+        "region": TableColumn("number of its region"),
+        "schedule": TableColumn("static, dynamic, guided, other, or the name of a technique", "text"),
+        "iterations": TableColumn("number of iterations; of tasks: 0"),
+        "threads": TableColumn("number of threads of the team"),
         "begin_ns": _BEGIN,
         "end_ns": _END,
     },
@@ -55,9 +57,9 @@ TABLES: Final[Mapping[str, Mapping[str, Column]]] = {
         "run": _RUN,
         "loop": _LOOP,
         "thread": _THREAD,
-        "first": Column("first iteration, from 0; -1: unknown", lowest=-1),
-        "iterations": Column("number of iterations", lowest=1),
-        "chunks": Column("number of chunks merged into this row; 1: none", lowest=1),
+        "first": TableColumn("first iteration, from 0; -1: unknown", lowest=-1),
+        "iterations": TableColumn("number of iterations", lowest=1),
+        "chunks": TableColumn("number of chunks merged into this row; 1: none", lowest=1),
         "begin_ns": _BEGIN,
         "end_ns": _END,
     },
@@ -71,18 +73,18 @@ TABLES: Final[Mapping[str, Mapping[str, Column]]] = {
     "tasks": {
         "run": _RUN,
         "loop": _LOOP,
-        "task": Column("number of the task in its run, from 0"),
-        "creator": Column("task that created it; -1: the region itself", lowest=-1),
+        "task": TableColumn("number of the task in its run, from 0"),
+        "creator": TableColumn("task that created it; -1: the region itself", lowest=-1),
         "thread": _THREAD,
-        "created_ns": Column("creation, ns since the begin of the run"),
+        "created_ns": TableColumn("creation, ns since the begin of the run"),
         "begin_ns": _BEGIN,
         "end_ns": _END,
-        "run_ns": Column("time in which it ran, without suspensions, ns"),
+        "run_ns": TableColumn("time in which it ran, without suspensions, ns"),
     },
     "dependences": {
         "run": _RUN,
         "loop": _LOOP,
-        "before": Column("task that must end first"),
-        "after": Column("task that waits for it"),
+        "before": TableColumn("task that must end first"),
+        "after": TableColumn("task that waits for it"),
     },
 }

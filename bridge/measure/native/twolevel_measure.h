@@ -201,7 +201,7 @@ struct twolevel_worker {
 TWOLEVEL_SHARED struct twolevel_program twolevel_program;
 TWOLEVEL_SHARED __thread struct twolevel_worker twolevel_worker;
 
-static inline void twolevel_forked(void) { /* the new process writes files of its own */
+static inline void twolevel_forked(void) { /* the new process writes other files */
     memset(&twolevel_worker, 0, sizeof twolevel_worker);
     twolevel_program.threads = 0;
     twolevel_files = 0;
