@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 
 from als.graphs.task_graph import TaskGraph
-from bridge.measure import Measurement, read_measurement
-from bridge.measure.folder import TABLES
+from bridge.measure import MeasurementTables, read_measurement
 from bridge.single.graph_options import GraphOptions
 from bridge.single.graph_run import simulate_graph
 from bridge.single.loop_run import LoopOptions, simulate_loop
@@ -18,12 +17,13 @@ from tools.native.__main__ import main, order, rows
 from tools.native.measuring import SCHEDULES, TASKLOOPS
 from tools.native.predicting import _technique, predictions
 from traces import exporter
+from traces.records.measurements import TABLES
 
 N, THREADS, REPEATS, INSTANCES = 400, 2, 6, 2
 OVERHEAD_NS = 200
 
 
-def measurement(runs: list[tuple[str, Measurement]]) -> Measurement:
+def measurement(runs: list[tuple[str, MeasurementTables]]) -> MeasurementTables:
     """Measurements of one run each as one of all, in each repeat one after another; every loop twice."""
     frames: dict[str, list[pd.DataFrame]] = {name: [] for name in TABLES}
     for run, (schedule, one) in enumerate(runs * REPEATS):
@@ -37,7 +37,7 @@ def measurement(runs: list[tuple[str, Measurement]]) -> Measurement:
 
 
 @pytest.fixture
-def simulated(tmp_path: Path) -> Measurement:
+def simulated(tmp_path: Path) -> MeasurementTables:
     """All schedules of a loop on a simulated machine."""
     lengths = np.random.default_rng(3).exponential(20e-6, N) + 1e-6
     runs = []
@@ -48,7 +48,7 @@ def simulated(tmp_path: Path) -> Measurement:
     return measurement(runs)
 
 
-def test_schedules_of_a_simulated_machine_are_predicted(simulated: Measurement) -> None:
+def test_schedules_of_a_simulated_machine_are_predicted(simulated: MeasurementTables) -> None:
     found = predictions("loop", simulated)
     assert [one.schedule for one in found] == [*SCHEDULES, *TASKLOOPS]
     for one in found:
@@ -65,7 +65,7 @@ def test_schedules_of_a_simulated_machine_are_predicted(simulated: Measurement) 
     assert table.set_index(["program", "what"]).loc[("all", "pairs"), "number"] == pairs
 
 
-def test_only_quiet_runs_count(simulated: Measurement) -> None:
+def test_only_quiet_runs_count(simulated: MeasurementTables) -> None:
     """A disturbed repeat is slower, and left out, unless too few are left."""
     runs, loops = simulated.runs, simulated.loops
     disturbed = runs["repeat"] == 0

@@ -19,7 +19,6 @@ import numpy as np
 import pandas as pd
 
 from bridge.measure import read_measurement
-from bridge.measure.folder import RECORD
 from bridge.standard_error import lined_up
 from tools.native.measuring import LOOPS, TASKS, measure
 from tools.native.predicting import Prediction, predictions
@@ -27,6 +26,7 @@ from traces.base.errors import TwolevelError
 from traces.figures.drawing.canvas import INK, PALETTE, Figure, drawing, save
 from traces.figures.drawing.panels import draw_intervals, legend_above, name_rows, title_panel
 from traces.metric_units import interval_text
+from traces.records.measurements import RECORD
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PROGRAMS = (*LOOPS, TASKS)

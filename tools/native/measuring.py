@@ -11,9 +11,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from bridge.measure.folder import TABLES, MeasurementRecord, write_measurement
+from bridge.measure.folder import MeasurementRecord, write_measurement
 from bridge.measure.openmp import installed_openmp
 from bridge.measure.run import MeasuredRuns, Plan, measured_runs
+from traces.records.measurements import TABLES
 
 HERE = Path(__file__).parent
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from als.graphs.task_graph import TaskGraph
 from als.techniques.openmp import from_openmp
-from bridge.measure.folder import Measurement
+from bridge.measure.folder import MeasurementTables
 from bridge.measure.program import iteration_ns, whole_ns
 from bridge.single.graph_options import GraphOptions
 from bridge.single.graph_run import simulate_graph
@@ -41,7 +41,7 @@ class Prediction:
         return self.predicted / self.measured[0] - 1.0
 
 
-def instances(measured: Measurement) -> pd.DataFrame:
+def instances(measured: MeasurementTables) -> pd.DataFrame:
     """Executions of loops or tasks, but the first of each run; with schedule, repeat, and whether the run is quiet."""
     runs = measured.runs.set_index("run")
     found = measured.loops[measured.loops["loop"] > 0].copy()
@@ -57,7 +57,7 @@ def instances(measured: Measurement) -> pd.DataFrame:
     return found
 
 
-def predictions(program: str, measured: Measurement, seed: int = 0) -> list[Prediction]:
+def predictions(program: str, measured: MeasurementTables, seed: int = 0) -> list[Prediction]:
     """Predict each schedule of a program from the others; runs that are not quiet count only if there are too few others."""
     every = instances(measured)
     counted = every[every["quiet"]]
@@ -99,7 +99,7 @@ def _technique(schedule: str, n: int, threads: int) -> str:
     return from_openmp(schedule, "schedule")
 
 
-def _loop(measured: Measurement, schedule: str, others: pd.DataFrame) -> float:
+def _loop(measured: MeasurementTables, schedule: str, others: pd.DataFrame) -> float:
     n, threads = int(others["iterations"].iloc[0]), int(others["threads"].iloc[0])
     lengths, _ = iteration_ns(measured, others)
     work, overhead = _work(measured, others)
@@ -108,7 +108,7 @@ def _loop(measured: Measurement, schedule: str, others: pd.DataFrame) -> float:
     return simulate_loop(lengths * 1e-9, options).makespan_ns / 1e6
 
 
-def _work(measured: Measurement, others: pd.DataFrame) -> tuple[float, float]:
+def _work(measured: MeasurementTables, others: pd.DataFrame) -> tuple[float, float]:
     """The time of all iterations and the overhead of a chunk, ns: least squares over the median times of schedules."""
     chunks = measured.chunks.assign(ns=measured.chunks["end_ns"] - measured.chunks["begin_ns"])
     sums = chunks.groupby(["run", "loop"])[["ns", "chunks"]].sum()
@@ -119,7 +119,7 @@ def _work(measured: Measurement, others: pd.DataFrame) -> tuple[float, float]:
     return float(np.median(time - overhead * number)), overhead
 
 
-def _graph(measured: Measurement, schedule: str, others: pd.DataFrame) -> float:
+def _graph(measured: MeasurementTables, schedule: str, others: pd.DataFrame) -> float:
     tasks = measured.tasks.merge(others[["run", "loop"]], on=["run", "loop"])
     tasks = tasks.sort_values(["run", "loop", "created_ns", "task"])
     place = tasks.groupby(["run", "loop"]).cumcount().to_numpy()
