@@ -678,6 +678,7 @@ PICTURES: Final = (
             {"failures.png": "twolevel study tools/studies/failures.toml --out failures"}, failures),
     Section("Loops shared by cores and GPUs", "",
             {"gpu-study.png": "twolevel study tools/studies/devices.toml --out devices"}, devices),
+    Section("Predicted and measured loops", "", {"native.png": "python -m tools.native"}, by="python -m tools.native"),
     Section("The life of a job", "", {"job-life.png": ""}, life),
     Section("The bridge's protocol", "", _alike("protocol-", "connection", "job", end=".svg"), by="hand"),
     Section("Better estimates", "", {"estimates-slowdown.png": ""}, estimates),

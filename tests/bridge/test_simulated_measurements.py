@@ -86,23 +86,21 @@ def test_runs_have_their_chunks_and_tasks(kind: str, variant: int, tmp_path: Pat
                 else:
                     chunks.append((int(jobs.start_ns[job]), place, number, 1, free, end))
                 last, free = (number, int(tasks.chunk[row])), end
-    begin = measured.loops.set_index("loop").begin_ns
+    loops = measured.loops.set_index("loop")
     found = measured.chunks[["thread", "first", "iterations", "begin_ns", "end_ns"]].to_numpy()
-    at = begin.loc[measured.chunks.loop].tolist()
+    at = loops.begin_ns.loc[measured.chunks.loop].tolist()
     assert sorted((start, *row) for start, row in zip(at, found.tolist(), strict=True)) == sorted(chunks)
     found = measured.tasks[["created_ns", "task", "thread", "begin_ns", "end_ns"]].to_numpy()
     assert sorted(map(tuple, found.tolist())) == sorted(of_graphs)
     assert len(measured.dependences) == (0 if transfers is None else len(transfers))
-    assert begin.is_monotonic_increasing
+    assert loops.begin_ns.is_monotonic_increasing
     # Each thread waits from its last chunk until the end of its loop.
     assert len(measured.waits) == measured.loops.threads.sum()
     keys = ["loop", "thread"]
     last_end = measured.chunks.groupby(keys).end_ns.max()
     waits = measured.waits.set_index(keys)
     assert (waits.begin_ns.loc[last_end.index] == last_end).all()
-    assert (
-        waits.end_ns == measured.loops.set_index("loop").end_ns.loc[waits.index.get_level_values(0)].to_numpy()
-    ).all()
+    assert (waits.end_ns == loops.end_ns.loc[waits.index.get_level_values(0)].to_numpy()).all()
 
 
 @pytest.mark.whole

@@ -24,6 +24,7 @@ FILES = {
     "paje": "trace.paje",
     "csv": "csv/cores.csv",
     "text": "text/batch.txt",
+    "measured": "measured/measurement.json",
 }
 
 
@@ -244,5 +245,9 @@ def test_loops_and_graphs_have_every_format(here: Path, command: str) -> None:
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.startswith("twolevel: --trace: unknown trace writer 'prefetto'; known: perfetto, ")
     assert not (here / "x").exists()
-    ran = twolevel("trace", "convert", "r", "--out", "x")
+    succeeds("trace", "convert", "r", "--trace", ",".join(FILES), "--out", "x")
+    for name in set(FILES) - {"otf2"}:  # has random bytes
+        assert (here / "x" / FILES[name]).read_bytes() == (here / "r" / "trace" / FILES[name]).read_bytes()
+    Path("r/tasks.parquet").unlink()
+    ran = twolevel("trace", "convert", "r", "--out", "y")
     assert (ran.code, ran.err) == (2, "twolevel: r has no jobs.parquet: it is not a result of twolevel run\n")

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from traces.base.errors import InputError
+from traces.base.written_file import write_text
 from traces.compiled import Array
 from traces.ledger import Ledger, TaskRecords, TransferRecords
 from traces.records.measurements import FORMAT, RECORD, TABLES
@@ -49,7 +50,7 @@ def write_measured(ledger: Ledger, directory: Path) -> Path:
                 for column, one in declared.items()
             }
             write_rows(columns, folder / f"{name}.parquet")
-        (folder / RECORD).write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        write_text(folder / RECORD, json.dumps(record, indent=2, ensure_ascii=False) + "\n")
     except OSError as error:
         raise InputError(f"{error.filename or folder}: cannot be written: {error.strerror or error}") from None
     return folder / RECORD
