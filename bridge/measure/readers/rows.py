@@ -7,9 +7,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from bridge.measure.folder import TABLES
 from traces.base.errors import InputError, listed, shown
 from traces.compiled import Array
+from traces.records.measurements import TABLES
 
 MOST_ITERATIONS: Final = 20_000_000  #: of one loop that was measured iteration by iteration
 _ROUNDING_NS: Final = 1_000  #: a slice may begin before the end of the one before it, in formats of microseconds
