@@ -23,7 +23,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 WORKERS ?= $(shell nproc)
 PYTEST := $(BIN)/python -m pytest -q --numprocesses $(WORKERS) --dist worksteal
 
-.PHONY: demo check test release soak faults bench wheel docs page clean static kernels system-packages
+.PHONY: demo check test release soak faults bench native wheel docs page clean static kernels system-packages
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/installed
@@ -89,6 +89,10 @@ faults: $(VENV)/installed-dev system-packages kernels
 
 bench: $(VENV)/installed
 	$(BIN)/python -m tools.bench
+
+native: $(VENV)/installed system-packages
+	$(BIN)/python -m tools.native
+	$(BIN)/python -m tools.sections docs/explanation/native.md
 
 wheel: $(VENV)/installed-dev
 	@command -v $${CC:-cc} >/dev/null || tools/install_system_packages.sh gcc libc6-dev

@@ -73,11 +73,13 @@ def _of_single(folder: Path, record: Mapping[str, Any]) -> Ledger:
         columns = {name: sent[name].to_numpy() for name in ("source", "target", "bytes", "sent_ns", "arrived_ns")}
         transfers = TransferRecords(np.array([0, len(sent)]), **columns)
     machine = MachineShape("graph" if "critical_path" in record else "loop", tuple(names), first_core)
-    metrics, steps = record.get("metrics") or {}, (record.get("arguments") or {}).get("steps", 1)
+    metrics, arguments = record.get("metrics") or {}, record.get("arguments") or {}
+    steps = arguments.get("steps", 1)
     if not (isinstance(steps, int) and steps >= 1 and n % steps == 0):
         raise InputError(f"{folder / 'run.json'}: steps: {shown(steps)}; allowed: a divisor of {n}, the tasks")
     times = int(record["makespan_ns"]), int(record.get("chunks", 0))
-    return ledger_of_job(machine, tasks, *times, metrics, transfers, steps=steps)
+    scheduler = str(arguments.get("als", ""))
+    return ledger_of_job(machine, tasks, *times, metrics, transfers, steps=steps, scheduler=scheduler)
 
 
 def ledger_of_job(
@@ -89,11 +91,12 @@ def ledger_of_job(
     transfers: TransferRecords | None,
     *,
     steps: int,
+    scheduler: str,
 ) -> Ledger:
     """The ledger of a job that is alone on its machine: job 0, which starts at 0.
 
     - ``tasks``: its tasks, columns ``traces.ledger_tables.TASKS``.
-    - ``steps``: number of time steps of a loop.
+    - ``steps``: number of time steps of a loop; ``scheduler``: name of the scheduler of its tasks.
     """
     n = len(tasks["task"])
     records = {name: np.array(tasks[name]) for name in ("start_ns", "end_ns", "core", "chunk", "length_gflop")}
@@ -109,7 +112,7 @@ def ledger_of_job(
         allocation_first=np.array([0, 1]),
     )
     known = TaskRecords(first=np.array([0, n]), **records)
-    return Ledger(machine, jobs, known, transfers, kinds=dict.fromkeys(EVENTS), steps=steps)
+    return Ledger(machine, jobs, known, transfers, kinds=dict.fromkeys(EVENTS), steps=steps, scheduler=scheduler)
 
 
 def _with_tasks(ledger: Ledger, folder: Path, record: Mapping[str, Any]) -> Ledger:

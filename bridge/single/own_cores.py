@@ -144,8 +144,16 @@ def one_job_ledger(name: str, result: LoopResult | GraphResult, transfers: Trans
 
     options = result.options
     machine = MachineShape(name, tuple(options.host_names), options.first_core)
-    n_chunks, steps = result.n_chunks, getattr(options, "steps", 1)
-    return ledger_of_job(machine, result.tasks, result.makespan_ns, n_chunks, result.metrics, transfers, steps=steps)
+    return ledger_of_job(
+        machine,
+        result.tasks,
+        result.makespan_ns,
+        result.n_chunks,
+        result.metrics,
+        transfers,
+        steps=getattr(options, "steps", 1),
+        scheduler=str(options.names()["als"]),
+    )
 
 
 def task_columns(application: ApplicationSimulator, length_gflop: Array) -> dict[str, Array]:

@@ -52,6 +52,7 @@ def test_the_makespan_returns(
         back = exported(second.ledger, folder / "again")
     assert (program.steps, program.gaps_ns) == (steps, (0.0, 0.0))
     assert second.makespan_ns == first.makespan_ns == measured.runs.end_ns[0]
+    assert measured.runs.schedule.tolist() == [technique]
     for table in ("runs", "regions", "loops", "chunks", "waits"):
         assert getattr(measured, table).equals(getattr(back, table)), table
 

@@ -1,7 +1,7 @@
 /* Forces on particles from those within a distance; most particles are in a few clusters. */
 #include "program.h"
 
-enum { N = 4000, CLUSTERS = 5 };
+enum { N = 5000, CLUSTERS = 5 };
 
 static double at[N][2];
 

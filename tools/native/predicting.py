@@ -109,11 +109,17 @@ def _loop(measured: MeasurementTables, schedule: str, others: pd.DataFrame) -> f
 
 
 def _work(measured: MeasurementTables, others: pd.DataFrame) -> tuple[float, float]:
-    """The time of all iterations and the overhead of a chunk, ns: least squares over the median times of schedules."""
-    chunks = measured.chunks.assign(ns=measured.chunks["end_ns"] - measured.chunks["begin_ns"])
-    sums = chunks.groupby(["run", "loop"])[["ns", "chunks"]].sum()
-    of = others.join(sums, on=["run", "loop"]).groupby("of")[["ns", "chunks"]].median()
-    number, time = of["chunks"].to_numpy(float), of["ns"].to_numpy(float)
+    """The time of all iterations and the overhead of a chunk, ns: least squares over the times of schedules.
+
+    The time of a schedule is the sum of its chunks, each with its median over all executions: other programs disturb the median
+    of a short chunk less than a sum.
+    """
+    chunks = measured.chunks.merge(others[["run", "loop", "of"]], on=["run", "loop"])
+    chunks["ns"] = chunks["end_ns"] - chunks["begin_ns"]
+    each = chunks.groupby(["of", "first", "iterations"], as_index=False)["ns"].median().groupby("of")
+    # Chunks that are not in every execution cover some iterations several times.
+    share = int(others["iterations"].iloc[0]) / each["iterations"].sum().to_numpy()
+    number, time = each.size().to_numpy() * share, each["ns"].sum().to_numpy() * share
     slope = np.polyfit(number, time, 1)[0] if np.ptp(number) else 0.0
     overhead = max(float(slope), 0.0)
     return float(np.median(time - overhead * number)), overhead

@@ -1,7 +1,7 @@
 /* Iterations of random work, exponentially distributed. */
 #include "program.h"
 
-enum { N = 1000, MEAN = 12000 };
+enum { N = 1000, MEAN = 24000 };
 
 static void prepare(void) {}
 

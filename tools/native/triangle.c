@@ -1,7 +1,7 @@
 /* A triangular loop: iteration i has i steps of an inner loop. */
 #include "program.h"
 
-enum { N = 1000, EACH = 25 };
+enum { N = 1000, EACH = 50 };
 
 static void prepare(void) {}
 

@@ -87,9 +87,11 @@ class _Ran(NamedTuple):
 def _tables(ledger: Ledger) -> tuple[dict[str, Mapping[str, Any]], list[str]]:
     jobs, tasks = ledger.jobs, ledger.tasks
     one = len(jobs) == 1
-    techniques = ledger.techniques if ledger.technique is not None else ()
+    known = ledger.technique
+    techniques = (ledger.scheduler or "other",) if known is None else ledger.techniques
+    technique = np.zeros(len(jobs), np.int64) if known is None else known
     runs = {
-        "schedule": [techniques[0] if len(techniques) == 1 else ""],
+        "schedule": [techniques[0] if len(techniques) == 1 and techniques != ("other",) else ""],
         "threads": [int(jobs.cores[0]) if one else 0],
         "end_ns": [int(jobs.end_ns.max(initial=0))],
         "quiet_ns": [-1],
@@ -103,7 +105,6 @@ def _tables(ledger: Ledger) -> tuple[dict[str, Mapping[str, Any]], list[str]]:
     graph = np.zeros(len(jobs), np.bool_) if transfers is None else np.diff(transfers.first) > 0
     of_graph, loop = graph[ran.job], loops.find(ran.job, ran.step, ledger.steps)
     numbers, region = np.unique(jobs.job_id[loops.job] * 2 + graph[loops.job], return_inverse=True)
-    known = ledger.technique
     chunks = _chunks(tasks, ran, loops, loop, ~of_graph)
     ends = {"loop": loop[of_graph], "thread": ran.thread[of_graph], "end_ns": tasks.end_ns[ran.row[of_graph]]}
     found = {
@@ -116,7 +117,7 @@ def _tables(ledger: Ledger) -> tuple[dict[str, Mapping[str, Any]], list[str]]:
         "loops": {
             "loop": np.arange(len(loops.job)),
             "region": region,
-            "schedule": ["other" if known is None else techniques[known[job]] for job in loops.job.tolist()],
+            "schedule": [techniques[place] for place in technique[loops.job].tolist()],
             "iterations": np.where(graph[loops.job], 0, np.diff(tasks.first)[loops.job] // ledger.steps),
             **{name: getattr(loops, name) for name in ("threads", "begin_ns", "end_ns")},
         },
