@@ -197,7 +197,7 @@ STRANGE = {
     "endless": (struct.pack(">I", 4096) + bytes(9000), "are waiting; allowed: 4100", b""),
     "wrong token": (hello(token="guess"), "wrong token (to blame: the stranger)", b"wrong token"),
     "no token": (hello(token=""), "wrong token (to blame: the stranger)", b"wrong token"),
-    "future": (hello(version=13), "protocol version 13 is not supported; supported: 12", b"protocol version 13"),
+    "future": (hello(version=14), "protocol version 14 is not supported; supported: 13", b"protocol version 14"),
     "unknown": (hello(), NOBODY, NOBODY.encode()),
     "a name that is taken": (hello(worker="w0"), "no worker 'w0' is expected", b"no worker 'w0' is expected"),
 }

@@ -285,7 +285,7 @@ def test_what_a_hello_may_not_direct(directs: list[str]) -> None:
     [
         ({"token": "guessed"}, "wrong token", "stranger"),
         ({"token": "guessed", "version": 9}, "wrong token", "stranger"),
-        ({"version": 1}, "version 1 of the scheduler role is not supported; supported: 5", "scheduler"),
+        ({"version": 1}, "version 1 of the scheduler role is not supported; supported: 6", "scheduler"),
         ({"role": "planner"}, "role is 'planner'; expected: 'scheduler'", "scheduler"),
         ({"role": None}, "role is missing; expected: 'scheduler'", "scheduler"),
     ],

@@ -224,12 +224,12 @@ def test_a_wrong_token_is_refused_without_further_words() -> None:
     check_session(session)
 
 
-@pytest.mark.parametrize("version", [1, 11, 13])
+@pytest.mark.parametrize("version", [1, 12, 14])
 def test_another_version_is_refused_whatever_else_its_hello_holds(version: int) -> None:
     other = {"type": "hello", "version": version, "token": TOKEN, "slots": 8}
     _, refusal = greeted(msgspec.msgpack.encode(other))
     assert isinstance(refusal, Refusal)
-    assert refusal.reason == f"protocol version {version} is not supported; supported: 12"
+    assert refusal.reason == f"protocol version {version} is not supported; supported: 13"
     session = Session(ApplicationBook, Role.APPLICATION)
     session.send(hello())
     session.receive_data(refusal.farewell)

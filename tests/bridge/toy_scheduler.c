@@ -165,7 +165,7 @@ int main(void) {
     FILE *stream = fdopen(dup(plug), "rb");
     unsigned char header[4], *payload = NULL;
     begin("hello", 5);
-    put_text("version"), put_number(5);
+    put_text("version"), put_number(6);
     put_text("role"), put_text("scheduler");
     put_text("token"), put_text(getenv("TWOLEVEL_TOKEN"));
     put_text("name"), put_text("toy in C");

@@ -29,7 +29,7 @@ _LEAST_NS: Final = 1.0
 
 
 @dataclass(frozen=True)
-class Estimate:
+class ParameterEstimate:
     """A parameter with its interval."""
 
     value: float
@@ -51,7 +51,7 @@ class Calibration:
     """Fitted parameters, lengths and predictions."""
 
     fitted: Fitted
-    estimates: dict[str, Estimate]  # parameters by name
+    estimates: dict[str, ParameterEstimate]  # parameters by name
     lengths_ns: dict[Loop, Array]  # of each iteration at speed 1, without overheads
     fits: dict[Loop, LengthFit]  # distributions of the lengths
     predictions: DataFrame  # columns ``PREDICTIONS``
@@ -125,11 +125,11 @@ def _draws(samples: Sequence[Sample], random: np.random.Generator, n: int) -> It
         yield [which if len(which) else full for which, full in zip(columns, _all(samples), strict=True)]
 
 
-def _estimate(value: float, drawn: Sequence[float] | Array, intervals: int, freedom: int) -> Estimate:
+def _estimate(value: float, drawn: Sequence[float] | Array, intervals: int, freedom: int) -> ParameterEstimate:
     # A bootstrap's standard error is too small by the square root of n / (n - 1).
     error = float(np.std(drawn, ddof=1)) * math.sqrt((freedom + 1) / freedom)
     half = error * _student(1.0 - 0.5 * _ERROR / intervals, freedom)
-    return Estimate(value, value - half, value + half)
+    return ParameterEstimate(value, value - half, value + half)
 
 
 def _student(share: float, freedom: int) -> float:

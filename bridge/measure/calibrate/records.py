@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from bridge.measure.calibrate.predict import Calibration, Estimate
+from bridge.measure.calibrate.predict import Calibration, ParameterEstimate
 from bridge.runs.directory import write_record
 from bridge.runs.library_versions import versions
 from bridge.standard_error import text_table
@@ -72,7 +72,7 @@ def parameter_lines(found: Calibration) -> list[tuple[str, str]]:
     return lines + [(f"lengths {name}[{n}]", fit.name) for (name, n), fit in found.fits.items()]
 
 
-def _words(name: str, one: Estimate) -> str:
+def _words(name: str, one: ParameterEstimate) -> str:
     kind = name.partition(".")[0]
     digits, unit = (0, " ns") if kind in _NS else (4, "")
     value, low, high = (number if kind == "drift" else max(0.0, number) for number in vars(one).values())
