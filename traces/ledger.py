@@ -356,7 +356,7 @@ class Ledger:
     ``cores``, with hosts and jobs; ``hosts``, with jobs; or ``lanes``, jobs only. ``ids`` has, by job number, the log's ids of
     jobs. ``gpus`` is None if no host has numbered GPUs. ``computes`` is False if the rows of ``tasks`` show which cores
     jobs held instead of tasks. The tasks of a job are those of ``steps`` loops of the same size, one after another.
-    ``scheduler`` is the scheduler of the only job's tasks, of which traces for viewers have no rows.
+    ``scheduler`` is the scheduler of the only job's tasks; traces for viewers have no rows of it.
     """
 
     machine: MachineShape

@@ -72,18 +72,22 @@ LENGTHS = (
     "exponential",
     "gamma:cov=0.7",
     "lognormal:cov=1.5",
-    "weibull:cov=1.5",
-    "gamma:cov=0.5,drift=-1.2",
     "bimodal:share=0.2,ratio=5",
     "correlated:cov=0.3,rho=0.8",
     "increasing",
     "decreasing:first=3,last=1",
     "file:lengths.txt",
     "file:lengths.txt,unit=flop,scale=no",
-    "file:lengths.txt,unit=ns,scale=no",
-    "file:lengths.txt,sample=yes",
     "mandelbrot:width=12,height=10,iterations=60",
     f"{PLUGINS}:WEIBULL",
+)
+
+#: Distributions that the pairs of features do not have.
+FURTHER_LENGTHS = (
+    "weibull:cov=1.5",
+    "gamma:cov=0.5,drift=-1.2",
+    "file:lengths.txt,unit=ns,scale=no",
+    "file:lengths.txt,sample=yes",
 )
 
 #: Changes of core speeds, as for ``level``.
@@ -117,7 +121,7 @@ def _loops() -> Iterator[Case]:
             changing = {"speeds": SPEEDS["late and lost" if technique < "g" else "product"]}
             costs = {"overhead_ns": 30_000_000, "level": {"latency_ns": 10_000_000, **changing}}
             yield run_of_paper(f"als {technique} × costs × speeds", **varied, **costs)
-    for lengths in LENGTHS:
+    for lengths in (*LENGTHS, *FURTHER_LENGTHS):
         for technique in ("fac", "ss"):
             yield run_of_paper(f"lengths {lengths} × {technique}", **_LEVEL, als=technique, level={"lengths": lengths})
     for name, speeds in SPEEDS.items():
@@ -209,7 +213,7 @@ def _couplings() -> Iterator[Case]:
 
 def _keeping_work() -> Iterator[Case]:
     # The default draw: exactly P·K tasks with the exact work of the job.
-    for lengths in LENGTHS:
+    for lengths in (*LENGTHS, *FURTHER_LENGTHS):
         if not lengths.startswith(("equal", "increasing", "decreasing", "file", "mandelbrot")):
             yield run(f"work: lengths {lengths} × gss", **_LEVEL, als="gss", level={"lengths": lengths})
     for technique in ("static", "fac", "awf-c", "heft"):
