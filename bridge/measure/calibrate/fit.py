@@ -31,6 +31,7 @@ _CONNECTED: Final = 1e-9  #: least second eigenvalue, over all weights, if the t
 SEPARABLE: Final = 0.02  #: least singular value, over the largest, of parameters that can be separated
 _PART: Final = 0.3  #: least part of a parameter in what cannot be separated
 _FEWEST_CELLS: Final = 16  #: fewest chunks per thread in a sample from which changes of speed are taken
+_UNDISTURBED: Final = 0.1  #: the part of instances in which threads begin without an interruption, at least
 _FEWEST_CHANGES: Final = 4
 _OUTLIER: Final = 6.0  #: changes of more median deviations, about four standard deviations, are interruptions
 
@@ -44,7 +45,7 @@ class Fitted:
     overhead_ns: dict[str, float]  # within a chunk, by kind of technique; may be below 0 by chance
     likely_ns: dict[str, float]  # the same, nearer to the others the less certain they are
     request_ns: dict[str, float]  # between two chunks, by kind of technique
-    start_ns: float  # from the begin of a loop to a thread's first request
+    start_ns: float  # from the begin of a loop to a thread's first request; NaN: unknown
     barrier_ns: float  # NaN: unknown
     speeds: Array  # float64 (P,), of geometric mean 1
     change: float  # standard deviation of the logarithm of a core's speed between instances; NaN: unknown
@@ -75,7 +76,9 @@ def fit_samples(
     if not connected:
         lines.append("speeds of cores and lengths cannot be separated: the threads share no chunks; equal speeds")
     request = {
-        kind: _median([one.request_ns[which] for one, which in zip(samples, columns, strict=True) if one.kind == kind])
+        kind: _quantile(
+            [one.request_ns[which] for one, which in zip(samples, columns, strict=True) if one.kind == kind]
+        )
         for kind in kinds
     }
     known = [value for value in request.values() if not math.isnan(value)]
@@ -83,10 +86,11 @@ def fit_samples(
     if not any(request.values()):
         lines.append("request and overhead of a chunk cannot be separated: the overhead includes the request")
     starts = [one.start_ns[which] - request[one.kind] for one, which in zip(samples, columns, strict=True)]
-    barrier_ns = _median([one.barrier_ns[which] for one, which in zip(samples, columns, strict=True)])
+    start_ns = _quantile(starts, _UNDISTURBED)
+    barrier_ns = _quantile([one.barrier_ns[which] for one, which in zip(samples, columns, strict=True)])
     change = _change(samples, columns, work, thread, slowness)
     speeds = np.exp(-slowness)
-    return Fitted(own, overhead, request, _median(starts), barrier_ns, speeds, change, total, used, lines)
+    return Fitted(own, overhead, request, start_ns, barrier_ns, speeds, change, total, used, lines)
 
 
 def medians(values: Array) -> Array:
@@ -97,10 +101,10 @@ def medians(values: Array) -> Array:
     return np.asarray(0.5 * (low + high))
 
 
-def _median(parts: Sequence[Array]) -> float:
+def _quantile(parts: Sequence[Array], share: float = 0.5) -> float:
     values = np.concatenate([np.zeros(0), *parts])
     values = values[np.isfinite(values)]
-    return float(np.median(values)) if len(values) else math.nan
+    return float(np.quantile(values, share)) if len(values) else math.nan
 
 
 def _present(values: Array) -> Array:
