@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from bridge.measure.folder import MeasurementRecord, read_measurement, write_measurement
-from bridge.measure.program import measured_program, write_program
+from bridge.measure.program import draw_lengths, measured_program, write_program
 from bridge.measure.readers.rows import CollectedRows
 from bridge.runs.directory import check_target, fresh_directory
 from traces.base.errors import InputError
@@ -96,4 +96,5 @@ def import_measurement(
             write_measurement(made, record, tables)
         else:
             write_program(program, made, target)
+            draw_lengths(program, made / "lengths.png")
     return record
