@@ -101,3 +101,10 @@ def test_what_is_no_program(tmp_path: Path) -> None:
     nothing = written(tmp_path / "n", {"runs": SMALL["runs"]})
     with pytest.raises(InputError, match=r"^the measurement has no loops and no tasks$"):
         measured_program(read_measurement(nothing))
+
+
+def test_written_lengths_of_a_chunk_take_its_time_together(tmp_path: Path) -> None:
+    folder = written(tmp_path / "m", planted([1, 1, 2, 3, 3, 4], ["ss:chunk=3"], 1))
+    write_program(measured_program(read_measurement(folder)), folder)
+    lengths = [int(line) for line in (folder / "lengths-0.txt").read_text().splitlines()[1:]]
+    assert (sum(lengths[:3]), sum(lengths[3:]), min(lengths)) == (4, 10, 1)
