@@ -108,3 +108,14 @@ def test_written_lengths_of_a_chunk_take_its_time_together(tmp_path: Path) -> No
     write_program(measured_program(read_measurement(folder)), folder)
     lengths = [int(line) for line in (folder / "lengths-0.txt").read_text().splitlines()[1:]]
     assert (sum(lengths[:3]), sum(lengths[3:]), min(lengths)) == (4, 10, 1)
+
+
+def test_merged_chunks_say_nothing_of_single_iterations(tmp_path: Path) -> None:
+    """A row of two merged chunks is no iteration, although it looks as small as one."""
+    tables = planted([10, 20, 30, 40], ["ss"], 1)
+    chunks = tables["chunks"]
+    merged = {"run": 0, "loop": 0, "thread": 0, "first": 0, "iterations": 1, "chunks": 2, "begin_ns": 0, "end_ns": 2}
+    for column, value in merged.items():
+        chunks[column].append(value)
+    folder = written(tmp_path / "m", tables)
+    assert measured_program(read_measurement(folder)).parts[0, 4].lengths_ns.tolist() == [10, 20, 30, 40]
